@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from kerngen.check import (
+    faults_gradients,
     faults_indices,
     faults_names,
     faults_places,
+    faults_requires,
     faults_schedules,
     faults_statements,
     faults_structs,
     faults_types,
 )
+from kerngen.gradient import faults as faults_derivation
 from kerngen.schedule import faults as faults_lowering
 from kerngen.source import reading, together
 from kerngen.source.diagnostic import Diagnostic
@@ -32,7 +35,10 @@ _MODULES = (
     faults_indices,
     faults_statements,
     faults_schedules,
+    faults_requires,
     faults_structs,
+    faults_gradients,
+    faults_derivation,
     faults_lowering,
 )
 

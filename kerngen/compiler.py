@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.check.files import Checker
-from kerngen.emit import emit_binding, emit_plan
+from kerngen.emit import emit_binding, plan_kernels
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs
+from kerngen.gradient.item import derive_item
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Kernel, Module, Schedule
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
+from kerngen.plan.tree import ModulePlan
 from kerngen.plan.write import plan_text
 from kerngen.schedule.lower import check_fit, lower
 from kerngen.schedule.program import KernelProgram
+from kerngen.schedule.sharing import shared
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.depth import deep_recursion
 from kerngen.syntax.library import Library
@@ -56,7 +59,7 @@ class Compiler:
     def __init__(self, library: Library, *, formatted: bool = True) -> None:
         self._library = library
         self._formatted = formatted
-        self._checker = Checker(library)
+        self._checker = Checker(library, derive_item)
 
     def _lowered(self, name: str) -> tuple[Module, tuple[KernelProgram, ...]]:
         # Texts to syntax trees, and these to typed kernels: with the functions that the
@@ -97,12 +100,19 @@ class Compiler:
         """
         with deep_recursion():
             module, programs = self._lowered(name)
-            # All kernels to Python: bindings and NumPy references.
-            sha, formatted = self._library.digest(name), self._formatted
-            binding = emit_binding(module, programs, sha, formatted=formatted)
-            # Texts to files.
-            files = _files(module, programs, binding, sha)
-            return CompiledModule(module, programs, binding, files)
+            return self._emitted(module, programs, self._library.digest(name))
+
+    def _emitted(
+        self, module: Module, programs: tuple[KernelProgram, ...], sha: str
+    ) -> CompiledModule:
+        # All kernels to plans: what the host does for a call.
+        planned = plan_kernels(module, programs)
+        plan = ModulePlan(module.path, sha[:16], tuple(each.plan for each in planned))
+        # All kernels to Python: bindings and NumPy references.
+        binding = emit_binding(module, planned, sha, formatted=self._formatted)
+        # Texts to files.
+        files = _files(module, programs, binding, plan_text(plan))
+        return CompiledModule(module, programs, binding, files)
 
     def compile_with_used(self, name: str) -> tuple[CompiledModule, ...]:
         """Compile a file, and before it those that hold the classes which it imports."""
@@ -122,10 +132,7 @@ class Compiler:
             alone = replace(module, kernels=(replace(kernel, schedules=schedules),))
             staged = tuple(form_stages(each) for each in alone.kernels)
             sha = self._library.digest(name)
-            programs = _lower_all(staged, alone, sha)
-            binding = emit_binding(alone, programs, sha, formatted=self._formatted)
-            files = _files(alone, programs, binding, sha)
-            return CompiledModule(alone, programs, binding, files)
+            return self._emitted(alone, _lower_all(staged, alone, sha), sha)
 
     def programs(self, name: str) -> tuple[KernelProgram, ...]:
         """Return the shaders of a file's kernels alone; raise as `compile` does."""
@@ -137,33 +144,29 @@ def _lower_all(
     staged: Iterable[StagedKernel], module: Module, source_sha: str
 ) -> tuple[KernelProgram, ...]:
     """Lower every kernel, so that one that can't be hides no fault of another."""
-    stem = module_name(module.path)
     origin = f"{module.path} (sha256 {source_sha[:16]})"
     programs: list[KernelProgram] = []
     faults = Faults()
     for kernel in staged:
         with faults.collect():
-            programs.append(lower(kernel, module, stem=stem, origin=origin))
+            programs.append(lower(kernel, module))
     faults.raise_if_any()
-    return tuple(programs)
+    # Equal shaders to one file.
+    return shared(programs, origin)
 
 
 def _files(
-    module: Module, programs: Sequence[KernelProgram], binding: str, source_sha: str
+    module: Module, programs: Sequence[KernelProgram], binding: str, plan: str
 ) -> dict[str, bytes]:
     """The generated files by path, relative to the folder of the module."""
-    shaders = (
-        shader
-        for program in programs
-        for stage in program.stages
-        for schedule in stage.schedules
-        for variant in schedule.variants
-        for shader in variant.shaders
-    )
     stem = module_name(module.path)
-    plan = plan_text(emit_plan(module, programs, source_sha))
+    folder = f"wgsl/{stem}"
     return {
         f"{stem}.py": binding.encode(),
-        **({f"wgsl/{stem}.plan": plan.encode()} if programs else {}),
-        **{f"wgsl/{shader.stem}.wgsl": shader.text.encode() for shader in shaders},
+        **({f"{folder}/{stem}.plan": plan.encode()} if programs else {}),
+        **{
+            f"{folder}/{shader.stem}.wgsl": shader.text.encode()
+            for program in programs
+            for shader in program.shaders
+        },
     }

@@ -20,7 +20,8 @@ from types import ModuleType
 from typing import Any
 
 from kerngen.check.files import Checker
-from kerngen.compiler import compile_text
+from kerngen.compiler import Compiler, compile_text
+from kerngen.gradient.item import derive_item
 from kerngen.ir.nodes import Module
 from kerngen.jit.memory import installed
 from kerngen.runtime.kernel import Kernel
@@ -42,9 +43,18 @@ def built(text: str) -> Generator[tuple[Kernel, ...]]:
 
 @contextmanager
 def built_module(text: str) -> Generator[ModuleType]:
-    """Build a source in a folder that lasts as long as the block; give its module."""
+    """Build a source in a folder that lasts as long as the block; give its module.
+
+    It may use the standard sources.
+    """
     name = f"built_{next(_numbers)}"
-    compiled = compile_text(text, f"{name}.kern", formatted=False)
+    path = f"{name}.kern"
+
+    def find(wanted: str) -> Source:
+        own = wanted == path
+        return Source(wanted, text if own else (DSL / wanted).read_text("utf-8"))
+
+    compiled = Compiler(Library(find, [path]), formatted=False).compile(path)
     with imported_module(name, compiled.files) as module:
         yield module
 
@@ -81,7 +91,7 @@ def imported_module(name: str, files: Mapping[str, bytes]) -> Generator[ModuleTy
     with TemporaryDirectory() as folder:
         for path, content in files.items():
             file = Path(folder) / path
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         spec = importlib.util.spec_from_file_location(name, Path(folder) / f"{name}.py")
         assert spec is not None
@@ -103,7 +113,7 @@ def with_generic_schedules(module: str, kernels: tuple[str, ...]) -> str:
 
 def module_of(kernel: Kernel) -> ModuleType:
     """Return the generated module of a kernel."""
-    return sys.modules[kernel.hosts.__module__]
+    return sys.modules[kernel.reference.__module__]
 
 
 @cache
@@ -136,4 +146,4 @@ def checked(text: str, **others: str) -> Module:
     """Check a file, a.kern; `others` are files beside it, by their stem."""
     texts = {"a.kern": text, **{f"{stem}.kern": t for stem, t in others.items()}}
     library = Library(lambda name: Source(name, texts[name]), tuple(texts), None)
-    return Checker(library).module("a.kern")
+    return Checker(library, derive_item).module("a.kern")

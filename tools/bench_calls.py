@@ -14,13 +14,14 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
+from itertools import cycle
 from statistics import median
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any
 
 import kerngen.runtime as gpu
 from kerngen.runtime import f32
-from kerngen_kernels import elementwise, matmul, norm, optim, softmax
+from kerngen_kernels import elementwise, matmul, norm, optim, reduction, softmax
 
 CALLS, RUNS, PROCESSES = 1000, 15, 5
 
@@ -67,6 +68,8 @@ def calls(ctx: gpu.Context) -> dict[str, Callable[[], object]]:
     """Calls that write to tensors that are there already."""
     x, y, z = (ctx.zeros(4096, f32) for _ in range(3))
     a, b, c = (ctx.zeros((64, 64), f32) for _ in range(3))
+    long, ring = ctx.zeros(1 << 16, f32), ctx.zeros((1 << 14, 64), f32)
+    views = cycle(ring[i : i + 1].reshape(-1) for i in range(len(ring)))
     m, v, row = ctx.zeros(4096, f32), ctx.zeros(4096, f32), ctx.zeros(64, f32)
     return {
         "relu, 2 tensors": lambda: elementwise.relu(x, out=y),
@@ -78,6 +81,10 @@ def calls(ctx: gpu.Context) -> dict[str, Callable[[], object]]:
         "rmsnorm, 3 tensors": lambda: norm.rmsnorm(a, row, out=b),
         "adamw, 4 tensors, 6 scalars": lambda: optim.adamw(x, y, m, v, lr=1e-3, step=7),
         "add, a new output": lambda: elementwise.add(x, y),
+        "sum, 2 dispatches, a temporary": lambda: reduction.sum(long),
+        "relu of a view, in a new bind group": lambda: elementwise.relu(
+            next(views), out=row
+        ),
         "set_bind_group and dispatch alone": bare(ctx),
     }
 
@@ -97,19 +104,21 @@ def bare(ctx: gpu.Context) -> Callable[[], None]:
     return work
 
 
-def recorded(ctx: gpu.Context, call: Callable[[], object]) -> tuple[float, float]:
+def recorded(
+    ctx: gpu.Context, call: Callable[[], object], calls: int = CALLS
+) -> tuple[float, float]:
     """Return what one recorded call takes, and to finish and submit one, in seconds."""
     call()
     ctx.submit()
     with ctx.batch():
         start = thread_time()
-        for _ in range(CALLS):
+        for _ in range(calls):
             call()
         stop = thread_time()
         ctx.submit()
         end = thread_time()
     ctx.zeros(1, f32).numpy()
-    return (stop - start) / CALLS, (end - stop) / CALLS
+    return (stop - start) / calls, (end - stop) / calls
 
 
 def print_calls(ctx: gpu.Context) -> None:
@@ -121,6 +130,27 @@ def print_calls(ctx: gpu.Context) -> None:
         print(
             f"{name:34} {median(record):7.2f} {min(record):7.2f} {median(submit):7.2f}"
         )
+
+
+def print_replays_and_reads(ctx: gpu.Context) -> None:
+    """Print what a dispatch of a replay takes, and a read of 4 KB by the wall clock."""
+    x, y = ctx.zeros(1024, f32), ctx.zeros(1024, f32)
+    with ctx.capture() as step:
+        for _ in range(CALLS // 2):
+            elementwise.relu(x, out=y)
+            elementwise.axpy(x, y, alpha=0.5)
+    times = [recorded(ctx, step.replay, 1) for _ in range(RUNS)]
+    for name, column in zip(
+        ("record", "submit"), zip(*times, strict=True), strict=True
+    ):
+        each = median(column) / CALLS * 1e6
+        print(f"{f'a dispatch of a replay, {name}':34} {each:7.2f}")
+    reads: list[float] = []
+    for _ in range(20 * RUNS):
+        start = perf_counter()
+        y.numpy()
+        reads.append(perf_counter() - start)
+    print(f"{'a read of 4 KB, by the wall clock':34} {median(reads) * 1e6:7.2f}")
 
 
 def in_processes(program: str) -> list[float]:
@@ -157,6 +187,7 @@ def main() -> None:
     with gpu.open() as ctx:
         print(f"{ctx}, {CALLS} calls, median of {RUNS}")
         print_calls(ctx)
+        print_replays_and_reads(ctx)
     print_imports()
     print_first_calls()
 

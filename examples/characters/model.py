@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from examples.characters.data import Ids
 from kerngen import nn
+from kerngen.runtime import Tensor, u32
 
 Parameters = Mapping[str, nn.Value]
 """A trainer's parameters, to train the network, or its tensors, to use it."""
+
+Numbers = Ids | Tensor[u32, Any]
+"""Numbers of characters, or of places in a row: an array, or on the device already."""
 
 
 @final
@@ -80,20 +84,25 @@ class Sizes:
         return rng.normal(0, scale, shape).astype(np.float32)
 
 
-def scores(p: Parameters, sizes: Sizes, ids: Ids) -> nn.Variable:
+def scores(
+    p: Parameters, sizes: Sizes, ids: Numbers, places: Numbers | None = None
+) -> nn.Variable:
     """Return the unnormalized log-probabilities of each next character.
 
     Args:
         p: The parameters, of the shapes that `sizes` says.
         sizes: Of the network.
         ids: `[rows, characters]`, at most `sizes.context` characters.
+        places: Where in its row each character is: 0, 1, 2 and so on, if given.  A
+            captured step uploads nothing, and so needs them on the device.
 
     Returns:
         `[rows, characters, vocabulary]`: what follows a character, given it and all
         those before it in its row.
     """
-    places = nn.embedding(p["positions"], np.arange(ids.shape[1], dtype=np.uint32))
-    x = nn.add(nn.embedding(p["embedding"], ids), places)
+    if places is None:
+        places = np.arange(ids.shape[1], dtype=np.uint32)
+    x = nn.add(nn.embedding(p["embedding"], ids), nn.embedding(p["positions"], places))
     for layer in range(sizes.layers):
         x = nn.add(x, _attend(p, f"block{layer}.attention", x, sizes.heads))
         x = nn.add(x, _think(p, f"block{layer}.mlp", x))

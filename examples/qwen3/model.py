@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
 from examples.qwen3.config import Config
 from examples.qwen3.errors import ModelError
 from kerngen.runtime import Context, Matrix, Tensor3, Vector, f16, f32, u32
-from kerngen_kernels import decoder, indexing
+from kerngen_kernels import decoder, elementwise, indexing, matmul, norm
 
 Weight: TypeAlias = Matrix[Any]
 """A matrix of the model, f16 or f32; all of a model have the same type."""
@@ -94,27 +93,41 @@ class Cache:
         return start
 
 
-class _Products(Protocol):
-    """The kernels that read weights, for one type of them."""
-
-    embedding: Callable[..., Matrix[f32]]
-    embedding_part: Callable[..., None]
-    norm_linear: Callable[..., Matrix[f32]]
-    norm_gated: Callable[..., Matrix[f32]]
-    linear_add: Callable[..., None]
-
-
 @final
 class _Single:
+    """Matrices in f32: the standard kernels, one after the other."""
+
     embedding = staticmethod(indexing.embedding)
     embedding_part = staticmethod(decoder.embedding_part)
-    norm_linear = staticmethod(decoder.norm_linear)
-    norm_gated = staticmethod(decoder.norm_gated)
-    linear_add = staticmethod(decoder.linear_add)
+
+    @staticmethod
+    def norm_linear(
+        x: Matrix[f32], gain: Vector[f32], w: Weight, *, eps: float
+    ) -> Matrix[f32]:
+        """As `decoder.norm_linear_half`."""
+        return matmul.matmul_nt(norm.rmsnorm(x, gain, eps=eps), w)
+
+    @staticmethod
+    def norm_gated(
+        x: Matrix[f32], gain: Vector[f32], gate: Weight, up: Weight, *, eps: float
+    ) -> Matrix[f32]:
+        """As `decoder.norm_gated_half`."""
+        rows = norm.rmsnorm(x, gain, eps=eps)
+        opened, passed = matmul.matmul_nt(rows, gate), matmul.matmul_nt(rows, up)
+        gated = elementwise.swiglu(opened.reshape(-1), passed.reshape(-1))
+        return gated.reshape(opened.shape)
+
+    @staticmethod
+    def linear_add(x: Matrix[f32], h: Matrix[f32], w: Weight) -> None:
+        """As `decoder.linear_add_half`."""
+        y, flat = matmul.matmul_nt(h, w), x.reshape(-1)
+        elementwise.axpy(y.reshape(-1), flat, alpha=1.0)
 
 
 @final
 class _Half:
+    """Matrices in f16: kernels that do more at once."""
+
     embedding = staticmethod(decoder.embedding_half)
     embedding_part = staticmethod(decoder.embedding_part_half)
     norm_linear = staticmethod(decoder.norm_linear_half)
@@ -132,7 +145,7 @@ class Model:
         self.config = config
         self.weights = weights
         half = weights.embedding.parts[0].element is f16
-        self._run: _Products = _Half() if half else _Single()
+        self._run = _Half if half else _Single
         self._cosine, self._sine = self._angles(1)
 
     def make_cache(self, capacity: int) -> Cache:

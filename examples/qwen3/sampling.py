@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from examples.qwen3.errors import ModelError
 from kerngen.runtime import Matrix, Vector, f32, u32
-from kerngen_kernels import decoder, indexing
+from kerngen_kernels import indexing, random
 
 Sampler: TypeAlias = Callable[[Matrix[f32], int], Vector[u32]]
 """Chooses a token by the logits `[1, vocabulary]` and the number of the draw."""
@@ -57,7 +57,7 @@ class _Drawn:
     seed: int
 
     def __call__(self, logits: Matrix[f32], place: int) -> Vector[u32]:
-        noisy = decoder.gumbel(
+        noisy = random.gumbel(
             logits, temperature=self.temperature, seed=self.seed, place=place
         )
         return indexing.argmax(noisy)

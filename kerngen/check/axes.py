@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from kerngen.check import faults_indices
 from kerngen.check.scope import IndexSymbol, TensorSymbol
-from kerngen.ir.nodes import Extent, Tensor
+from kerngen.ir.affine import subscript_form
+from kerngen.ir.nodes import Extent, Index, IndexValue, Tensor
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -95,7 +96,7 @@ def _axis_fault(
     plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
     match index.extent, extent:
         case str(dim), str(other_dim) if dim != other_dim and plain:
-            if symbol.span in ex.env.current.doubtful:
+            if symbol.span in ex.env.current.doubtful or _is_proved(ex, index, extent):
                 return None
             return faults_indices.DimMismatch(
                 span=span,
@@ -120,6 +121,12 @@ def _axis_fault(
             )
         case _:
             return None
+
+
+def _is_proved(ex: Expressions, index: Index, extent: Extent) -> bool:
+    """Whether a 'require' has the index inside of an axis of another length."""
+    form = subscript_form(IndexValue(index))
+    return form is not None and ex.env.known.keeps_inside(form, extent)
 
 
 def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:

@@ -264,19 +264,7 @@ def _argument_remedy(
 def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:
     """Whether WGSL defines a built-in for its constant arguments."""
     values = [constant_value(argument) for argument in call.arguments]
-    reason = ""
-    match call.builtin, values:
-        case "clamp", [_, low, high] if None not in (low, high):
-            if low is not None and high is not None and low > high:
-                reason = f"the lower bound {low} is above the upper bound {high}"
-        case "mod" | "floor_div", [_, 0]:
-            reason = "it divides by 0"
-        case "smoothstep", [low, high, _] if low is not None and low == high:
-            reason = "both edges are the same"
-        case "ldexp", [_, exponent] if exponent is not None and exponent > 128:
-            reason = "the exponent is above 128"
-        case _:
-            pass
+    reason = BUILTINS[call.builtin].refused(values)
     if reason:
         ex.env.faults.add(
             faults_types.ConstantArguments(

@@ -45,7 +45,8 @@ class CheckedFile:
 
     Its module has no functions but its own; `kerngen.check.linking` brings the others.
     `functions`, `constants`, `structs` and `kernels` are its own, and what others may use; within
-    `functions`, names are those of this file.  `schedules` are those that it gives to
+    `functions`, names are those of this file.  `derived_from` are the files whose names the functions in
+    a derived kernel have, if another's.  `schedules` are those that it gives to
     kernels of the files that it uses, by the file's name and the kernel's.
     """
 
@@ -56,6 +57,7 @@ class CheckedFile:
     structs: Mapping[str, Struct]
     kernels: Mapping[str, KernelHead]
     uses: tuple[UsedModule, ...]
+    derived_from: Mapping[str, CheckedFile]
     schedules: Mapping[tuple[str, str], tuple[Schedule, ...]]
 
     @property

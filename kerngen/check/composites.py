@@ -164,7 +164,7 @@ def check_componentwise(
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None
-    if builtin.name == "mix":
+    if builtin.splats_last:
         known[-1] = splat(known[-1], like)
     if builtin.name == "select" and _chooses(known):
         return Select(known[2], known[1], known[0], like)

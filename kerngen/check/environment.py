@@ -11,6 +11,7 @@ from kerngen.check.traverse import Read
 from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import DerivedDim, Expr, Index, Path, Role, Tensor
+from kerngen.ir.requirements import Known
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
@@ -65,11 +66,11 @@ class CurrentStatement:
     target: str = ""
     in_let: bool = False
     unranged: dict[str, Diagnostic] = field(default_factory=dict[str, Diagnostic])
-    body: tuple[ast.Statement, ...] = ()
+    body: tuple[ast.Equation, ...] = ()
     place: int = 0
     reads: dict[str, list[Read]] | None = None
 
-    def begin(self, body: tuple[ast.Statement, ...], place: int) -> None:
+    def begin(self, body: tuple[ast.Equation, ...], place: int) -> None:
         """Forget the statement before; that at `place` of the body is at hand."""
         self.body = body
         self.place = place
@@ -98,8 +99,8 @@ class Environment:
     """One kernel, function or constant while it is checked.
 
     `tensors` are the parameters and outputs, `derived` the lengths that the host
-    computes, `hosts` the values of hosts so far, and `identifiers` all that the text
-    names.  `later` holds the names that a statement further down defines, `indices`
+    computes, `known` what its `require`s prove, `hosts` the values of hosts so far, and
+    `identifiers` all that the text names.  `later` holds the names that a statement further down defines, `indices`
     every index seen so far, `reported` the unknown names that need no second report,
     `lets` the indices and values of lets that are arithmetic on indices and scalars,
     `structs` those in sight, `parts` what is written of outputs, `kinds` those
@@ -113,6 +114,7 @@ class Environment:
     written: set[str] = field(default_factory=set[str])
     tensors: list[Tensor] = field(default_factory=list[Tensor])
     derived: list[DerivedDim] = field(default_factory=list[DerivedDim])
+    known: Known = field(default_factory=Known)
     hosts: dict[str, Expr] = field(default_factory=dict[str, Expr])
     identifiers: frozenset[str] = frozenset()
     indices: dict[str, Span] = field(default_factory=dict[str, Span])

@@ -28,6 +28,7 @@ from kerngen.check.places import Place, check_chain
 from kerngen.check.ranges import bind_indices
 from kerngen.check.remedies import conversion, unification
 from kerngen.check.scope import Scope, TensorSymbol, one_line
+from kerngen.ir.conditions import conditional
 from kerngen.ir.evaluate import NotFiniteError
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
@@ -196,7 +197,7 @@ class Expressions:
 
     def _unary(self, node: ast.Unary, want: Scalar | None) -> Expr | None:
         if node.op == "not":
-            operand = self._condition(node.operand)
+            operand = self.condition(node.operand)
             return operand and Unary("not", operand, Scalar.BOOL)
         if node.op == "-" and isinstance(node.operand, ast.Number):
             value = node.operand.value
@@ -239,13 +240,13 @@ class Expressions:
         )
         return False
 
-    def _guarded(self, condition: ast.Expr) -> Expressions:
+    def guarded(self, condition: ast.Expr) -> Expressions:
         """Return what checks expressions that a condition may guard."""
         return replace(self, in_branch=True, guards=(*self.guards, condition))
 
-    def _condition(self, node: ast.Expr, guard: ast.Expr | None = None) -> Expr | None:
+    def condition(self, node: ast.Expr, guard: ast.Expr | None = None) -> Expr | None:
         """Check an expression that is true or false; another one may guard it."""
-        inner = self._guarded(guard) if guard else self
+        inner = self.guarded(guard) if guard else self
         value = inner.check(node)
         if value is None or value.type is Scalar.BOOL:
             return value
@@ -261,8 +262,8 @@ class Expressions:
 
     def _binary(self, node: ast.Binary, want: Scalar | None) -> Expr | None:
         if node.op in _LOGIC:
-            left = self._condition(node.left)
-            right = self._condition(node.right, guard=node.left)
+            left = self.condition(node.left)
+            right = self.condition(node.right, guard=node.left)
             return left and right and Binary(node.op, left, right, Scalar.BOOL)
         if node.op in _SHIFTS:
             return self._shift(node, want)
@@ -328,9 +329,9 @@ class Expressions:
         return self.finish(Binary(node.op, left, right, left.type), node.span)
 
     def _conditional(self, node: ast.Conditional, want: Scalar | None) -> Expr | None:
-        condition = self._condition(node.condition)
+        condition = self.condition(node.condition)
         branches = (node.then, node.otherwise)
-        inner = self._guarded(node.condition)
+        inner = self.guarded(node.condition)
         then, otherwise = inner.check_together(branches, want)
         if condition is None or then is None or otherwise is None:
             return None
@@ -345,16 +346,18 @@ class Expressions:
             return None
         inner = replace(self, scope=Scope(self.env.faults, self.scope))
         self.env.current.bound.update(binder.name.name for binder in node.binders)
-        with bind_indices(inner, node.binders, node.body, node.kind) as indices:
-            body = inner.check(node.body, want)
-        if body is None or indices is None:
+        with bind_indices(inner, node.binders, node.terms, node.kind) as indices:
+            condition = node.condition and inner.condition(node.condition)
+            terms = inner.guarded(node.condition) if node.condition else inner
+            body = terms.check(node.body, want)
+        if body is None or indices is None or (node.condition and condition is None):
             return None
         if isinstance(body.type, Matrix) and node.kind != "sum":
             self._report_matrices(node, body.type)
             return None
         if not self._accepts(node.kind, node.body, body.type, _NUMBERS, want):
             return None
-        return Reduce(node.kind, indices, body, body.type)
+        return conditional(Reduce(node.kind, indices, body, body.type, condition))
 
     def _report_matrices(self, node: ast.Reduction, type_: Matrix) -> None:
         """Record a reduction of matrices that is no sum: WGSL has none either."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, final
 
+from kerngen.ir.builtins import TRUNCATING
 from kerngen.source.diagnostic import Related
 from kerngen.source.text import Span
 from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
@@ -342,7 +343,7 @@ class SubscriptOutside(Worded):
     remedy: str
 
 
-FLOORED: Final = {"/": "floor_div", "%": "mod"}
+FLOORED: Final = {operator: name for name, operator in TRUNCATING.items()}
 """The built-in that rounds down where an operator rounds toward 0."""
 
 

@@ -29,6 +29,40 @@ class UnknownKernel(Worded):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class NothingMatches(Worded):
+    """A pattern that is the name of no kernel, such as `matmull_*`."""
+
+    code: ClassVar[str] = "KG0612"
+    rule: ClassVar[str] = "A pattern matches the name of a kernel."
+    says: ClassVar[str] = "There is no kernel that '{pattern}' matches."
+    advice: ClassVar[str] = "{remedy}"
+
+    pattern: str
+    remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TooManyMatches(Worded):
+    """Patterns that stand for more schedules than one file is made to have."""
+
+    code: ClassVar[str] = "KG0614"
+    rule: ClassVar[str] = "The patterns of a file match no more kernels than the limit."
+    says: ClassVar[str] = (
+        "With this pattern, the patterns in this file match {count} kernels in all, "
+        "and the limit is {limit}."
+    )
+    advice: ClassVar[str] = (
+        "Name the kernels that this schedule is for, or put kernels of one kind, with "
+        "their schedules, into a file of their own."
+    )
+
+    count: int
+    limit: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class UnknownStrategy(Worded):
     """A strategy that does not exist."""
 
@@ -147,6 +181,21 @@ class GuardReads(WordedNear):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class GuardOfSome(Worded):
+    """A guard of several kernels that reads what some of them lack."""
+
+    code: ClassVar[str] = "KG0613"
+    rule: ClassVar[str] = "A guard reads what each of its kernels has."
+    says: ClassVar[str] = "A guard of {kernels} can't use '{name}'."
+    points: ClassVar[str] = "no dim or integer scalar there"
+    advice: ClassVar[str] = "Write a schedule for {kernels} apart, without '{name}'."
+
+    name: str
+    kernels: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class AmbiguousInGuard(Worded):
     """A guard of another file's kernel that reads a name with two meanings."""
 
@@ -212,6 +261,13 @@ class UnreachableSchedule(WordedBeside):
 
     code: ClassVar[str] = "KG0610"
     rule: ClassVar[str] = "The first schedule whose guard holds is used."
-    says: ClassVar[str] = "This schedule is never used."
+    says: ClassVar[str] = "This schedule is never used{for_some}."
     beside: ClassVar[str] = "this one comes first for all the same calls"
     advice: ClassVar[str] = "Move it up, or give the earlier one a narrower guard."
+
+    kernels: str = ""
+
+    @property
+    def for_some(self) -> str:
+        """Of which of its kernels that is so, if not of all."""
+        return f" for {self.kernels}" if self.kernels else ""

@@ -63,7 +63,7 @@ WRITE_FIRST = (
 )
 AS_IF_AT_ONCE = (
     "A statement computes all elements as if at once, from what was there before; a "
-    "running sum is 'sum[j] if j <= i { x[j] } else { 0.0 }'."
+    "running sum is 'sum[j when j <= i] x[j]'."
 )
 
 

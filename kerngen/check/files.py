@@ -6,6 +6,7 @@ from typing import final
 
 from kerngen.check.checked import CheckedFile, UsedModule
 from kerngen.check.given import with_given
+from kerngen.check.gradients import Derive, no_gradients
 from kerngen.check.linking import link
 from kerngen.check.module import check_file
 from kerngen.ir.nodes import Module
@@ -16,10 +17,14 @@ from kerngen.syntax.parser import read
 
 @final
 class Checker:
-    """Checks files of a library; what several of them need is checked once."""
+    """Checks files of a library; what several of them need is checked once.
 
-    def __init__(self, library: Library) -> None:
+    `derive` makes the kernels that are gradients of others.
+    """
+
+    def __init__(self, library: Library, derive: Derive = no_gradients) -> None:
         self._library = library
+        self._derive = derive
         self._checked: dict[str, CheckedFile] = {}
 
     def module(self, name: str) -> Module:
@@ -36,8 +41,7 @@ class Checker:
         faults.raise_if_any()
         givers = tuple(self._checked[tuner] for tuner in tuners)
         # Functions and constants of other files, callees before callers.
-        *others, file = (self._checked[each] for each in self._library.closure(name))
-        return with_given(link(file, tuple(others)), givers)
+        return with_given(link(self._checked[name]), givers)
 
     def _needed(self, name: str) -> tuple[str, ...]:
         """Return a file and all that it uses; a fault there hides none of syntax."""
@@ -67,6 +71,6 @@ class Checker:
         if all(use.name in self._checked for use in used):
             uses = tuple(UsedModule(self._checked[use.name], use.span) for use in used)
             # Syntax tree to typed kernels; a fault of either stage ends here.
-            self._checked[name] = check_file(program, source, uses)
+            self._checked[name] = check_file(program, source, uses, self._derive)
         else:
             raise CompileError(program.faults)

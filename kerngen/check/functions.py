@@ -31,9 +31,7 @@ MOST_NESTED = 64
 """How deep the expressions of functions nest, calls included: within Python's stack."""
 
 _MOST_SHOWN = 8
-_TAKEN = frozenset(
-    [*BUILTINS, *CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCTIONS, "bool"]
-)
+_TAKEN = frozenset([*CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCTIONS, "bool"])
 
 
 def check_signatures(
@@ -43,7 +41,7 @@ def check_signatures(
     signatures: Signatures = {}
     for item in items:
         name = item.name.name
-        if name in _TAKEN:
+        if name in _TAKEN or name in BUILTINS:
             faults.add(faults_names.BuiltinClash(span=item.name.span, name=name))
             continue
         parameters = tuple(
@@ -83,42 +81,53 @@ def _check_function(
     later = {let.name.name: let.name.span for let in item.lets}
     env = Environment(faults, signatures, "function", later)
     ex = Expressions(env, Scope(faults, outer))
-    parameters = _declare_parameters(ex, item, signatures)
-    lets: list[tuple[LocalValue, Expr]] = []
-    for let in item.lets:
-        value = ex.check(let.value)
-        env.later.pop(let.name.name, None)
-        local = None if value is None else LocalValue(let.name.name, value.type)
-        _declare(ex, let.name, local, "a let")
-        if local is not None and value is not None:
-            lets.append((local, value))
     signature = signatures.get(item.name.name)
+    known = check_locals(ex, item.parameters, item.lets, signature)
     wanted = signature.result if signature else None
     if wanted is None:
         ex.check(item.body)
         return None
     place = f"The result of '{item.name.name}'"
     body = ex.check_as(item.body, wanted, place, item.result.span)
-    complete = len(lets) == len(item.lets) and parameters is not None
-    if body is None or not complete or parameters is None:
+    if body is None or known is None:
         return None
-    name = item.name.name
-    return Function(name, parameters, tuple(lets), body, wanted, item.doc)
+    parameters, lets = known
+    return Function(item.name.name, parameters, lets, body, wanted, item.doc)
+
+
+def check_locals(
+    ex: Expressions,
+    parameters: tuple[ast.Parameter, ...],
+    lets: tuple[ast.LetStatement, ...],
+    signature: Signature | None,
+) -> tuple[tuple[LocalValue, ...], tuple[tuple[LocalValue, Expr], ...]] | None:
+    """Return the parameters and lets of a function; None where one has a fault."""
+    declared = _declare_parameters(ex, parameters, signature)
+    known: list[tuple[LocalValue, Expr]] = []
+    for let in lets:
+        value = ex.check(let.value)
+        ex.env.later.pop(let.name.name, None)
+        local = None if value is None else LocalValue(let.name.name, value.type)
+        _declare(ex, let.name, local, "a let")
+        if local is not None and value is not None:
+            known.append((local, value))
+    if declared is None or len(known) < len(lets):
+        return None
+    return declared, tuple(known)
 
 
 def _declare_parameters(
-    ex: Expressions, item: ast.FunctionItem, signatures: Signatures
+    ex: Expressions, parameters: tuple[ast.Parameter, ...], signature: Signature | None
 ) -> tuple[LocalValue, ...] | None:
-    signature = signatures.get(item.name.name)
     locals_: list[LocalValue] = []
-    for n, parameter in enumerate(item.parameters):
+    for n, parameter in enumerate(parameters):
         formals = signature.parameters if signature else ()
         type_ = formals[n].type if n < len(formals) else None
         local = None if type_ is None else LocalValue(parameter.name.name, type_)
         _declare(ex, parameter.name, local, "a parameter")
         if local is not None:
             locals_.append(local)
-    return tuple(locals_) if len(locals_) == len(item.parameters) else None
+    return tuple(locals_) if len(locals_) == len(parameters) else None
 
 
 def _declare(

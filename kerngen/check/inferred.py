@@ -62,7 +62,7 @@ class _Search:
         for reduction in reversed(read.reductions):
             for binder in reduction.binders:
                 if binder.name.name == name:
-                    yield from self._binder(binder, reduction.body, subscript.span)
+                    yield from self._binder(binder, reduction.terms, subscript.span)
                     return
         match statement:
             case ast.LetStatement(binders=binders):
@@ -78,11 +78,11 @@ class _Search:
 
     def _of_let(self, let: ast.LetStatement, axis: int, span: Span) -> Iterator[Found]:
         """Yield the range of a later let's index; what it subscripts may not tell."""
-        found = [*self._binder(let.binders[axis], let.value, span)]
+        found = [*self._binder(let.binders[axis], (let.value,), span)]
         yield from found or self.of(let, axis)
 
     def _binder(
-        self, binder: ast.Binder, body: ast.Expr, span: Span
+        self, binder: ast.Binder, terms: tuple[ast.Expr, ...], span: Span
     ) -> Iterator[Found]:
         """Yield the range of an index by its bound, or by what it subscripts first."""
         name, ex = binder.name.name, self.ex
@@ -92,7 +92,7 @@ class _Search:
                 trial, ex.scope, binder.bound, "", f"{name}_range"
             ), binder.bound.span
             return
-        for base, axis, subscript in bare_places(body):
+        for base, axis, subscript in bare_places(*terms):
             if subscript.name != name:
                 continue
             named = base.name if isinstance(base, ast.Name) else ""

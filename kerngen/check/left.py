@@ -155,37 +155,61 @@ class _Left:
     def _gathered(self, moving: list[str]) -> str:
         """Return the hint that turns a scatter over indices into a gather."""
         op = self.node.op
-        kind, zero = _GATHERED[op]
-        over = f"{kind}[{', '.join(moving)}] if {self._conditions}"
-        value = f"{over} {{ {self._value} }} else {{ {self._typed(zero)} }}"
+        kind, _ = _GATHERED[op]
+        over = f"[{', '.join(moving)} when {self._keys}]"
+        value = f"{kind}{over} {self._factor}"
         if op == "=" and self._is_kept:
-            hit = (
-                f"(max[{', '.join(moving)}] if {self._conditions} {{ 1 }} else {{ 0 }})"
-            )
-            value = f"if {hit} == 1 {{ {value} }} else {{ {self._written} }}"
+            value = f"if (sum{over} 1) > 0 {{ {value} }} else {{ {self._written} }}"
         if op in {"+=", "-="} and self._is_new:
             op = "="
         return f"Turn the scatter into a gather: '{self._written} {op} {value};'."
 
     @property
+    def _places(self) -> Iterator[tuple[str, ast.Expr]]:
+        """The indices that may stand on the left, with what stands there instead."""
+        for index, subscript in zip(self.indices, self.node.subscripts, strict=True):
+            if not (isinstance(subscript, ast.Name) and subscript.name == index):
+                yield index, subscript
+
+    @property
     def _conditions(self) -> str:
-        pairs = zip(self.indices, self.node.subscripts, strict=True)
+        """What holds of the elements that are meant: `j == 0`."""
         return " and ".join(
-            f"{index} == {self._as_index(subscript)}"
-            for index, subscript in pairs
-            if not (isinstance(subscript, ast.Name) and subscript.name == index)
+            f"{index} == {_as_index(self._text(subscript), self._types(subscript))}"
+            for index, subscript in self._places
         )
 
-    def _as_index(self, subscript: ast.Expr) -> str:
-        """Return the text of a subscript, as the i32 that an index is."""
-        text = one_line(subscript.span.text, limit=_LONGEST_TEXT)
+    @property
+    def _keys(self) -> str:
+        """What holds of the terms that belong to an element: `ids[i] == u32(j)`."""
+        return " and ".join(
+            (
+                f"{self._text(subscript)} == u32({index})"
+                if self._types(subscript) == {Scalar.U32}
+                else f"{_as_index(self._text(subscript), self._types(subscript))} == {index}"
+            )
+            for index, subscript in self._places
+        )
+
+    def _text(self, subscript: ast.Expr) -> str:
+        return one_line(subscript.span.text, limit=_LONGEST_TEXT)
+
+    def _types(self, subscript: ast.Expr) -> set[ValueType | Struct]:
+        """Return the types of the names in a subscript that are no new indices."""
         parts = (p for p in walk_syntax(subscript) if isinstance(p, ast.Name))
-        types = {_type_of(self.scope.get(part.name)) for part in parts}
-        return text if types <= {Scalar.I32} else f"i32({text})"
+        symbols = (self.scope.get(part.name) for part in parts)
+        return {_type_of(symbol) for symbol in symbols if symbol}
 
     @property
     def _value(self) -> str:
         return one_line(self.node.value.span.text, limit=_LONGEST_TEXT)
+
+    @property
+    def _factor(self) -> str:
+        """The value as what a reduction takes: in parentheses unless it is a product."""
+        value = self.node.value
+        is_open = isinstance(value, ast.Binary) and value.op != "*"
+        return f"({self._value})" if is_open else self._value
 
     @property
     def _rest(self) -> str:
@@ -207,6 +231,11 @@ class _Left:
     @property
     def _is_kept(self) -> bool:
         return self.symbol is not None and not self._is_new
+
+
+def _as_index(text: str, types: set[ValueType | Struct]) -> str:
+    """Return the text of a subscript, as the i32 that an index is."""
+    return text if types <= {Scalar.I32} else f"i32({text})"
 
 
 def _is_rank_0(symbol: Symbol | None) -> bool:

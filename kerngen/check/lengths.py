@@ -19,20 +19,21 @@ from kerngen.check.scope import (
 )
 from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
-from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins import TRUNCATING
+from kerngen.ir.evaluate import NotFiniteError, bounds, constant_value
 from kerngen.ir.nodes import (
-    TRUNCATING,
     DerivedDim,
     DimValue,
     Expr,
     Extent,
     UniformValue,
 )
+from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
-MAX_EXTENT: Final = 2**31 - 1
+MAX_EXTENT: Final = bounds(Scalar.I32)[1]
 
 _WORDS: Final = {"+": "plus", "-": "minus", "*": "times", "/": "div", "%": "mod"}
 _LONGEST_NAME: Final = 32

@@ -14,30 +14,77 @@ from pathlib import PurePosixPath
 from typing import TypeAlias, final
 
 from kerngen.check.checked import CheckedFile
-from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Module
+from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Kernel, Module
 from kerngen.ir.walk import map_children
 
 _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
 """The functions or the constants of a file, by name."""
 
 
-def link(file: CheckedFile, others: tuple[CheckedFile, ...]) -> Module:
-    """Return a file's module with all that its kernels call, wherever that stands.
-
-    `others` are all files that it needs, each after those that it uses itself.
-    """
-    direct = tuple(use.file for use in file.uses)
-    called = _Names(lambda each: each.functions, file.signatures, direct, others)
-    read = _Names(lambda each: each.constants, file.constants, direct, others)
+def link(file: CheckedFile) -> Module:
+    """Return a file's module with all that its kernels call, wherever that stands."""
+    called, read = _names(file)
     functions = (
         _renamed(function, other, called, read)
-        for other in others
+        for other in needed_by(file)
         for function in other.functions.values()
     )
+
+    def here(kernel: Kernel) -> Kernel:
+        home = file.derived_from.get(kernel.name)
+        return _moved(kernel, _names(home), (called, read)) if home else kernel
+
     return replace(
         file.module,
         functions=(*functions, *file.module.functions),
+        kernels=tuple(map(here, file.module.kernels)),
         imported=frozenset(read.given.values()),
+    )
+
+
+def needed_by(file: CheckedFile) -> tuple[CheckedFile, ...]:
+    """Return all other files that a file needs, each after those that it uses itself."""
+    found: dict[str, CheckedFile] = {}
+    # Not by recursion: files may use each other in a chain of any length.
+    waiting = [(use.file, False) for use in reversed(file.uses)]
+    while waiting:
+        each, is_done = waiting.pop()
+        if is_done:
+            found.setdefault(each.name, each)
+        elif each.name not in found:
+            waiting.append((each, True))
+            waiting += [(use.file, False) for use in reversed(each.uses)]
+    return tuple(found.values())
+
+
+def _names(file: CheckedFile) -> tuple[_Names, _Names]:
+    """Return what functions, and constants, are called in the module of a file."""
+    direct = tuple(use.file for use in file.uses)
+    others = needed_by(file)
+    called = _Names(lambda each: each.functions, file, direct, others)
+    read = _Names(lambda each: each.constants, file, direct, others)
+    return called, read
+
+
+def _moved(
+    kernel: Kernel, there: tuple[_Names, _Names], here: tuple[_Names, _Names]
+) -> Kernel:
+    """Return a kernel that was derived in the names of one module in those of another."""
+
+    def rename(expr: Expr) -> Expr:
+        match map_children(expr, rename):
+            case FunctionCall(function=name) as call:
+                return replace(call, function=here[0].given[there[0].home(name)])
+            case ConstRef(name=name) as constant:
+                return replace(constant, name=here[1].given[there[1].home(name)])
+            case other:
+                return other
+
+    return replace(
+        kernel,
+        body=tuple(replace(s, value=rename(s.value)) for s in kernel.body),
+        hosts=tuple(replace(h, value=rename(h.value)) for h in kernel.hosts),
+        derived=tuple(replace(d, value=rename(d.value)) for d in kernel.derived),
     )
 
 
@@ -51,15 +98,16 @@ class _Names:
     def __init__(
         self,
         items: _Items,
-        own: Iterable[str],
+        own: CheckedFile,
         direct: tuple[CheckedFile, ...],
         files: tuple[CheckedFile, ...],
     ) -> None:
         self._items = items
+        self._own = own
         self.given = {
             (file.name, name): name for file in direct for name in items(file)
         }
-        taken = {*own, *self.given.values()}
+        taken = {*items(own), *self.given.values()}
         for file in files:
             for name in items(file):
                 if (file.name, name) not in self.given:
@@ -72,6 +120,11 @@ class _Names:
         reach = (file, *(use.file for use in file.uses))
         home = next(each for each in reach if name in self._items(each))
         return self.given[home.name, name]
+
+    def home(self, name: str) -> tuple[str, str]:
+        """Return the file of an item that the module calls so, and its name there."""
+        homes = {named: home for home, named in self.given.items()}
+        return homes.get(name, (self._own.name, name))
 
 
 def _free(name: str, file: CheckedFile, taken: set[str]) -> str:
@@ -104,4 +157,5 @@ def _renamed(
         name=called.of(function.name, file),
         lets=tuple((local, rename(value)) for local, value in function.lets),
         body=rename(function.body),
+        partials=tuple(name and called.of(name, file) for name in function.partials),
     )

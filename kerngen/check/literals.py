@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, final
+from typing import final
 
 from kerngen.check.faults_types import (
     LiteralRange,
@@ -61,7 +61,8 @@ class Kinds:
             case ast.Conditional(then=then, otherwise=otherwise):
                 return self._joined(then, otherwise)
             case ast.Call(function=name, arguments=arguments):
-                places = _ADAPTING.get(name.name)
+                row = BUILTINS.get(name.name)
+                places = _adapting(row) if row else ()
                 if not places or places[-1] >= len(arguments):
                     return None
                 return self._joined(*(arguments[place] for place in places))
@@ -79,16 +80,14 @@ class Kinds:
         return joined
 
 
-def _adapting(builtin: Builtin) -> list[int]:
+def _adapting(builtin: Builtin) -> tuple[int, ...]:
     """Return the places of the arguments that decide the type of a built-in's result."""
     columns = zip(*(overload.parameters for overload in builtin.overloads), strict=True)
     results = [overload.result for overload in builtin.overloads]
     if len(results) == 1:
-        return []
-    return [place for place, types in enumerate(columns) if list(types) == results]
-
-
-_ADAPTING: Final = {name: _adapting(builtin) for name, builtin in BUILTINS.items()}
+        return ()
+    typed = enumerate(columns)
+    return tuple(place for place, types in typed if list(types) == results)
 
 
 def literal(

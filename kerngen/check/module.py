@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, cast, final
 
 from kerngen.check import faults_statements
 from kerngen.check.checked import CheckedFile, ItemKind, KernelHead, UsedModule
 from kerngen.check.constants import check_constants
 from kerngen.check.dead_schedules import report_dead
+from kerngen.check.derivatives import check_derivatives
 from kerngen.check.environment import Copied, Environment, Signatures
 from kerngen.check.faults_names import DuplicateItem
 from kerngen.check.faults_places import MembersNeverWritten
 from kerngen.check.functions import check_functions, check_signatures
 from kerngen.check.given import Given, check_given
+from kerngen.check.gradients import Derive, no_gradients, with_gradients
 from kerngen.check.imports import bring_in, structs_of
 from kerngen.check.parameters import Header
+from kerngen.check.requires import check_requires
+from kerngen.check.scheduled import Scheduled, by_kernel, find_scheduled, report_faults
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements import Body
@@ -43,16 +47,21 @@ _Kind = TypeVar("_Kind")
 _Item = TypeVar("_Item", bound=_Named)
 
 
-def check(program: ast.Program, source: Source) -> Module:
+def check(
+    program: ast.Program, source: Source, derive: Derive = no_gradients
+) -> Module:
     """Return the typed module of a file that uses no other.
 
     Raises `CompileError` with every fault found.
     """
-    return check_file(program, source, ()).module
+    return check_file(program, source, (), derive).module
 
 
 def check_file(
-    program: ast.Program, source: Source, uses: tuple[UsedModule, ...]
+    program: ast.Program,
+    source: Source,
+    uses: tuple[UsedModule, ...],
+    derive: Derive,
 ) -> CheckedFile:
     """Return a file that uses others; raise `CompileError` with every fault found.
 
@@ -73,7 +82,6 @@ def check_file(
         faults.amend(say_where(source.name, uses, kernels))
     faults.raise_if_any()
     _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
-
     module = Module(
         source.name,
         program.doc,
@@ -82,7 +90,7 @@ def check_file(
         structs=(*parts.structs.values(),),
         warnings=parts.warnings.in_order(),
     )
-    return CheckedFile(
+    file = CheckedFile(
         module=module,
         functions={function.name: function for function in parts.functions},
         signatures=parts.signatures,
@@ -90,8 +98,10 @@ def check_file(
         structs=parts.structs,
         kernels=parts.heads,
         uses=uses,
+        derived_from={},
         schedules=parts.given,
     )
+    return with_gradients(file, program, parts.scheduled, derive)
 
 
 @final
@@ -107,6 +117,7 @@ class _Parts:
     warnings: Faults
     heads: dict[str, KernelHead]
     given: Given
+    scheduled: Mapping[str, Sequence[Scheduled]]
 
 
 def _check_items(
@@ -116,15 +127,11 @@ def _check_items(
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
-    kernels = _distinct(faults, "kernels", _all(program.items, ast.KernelItem))
-    schedules = _all(program.items, ast.ScheduleItem)
-    scheduled: dict[str, list[ast.ScheduleItem]] = {}
-    for schedule in schedules:
-        scheduled.setdefault(schedule.kernel.name, []).append(schedule)
+    distinct = _distinct(faults, "kernels", _named_kernels(program))
 
     # What other files have, as if it stood before these.
     places = _places(
-        function=functions, constant=constants, struct=structs, kernel=kernels
+        function=functions, constant=constants, struct=structs, kernel=distinct
     )
     imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
@@ -136,37 +143,43 @@ def _check_items(
     declared = check_constants(faults, constants, callable_, outer)
     # Structs, with lengths that may be constants.
     known = check_structs(faults, structs, outer, foreign, path)
-    own = {item.name.name: known[item.name.name] for item in structs}
     # Functions, callees before callers.
-    checked_functions = check_functions(faults, functions, callable_, outer)
+    checked_functions = check_derivatives(
+        faults,
+        _all(program.items, ast.DerivativeItem),
+        check_functions(faults, functions, callable_, outer),
+        signatures,
+        callable_,
+        outer,
+    )
     # Kernels, each in a scope of its own, with their schedules.
     heads = {
-        item.name.name: KernelHead(Scope(faults, outer), item.name.span)
-        for item in kernels
+        i.name.name: KernelHead(Scope(faults, outer), i.name.span) for i in distinct
     }
+    # Each kernel of each schedule, the kernels of other files included.
+    scheduled = find_scheduled(faults, program, [*heads], uses)
+    of_kernels = by_kernel(scheduled)
     copied, warnings = Copied(), Faults()
-    checked_kernels = tuple(
-        _check_kernel(
-            item,
-            _kernel_environment(faults, warnings, callable_, item, known, copied),
-            heads[item.name.name].scope,
-            known,
-            scheduled.get(item.name.name, ()),
-        )
-        for item in kernels
-    )
+
+    def checked(item: ast.KernelItem) -> Kernel:
+        env = _kernel_environment(faults, warnings, callable_, item, known, copied)
+        scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
+        return _check_kernel(item, env, scope, known, wanted)
+
     # Schedules of other files' kernels, and the place of each among the others.
-    report_dead(faults, schedules)
-    given = check_given(faults, schedules, [*heads], uses, outer)
+    report_dead(faults, scheduled)
+    given = check_given(scheduled, heads, uses, outer)
+    report_faults(faults, scheduled)
     return _Parts(
         signatures,
         declared,
-        {name: struct for name, struct in own.items() if struct},
+        {i.name.name: s for i in structs if (s := known[i.name.name])},
         checked_functions,
-        checked_kernels,
+        tuple(map(checked, _all(distinct, ast.KernelItem))),
         warnings,
         heads,
         given,
+        of_kernels,
     )
 
 
@@ -198,6 +211,12 @@ def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
     }
 
 
+def _named_kernels(program: ast.Program) -> list[ast.KernelItem | ast.GradientItem]:
+    return [
+        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
+    ]
+
+
 def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
     return [item for item in items if isinstance(item, kind)]
 
@@ -225,13 +244,14 @@ def _check_kernel(
     env: Environment,
     scope: Scope,
     structs: Structs,
-    scheduled: Iterable[ast.ScheduleItem],
+    scheduled: Iterable[Scheduled],
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
     header = Header(env, scope, structs)
     header.check(item)
-    body = Body(env, scope)
-    body.check(item.body)
+    known = check_requires(env, scope, item, [*header.dims], header.parameters)
+    body = Body(replace(env, known=known), scope)
+    body.check(item.equations)
     schedules = [check_schedule(schedule, env, scope) for schedule in scheduled]
     _check_written(env, scope, item)
     kernel = Kernel(
@@ -247,6 +267,7 @@ def _check_kernel(
         span=item.span,
         order=tuple(parameter.name.name for parameter in item.parameters),
         derived=tuple(env.derived),
+        requires=tuple(known.requires),
     )
     if fault := uniform_size_fault(kernel):
         env.faults.add(fault)
@@ -297,4 +318,6 @@ def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -
         # Of a struct that is copied, each member has a statement of its own.
         written = {statement.span for statement in kernel.body}
         understood = len(written) + len(kernel.hosts)
-        assert understood == len(item.body), f"{kernel.name}: a statement was left out"
+        assert understood == len(
+            item.equations
+        ), f"{kernel.name}: a statement was left out"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, TypeAlias
 
 from kerngen.check.faults_indices import RangeNotFound
 from kerngen.check.inferred import lengths_by_reads
@@ -30,22 +30,18 @@ from kerngen.syntax import ast
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
 
-_OF_NOTHING: Final[dict[ast.ReduceKind, str]] = {
-    "sum": "0",
-    "prod": "1",
-    "max": "-3.0e38",
-    "min": "3.0e38",
-}
+Terms: TypeAlias = tuple[ast.Expr, ...]
+"""Where an index is in scope: the value, behind the condition of a reduction if any."""
 
 
 @contextmanager
 def bind_indices(
     ex: Expressions,
     binders: tuple[ast.Binder, ...],
-    body: ast.Expr,
+    terms: Terms,
     kind: ast.ReduceKind | None = None,
 ) -> Generator[tuple[Index, ...] | None]:
-    """Introduce indices over given ranges, or the axes that they subscript in `body`.
+    """Introduce indices over given ranges, or the axes that they subscript in `terms`.
 
     Those of a let that subscript nothing have the range that all its reads agree on.
 
@@ -57,8 +53,8 @@ def bind_indices(
     unranged: list[ast.Identifier] = []
     faults_before = len(ex.env.faults)
     for binder in binders:
-        instead = _as_choice(ex, binder, body, kind) if kind else ""
-        symbol = _ranged(ex, binder, body, instead)
+        instead = _as_condition(ex, binder, terms, kind) if kind else ""
+        symbol = _ranged(ex, binder, terms, instead)
         if symbol is None and kind is None:
             symbol = _by_reads(ex, binder.name)
         if isinstance(symbol, IndexSymbol):
@@ -67,13 +63,13 @@ def bind_indices(
             # Of a name that is taken, nothing more is to be said.
             unranged.append(binder.name)
         introduce(ex, binder.name, symbol or FaultySymbol("an index", binder.name.span))
-    is_doubtful = any(used_in_subscripts(name.name, body) for name in unranged)
-    is_doubtful |= _misreads_a_tensor(ex, body)
+    is_doubtful = any(used_in_subscripts(name.name, *terms) for name in unranged)
+    is_doubtful |= _misreads_a_tensor(ex, terms)
     if unranged and not is_doubtful:
-        _report_no_range(ex, unranged, body, kind)
+        _report_no_range(ex, unranged, terms, kind)
     yield tuple(known) if len(known) == len(binders) else None
     if unranged and is_doubtful and len(ex.env.faults) == faults_before:
-        _report_no_range(ex, unranged, body, kind)
+        _report_no_range(ex, unranged, terms, kind)
 
 
 def introduce(
@@ -92,7 +88,7 @@ def introduce(
 def _ranged(
     ex: Expressions,
     binder: ast.Binder,
-    body: ast.Expr,
+    terms: Terms,
     instead: str,
 ) -> IndexSymbol | FaultySymbol | None:
     """Return an index with its range; None if it has none."""
@@ -106,7 +102,7 @@ def _ranged(
             return FaultySymbol("an index", name.span)
         index, origin = Index(name.name, extent), binder.bound.span
         return IndexSymbol(index, name.span, origin, is_given=True)
-    for base, axis, subscript in bare_places(body):
+    for base, axis, subscript in bare_places(*terms):
         if subscript.name == name.name:
             extents = _extents_of(ex, base)
             if axis < len(extents):
@@ -133,13 +129,13 @@ def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
     return lengths_of(ex, base)
 
 
-def _misreads_a_tensor(ex: Expressions, body: ast.Expr) -> bool:
+def _misreads_a_tensor(ex: Expressions, terms: Terms) -> bool:
     """Whether a tensor is read like a function, `x(i)`, or without all its subscripts.
 
     That is told by itself.
     """
     subscripted: set[Span] = set()
-    for part in walk_syntax(body):
+    for part in walk_syntax(*terms):
         match part:
             case ast.Call(function=name):
                 wrong, count = True, 0
@@ -159,48 +155,59 @@ def _misreads_a_tensor(ex: Expressions, body: ast.Expr) -> bool:
 # What to write instead
 
 
-def _as_choice(
-    ex: Expressions, binder: ast.Binder, body: ast.Expr, kind: ast.ReduceKind
+def _as_condition(
+    ex: Expressions, binder: ast.Binder, terms: Terms, kind: ast.ReduceKind
 ) -> str:
-    """Return how a reduction is written whose range would depend on another index."""
+    """Return how a reduction is written whose range would depend on another index.
+
+    For `sum[j < i] x[j]` that is `sum[j when j < i] x[j]`.
+    """
     if binder.bound is None:
         return ""
-    name, value = binder.name.name, one_line(body.span.text)
+    name, *conditions = binder.name.name, *map(_joined, terms[:-1])
     over = name
-    if all(subscript.name != name for _, _, subscript in bare_subscripts(body)):
+    if all(subscript.name != name for _, _, subscript in bare_subscripts(*terms)):
         lengths = (
             length_text(ex.env, symbol.index.extent)
             for symbol in map(ex.scope.get, _names(binder.bound))
             if isinstance(symbol, IndexSymbol)
         )
         over = f"{name} < {next(lengths, '...')}"
+    bound, value = (one_line(node.span.text) for node in (binder.bound, terms[-1]))
+    condition = " and ".join((f"{name} < {bound}", *conditions))
     return (
-        "A range is the same for all elements; use an 'if' inside of the reduction: "
-        f"'{kind}[{over}] if {name} < {one_line(binder.bound.span.text)} "
-        f"{{ {value} }} else {{ {_OF_NOTHING[kind]} }}'."
+        "A range is the same for all elements; leave terms out by a condition: "
+        f"'{kind}[{over} when {condition}] {value}'."
     )
+
+
+def _joined(condition: ast.Expr) -> str:
+    """Return the text of a condition as an operand of `and`."""
+    text = one_line(condition.span.text)
+    is_choice = isinstance(condition, ast.Binary) and condition.op == "or"
+    return f"({text})" if is_choice else text
 
 
 def _report_no_range(
     ex: Expressions,
     names: list[ast.Identifier],
-    body: ast.Expr,
+    terms: Terms,
     kind: ast.ReduceKind | None,
 ) -> None:
     fault = RangeNotFound(
         span=names[0].span,
         names=tuple(name.name for name in names),
-        lengths=tuple(_meant_length(ex, name.name, body, kind) for name in names),
+        lengths=tuple(_meant_length(ex, name.name, terms, kind) for name in names),
     )
     ex.env.faults.add(fault)
     ex.env.current.unranged.update(dict.fromkeys(fault.names, fault))
 
 
 def _meant_length(
-    ex: Expressions, name: str, body: ast.Expr, kind: ast.ReduceKind | None
+    ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
 ) -> str:
     """Return the length that an index may be meant to have, or dots."""
-    meant = next(_lengths_near(ex, name, body, kind), None)
+    meant = next(_lengths_near(ex, name, terms, kind), None)
     if meant is None and kind is None:
         found = (length for length, _ in lengths_by_reads(ex, name))
         meant = next((length for length in found if length is not None), None)
@@ -211,14 +218,14 @@ def _meant_length(
 
 
 def _lengths_near(
-    ex: Expressions, name: str, body: ast.Expr, kind: ast.ReduceKind | None
+    ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
 ) -> Iterator[str | int]:
     """Yield the lengths that an index may be meant to have, by what it subscripts.
 
     That of a reduction, beside another one, runs through a window: at steps of 2 say in
     `2 * i + u`.
     """
-    for tensor, axis, subscript in _subscripts(body):
+    for tensor, axis, subscript in _subscripts(terms):
         symbol, names = ex.scope.get(tensor), _names(subscript)
         if name not in names or not isinstance(symbol, TensorSymbol):
             continue
@@ -229,8 +236,8 @@ def _lengths_near(
         yield _step(subscript) if is_window else symbol.tensor.extents[axis]
 
 
-def _subscripts(body: ast.Expr) -> Iterator[tuple[str, int, ast.Expr]]:
-    for part in walk_syntax(body):
+def _subscripts(terms: Terms) -> Iterator[tuple[str, int, ast.Expr]]:
+    for part in walk_syntax(*terms):
         if isinstance(part, ast.Subscript) and isinstance(part.base, ast.Name):
             for axis, subscript in enumerate(part.subscripts):
                 yield part.base.name, axis, subscript

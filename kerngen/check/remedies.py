@@ -37,12 +37,14 @@ def _as_count(node: ast.Expr, one: str, zero: str) -> str:
     text = node.span.text
     if added.kind != "sum" or not text.startswith("sum"):
         return ""
-    last = added.binders[-1].bound or added.binders[-1].name
-    at = text.index("]", last.span.end - node.span.start) + 1
-    head, body = one_line(text[:at]), one_line(text[at:])
+    binder = added.binders[-1]
+    last = added.condition or binder.bound or binder.name
+    at = text.index("]", last.span.end - node.span.start)
+    head, body = one_line(text[:at]), one_line(text[at + 1 :])
+    word = "and" if added.condition else "when"
     return (
         f"The 'sum' ends before the '{node.op}'. To count, write "
-        f"'{head} if {body} {{ {one} }} else {{ {zero} }}'; to compare the sum, "
+        f"'{head} {word} {body}] {one}'; to compare the sum, "
         f"'if {one_line(text)} {{ {one} }} else {{ {zero} }}'."
     )
 

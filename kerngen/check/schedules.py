@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.check import faults_schedules
 from kerngen.check.environment import Environment
 from kerngen.check.free_mixing import FreeMixing
+from kerngen.check.scheduled import Scheduled
 from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
 from kerngen.check.unknown import report_unknown
+from kerngen.ir.builtins import TRUNCATING
 from kerngen.ir.nodes import (
-    TRUNCATING,
     Constant,
     ConstRef,
     DimValue,
@@ -35,10 +36,14 @@ ADAPTER_FACTS = {
 
 
 def check_schedule(
-    item: ast.ScheduleItem, env: Environment, scope: Scope
+    scheduled: Scheduled, env: Environment, scope: Scope
 ) -> Schedule | None:
-    """Return a schedule; `scope` is that of the kernel's parameters."""
-    faults = env.faults
+    """Return the schedule of one kernel; `scope` is that of the kernel's parameters.
+
+    Its faults are left with it: `report_faults` joins those of all its kernels.
+    """
+    item, faults = scheduled.item, scheduled.faults
+    env = replace(env, faults=faults)
     known = _check_strategy(faults, item.strategy)
     options = _check_options(faults, item) if known else None
     guard = None
@@ -48,7 +53,7 @@ def check_schedule(
             return None
     if options is None:
         return None
-    stage, strategy = item.stage, item.strategy
+    stage, strategy = scheduled.target.stage, item.strategy
     asked = strategy.span.to(item.options[-1].span) if item.options else strategy.span
     if stage is None:
         return Schedule(None, guard, strategy.name, options, asked)

@@ -71,7 +71,7 @@ class Body:
     hosts: list[Host] = field(default_factory=list[Host])
     statements: list[Statement] = field(default_factory=list[Statement])
 
-    def check(self, body: tuple[ast.Statement, ...]) -> None:
+    def check(self, body: tuple[ast.Equation, ...]) -> None:
         """Check every statement."""
         for statement in body:
             if not isinstance(statement, ast.Assignment):
@@ -113,7 +113,7 @@ class Body:
     def _let(self, node: ast.LetStatement) -> None:
         self.env.current.in_let = True
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
-        with bind_indices(inner, node.binders, node.value) as indices:
+        with bind_indices(inner, node.binders, (node.value,)) as indices:
             value = inner.check(node.value)
         name = node.name
         if value is None or indices is None:
@@ -141,7 +141,7 @@ class Body:
 
     def _add(
         self,
-        node: ast.Statement,
+        node: ast.Equation,
         target: Tensor,
         indices: tuple[Index, ...],
         value: Expr,

@@ -24,7 +24,6 @@ from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _ATTRIBUTES: Final = ("align", "size")
-_CALLABLE: Final = frozenset((*BUILTINS, *CASTS))
 _LENGTH: Final = "The length of an array in a struct"
 
 
@@ -128,7 +127,9 @@ def _reads_what_varies(
                 if not isinstance(symbol, FaultySymbol):
                     _report_varying(env, part, place, _remedy(scope, part.name, place))
                 return True
-            case ast.Call(function=function) if function.name not in _CALLABLE:
+            case ast.Call(function=ast.Identifier(name=name)) if not (
+                name in BUILTINS or name in CASTS
+            ):
                 _report_varying(env, part, place)
                 return True
             case ast.Reduction() | ast.Subscript() | ast.Member():

@@ -203,7 +203,9 @@ def _check_subscript(
     form = affine_form(value)
     if form is None:
         return Clamped(value)
-    if ex.in_branch and not stays_inside(form, tensor.tensor.extents[axis]):
+    extent = tensor.tensor.extents[axis]
+    proved = stays_inside(form, extent) or ex.env.known.keeps_inside(form, extent)
+    if ex.in_branch and not proved:
         return Clamped(value)
     return Affine(value, one_line(collapse(node.span.text), limit=80))
 

@@ -26,45 +26,45 @@ def subexpressions(expr: ast.Expr) -> tuple[ast.Expr, ...]:
             return (left, right)
         case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
             return (condition, then, otherwise)
-        case ast.Reduction(body=body):
-            return (body,)
+        case ast.Reduction():
+            return expr.terms
         case _:
             assert_never(expr)
 
 
-def walk_syntax(expr: ast.Expr) -> Iterator[ast.Expr]:
-    """Yield an expression and all below it, parents first."""
-    yield expr
-    for child in subexpressions(expr):
-        yield from walk_syntax(child)
+def walk_syntax(*exprs: ast.Expr) -> Iterator[ast.Expr]:
+    """Yield expressions and all below them, parents first."""
+    for expr in exprs:
+        yield expr
+        yield from walk_syntax(*subexpressions(expr))
 
 
-def bare_places(expr: ast.Expr) -> Iterator[tuple[ast.Expr, int, ast.Name]]:
+def bare_places(*exprs: ast.Expr) -> Iterator[tuple[ast.Expr, int, ast.Name]]:
     """Yield (base, axis, subscript) for each name that is a subscript by itself."""
-    if isinstance(expr, ast.Subscript):
+    for expr in exprs:
+        if not isinstance(expr, ast.Subscript):
+            yield from bare_places(*subexpressions(expr))
+            continue
         yield from bare_places(expr.base)
         for axis, subscript in enumerate(expr.subscripts):
             if isinstance(subscript, ast.Name):
                 yield expr.base, axis, subscript
             else:
                 yield from bare_places(subscript)
-        return
-    for child in subexpressions(expr):
-        yield from bare_places(child)
 
 
-def bare_subscripts(expr: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
+def bare_subscripts(*exprs: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
     """Yield (tensor, axis, subscript) for those of a tensor by its name."""
-    for base, axis, subscript in bare_places(expr):
+    for base, axis, subscript in bare_places(*exprs):
         if isinstance(base, ast.Name):
             yield base.name, axis, subscript
 
 
-def used_in_subscripts(name: str, expr: ast.Expr) -> bool:
+def used_in_subscripts(name: str, *exprs: ast.Expr) -> bool:
     """Whether a name occurs anywhere within a subscript."""
     return any(
         isinstance(part, ast.Name) and part.name == name
-        for node in walk_syntax(expr)
+        for node in walk_syntax(*exprs)
         if isinstance(node, ast.Subscript)
         for subscript in node.subscripts
         for part in walk_syntax(subscript)
@@ -76,12 +76,12 @@ def used_in_subscripts(name: str, expr: ast.Expr) -> bool:
 class Read:
     """A read `name[subscripts]` in a statement, with the reductions around it."""
 
-    statement: ast.Statement
+    statement: ast.Equation
     subscripts: tuple[ast.Expr, ...]
     reductions: tuple[ast.Reduction, ...]
 
 
-def reads_of(body: tuple[ast.Statement, ...]) -> dict[str, list[Read]]:
+def reads_of(body: tuple[ast.Equation, ...]) -> dict[str, list[Read]]:
     """Return the reads of each name with subscripts, in the order of the text."""
     reads: dict[str, list[Read]] = {}
 

@@ -15,7 +15,11 @@ from kerngen.check.faults_names import (
     UnknownName,
     UnknownType,
 )
-from kerngen.check.faults_schedules import UnknownKernel
+from kerngen.check.faults_schedules import (
+    GuardOfSome,
+    NothingMatches,
+    UnknownKernel,
+)
 from kerngen.check.faults_statements import (
     NeverWritten,
     NothingWritten,
@@ -24,6 +28,7 @@ from kerngen.check.faults_statements import (
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
+from kerngen.syntax.patterns import matching
 from kerngen.syntax.recovery import item_names, words
 
 _ASSIGNS = re.compile(r"\s*[A-Za-z_][^=]*=")
@@ -62,8 +67,11 @@ class Unread:
                 | UnknownType(name=name)
                 | UnknownKernel(name=name)
                 | TensorAsFunction(name=name)
+                | GuardOfSome(name=name)
             ):
                 return bool({name, _NAMELESS} & (self.items | near))
+            case NothingMatches(pattern=pattern):
+                return any(matching(pattern, self.items)) or _NAMELESS in self.items
             case ReadBeforeWrite(name=name):
                 return name in near or "return" in near
             case NeverWritten(name=name):

@@ -9,8 +9,9 @@ from typing import Final
 
 from kerngen.check.checked import CheckedFile, ItemKind, UsedModule
 from kerngen.check.faults_names import UnknownFunction, UnknownName, UnknownType
-from kerngen.check.faults_schedules import UnknownKernel
+from kerngen.check.faults_schedules import NothingMatches, UnknownKernel
 from kerngen.source.diagnostic import Diagnostic
+from kerngen.syntax.patterns import matching
 
 _IS_KERNEL: Final = (
     "'{name}' is a kernel, and only Python calls those; what kernels share is a 'fn'."
@@ -48,6 +49,10 @@ def say_where(
             case UnknownName(name=item):
                 file = unseen.get(("constant", item))
             case UnknownKernel(name=item):
+                file = unseen.get(("kernel", item))
+            case NothingMatches(pattern=pattern):
+                kernels_unseen = (item for kind, item in unseen if kind == "kernel")
+                item = next(matching(pattern, kernels_unseen), "")
                 file = unseen.get(("kernel", item))
             case UnknownType(name=item):
                 file = unseen.get(("struct", item))

@@ -63,7 +63,7 @@ def _never_read(
     item: _Item, parameters: Collection[ast.Parameter], used: Collection[str]
 ) -> Iterator[Unused]:
     words = Counter(lexeme.text for lexeme in lexemes(item.span.text, 0))
-    body = item.lets if isinstance(item, ast.FunctionItem) else item.body
+    body = item.lets if isinstance(item, ast.FunctionItem) else item.equations
     values = [s.name for s in body if not isinstance(s, ast.Assignment)]
     for name in (*(parameter.name for parameter in parameters), *values):
         if words[name.name] == 1 and name.name not in used:

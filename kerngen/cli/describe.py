@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias, TypedDict
 
-from kerngen.ir.nodes import Expr, Role, Tensor
+from kerngen.emit.kernel_plan import plan_kernel
+from kerngen.emit.python_names import KernelNames
+from kerngen.gradient import kernel_text
+from kerngen.ir.nodes import Kernel, Role
 from kerngen.ir.reads import tensors_read
-from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.stages import StagedKernel, Write, computed_by
 from kerngen.layout.struct import uniform_layout
 from kerngen.layout.types import StructLayout
-from kerngen.plan.size import ALWAYS
-from kerngen.plan.text import guard_text, to_text
+from kerngen.plan.write import kernel_lines
 from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
 from kerngen.schedule.program import (
     KernelProgram,
     ScheduledStage,
-    Shader,
     StageProgram,
-    Variant,
 )
 
 StyledLine: TypeAlias = tuple[str, str]
@@ -45,27 +43,8 @@ class UniformData(TypedDict):
     fields: list[FieldData]
 
 
-class ShaderData(TypedDict):
-    """One dispatch."""
-
-    file: str
-    groups: str
-    workgroup_size: int
-    workgroup_bytes: int
-    subgroups: bool
-    wgsl: str
-
-
-class VariantData(TypedDict):
-    """Dispatches, and the condition on the dims `d` under which they run."""
-
-    name: str
-    when: str
-    shaders: list[ShaderData]
-
-
 class ScheduleData(TypedDict):
-    """One way to run a stage, when a guard on dims and scalars holds.
+    """One way to run a stage; the plan has the condition under which it does.
 
     `covers` names the stages after it that run in the same dispatches, and `keeps` what
     these then hand to each other without storing it.  `bytes` and `operations` are what
@@ -74,13 +53,11 @@ class ScheduleData(TypedDict):
 
     name: str
     strategy: str
-    when: str
     reason: str
     covers: list[str]
     keeps: list[str]
     bytes: str
     operations: str
-    variants: list[VariantData]
 
 
 class StageData(TypedDict):
@@ -106,10 +83,19 @@ class StageData(TypedDict):
     others: dict[str, str]
 
 
-class KernelData(TypedDict):
-    """One kernel; `python` is what Python calls it, inside of the output's package.
+class ShaderData(TypedDict):
+    """A shader: its file, and the text of that."""
 
-    `temporaries` live between stages; `inlined` lets are computed where they are used.
+    file: str
+    wgsl: str
+
+
+class KernelData(TypedDict):
+    """What `kerngen show KERNEL --json` prints.
+
+    `python` is what Python calls the kernel, inside of the output's package.
+    `inlined` lets are computed where they are used.  `plan` has the kernel's lines of the
+    plan file, and `shaders` the files that these name.
     """
 
     name: str
@@ -119,30 +105,35 @@ class KernelData(TypedDict):
     doc: str
     source: str
     uniform: UniformData
-    temporaries: list[str]
     inlined: list[str]
     stages: list[StageData]
+    plan: list[str]
+    shaders: list[ShaderData]
 
 
-def as_data(program: KernelProgram, python: str) -> KernelData:
-    """Return what `json.dumps` takes."""
+def _source(kernel: Kernel) -> str:
+    """Return a kernel's text; of a gradient, the equations that were derived, too."""
+    text = kernel.span.text
+    return text if "{" in text else f"{text}\n\n{kernel_text(kernel).rstrip()}"
+
+
+def as_data(program: KernelProgram, names: KernelNames, module: str) -> KernelData:
+    """Return what `json.dumps` takes; `names` are Python's, in a module of that name."""
     kernel = program.staged.kernel
+    plan = plan_kernel(program, names).plan
     return {
         "name": kernel.name,
-        "python": python,
+        "python": f"{module}.{names.function}",
         "path": kernel.span.source.path,
         "line": kernel.span.line,
         "doc": kernel.doc,
-        "source": kernel.span.text,
+        "source": _source(kernel),
         "uniform": _uniform(uniform_layout(kernel)),
-        "temporaries": [_tensor(tensor) for tensor in program.temporaries],
         "inlined": _inlined(program.staged),
         "stages": [*_stages(program)],
+        "plan": [*kernel_lines(plan)],
+        "shaders": [*_shaders(program)],
     }
-
-
-def _tensor(tensor: Tensor) -> str:
-    return f"{tensor.name}[{', '.join(map(str, tensor.extents))}]"
 
 
 def _inlined(staged: StagedKernel) -> list[str]:
@@ -194,7 +185,7 @@ def _stages(program: KernelProgram) -> Iterator[StageData]:
 def _within(stages: Sequence[StageProgram], number: int) -> Iterator[str]:
     """Yield the names of the earlier stages that may run the one of a number, too."""
     for first, stage in enumerate(stages[:number]):
-        if any(first + schedule.covers > number for schedule in stage.schedules):
+        if any(first + len(s.stages) > number for s in stage.schedules):
             yield stage.name
 
 
@@ -202,7 +193,7 @@ def _schedule(
     schedule: ScheduledStage, program: KernelProgram, number: int
 ) -> ScheduleData:
     """Describe a schedule of the stage of a number, and of those that it covers."""
-    stages = program.staged.stages[number : number + schedule.covers]
+    stages = program.staged.stages[number : number + len(schedule.stages)]
     written = {s.tensor for x in stages for s in x.steps if isinstance(s, Write)}
     stored = schedule.bound
     kept = [
@@ -211,38 +202,19 @@ def _schedule(
     return {
         "name": schedule.label,
         "strategy": schedule.strategy,
-        "when": _condition(schedule.guard),
         "reason": schedule.reason,
-        "covers": [stage.name for stage in stages[1:]],
+        "covers": [*schedule.stages[1:]],
         "keeps": [tensor.name for tensor in kept],
         "bytes": show_polynomial(bytes_moved(stages, kept)),
         "operations": show_polynomial(operations(stages, program.functions)),
-        "variants": [_variant(variant) for variant in schedule.variants],
     }
 
 
-def _condition(guard: Expr | None) -> str:
-    return guard_text(SizeMaker({}, str).guard(guard)) if guard else ""
-
-
-def _variant(variant: Variant) -> VariantData:
-    shaders = [_shader(shader) for shader in variant.shaders]
-    return {
-        "name": variant.name,
-        "when": "" if variant.when == ALWAYS else guard_text(variant.when),
-        "shaders": shaders,
-    }
-
-
-def _shader(shader: Shader) -> ShaderData:
-    return {
-        "file": f"{shader.stem}.wgsl",
-        "groups": to_text(shader.groups),
-        "workgroup_size": shader.workgroup_size,
-        "workgroup_bytes": shader.workgroup_bytes,
-        "subgroups": shader.subgroups,
-        "wgsl": shader.text,
-    }
+def _shaders(program: KernelProgram) -> Iterator[ShaderData]:
+    """Yield the shaders in the order of the plan, each file once."""
+    texts = {shader.stem: shader.text for shader in program.shaders}
+    for stem, text in texts.items():
+        yield {"file": f"{stem}.wgsl", "wgsl": text}
 
 
 def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:
@@ -256,16 +228,16 @@ def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:
     yield from _uniform_text(kernel["uniform"])
     if kernel["inlined"]:
         yield f"inlined: {', '.join(kernel['inlined'])}", ""
-    if kernel["temporaries"]:
-        yield f"temporaries: {', '.join(kernel['temporaries'])}", ""
     before = ""
     for stage in kernel["stages"]:
         yield "", ""
         yield from _stage_text(stage, before)
         before = stage["name"]
-    for stage in kernel["stages"] if wgsl else ():
-        for schedule in stage["schedules"]:
-            yield from _wgsl_text(schedule)
+    yield "", ""
+    yield "plan", "bold"
+    yield from ((line, "") for line in kernel["plan"])
+    for shader in kernel["shaders"] if wgsl else ():
+        yield from _wgsl_text(shader)
 
 
 def _uniform_text(uniform: UniformData) -> Iterator[StyledLine]:
@@ -293,20 +265,10 @@ def _stage_text(stage: StageData, before: str) -> Iterator[StyledLine]:
         otherwise = "; else:" * bool(stage["schedules"])
         yield f"  runs with {' or '.join(stage['within'])}{otherwise}", ""
     for number, schedule in enumerate(stage["schedules"], 1):
-        when = f" when {schedule['when']}" if schedule["when"] else ""
         with_ = f", with {', '.join(schedule['covers'])}" * bool(schedule["covers"])
-        yield f"  {number}. {schedule['name']}{with_}{when}  ({schedule['reason']})", ""
+        yield f"  {number}. {schedule['name']}{with_}  ({schedule['reason']})", ""
         if schedule["covers"]:
             yield f"     {_together(schedule)}", ""
-        for variant in schedule["variants"]:
-            when = _plain(variant["when"]) or "always"
-            yield f"     {variant['name'] or 'all sizes'}: {when}", ""
-            for shader in variant["shaders"]:
-                size, memory = shader["workgroup_size"], shader["workgroup_bytes"]
-                yield f"       {shader['file']}", ""
-                groups = _plain(shader["groups"])
-                needs = ", in subgroups" * shader["subgroups"]
-                yield f"       {groups} workgroups of {size}, {memory} B{needs}", "dim"
     for name, reason in stage["others"].items():
         yield f"  not {name}: {reason}", "dim"
 
@@ -318,17 +280,10 @@ def _together(schedule: ScheduleData) -> str:
     return f"together at least {cost}{kept}"
 
 
-def _plain(host_code: str) -> str:
-    """Return an expression over the dims `d` with the dims by name."""
-    return re.sub(r'\bd\["(\w+)"\]', r"\1", host_code)
-
-
-def _wgsl_text(schedule: ScheduleData) -> Iterator[StyledLine]:
-    for variant in schedule["variants"]:
-        for shader in variant["shaders"]:
-            yield "", ""
-            yield f"---- {shader['file']}", "bold"
-            yield from ((line, "") for line in shader["wgsl"].splitlines())
+def _wgsl_text(shader: ShaderData) -> Iterator[StyledLine]:
+    yield "", ""
+    yield f"---- {shader['file']}", "bold"
+    yield from ((line, "") for line in shader["wgsl"].splitlines())
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

@@ -60,5 +60,4 @@ def _data(kernel: NamedKernel, selection: Selection) -> KernelData:
     programs = compiler.programs(kernel.file.name)
     program = next(p for p in programs if p.staged.kernel.name == kernel.name)
     names = module_names(compiler.module(kernel.file.name))
-    function = names.kernels[kernel.name].function
-    return as_data(program, f"{kernel.file.module}.{function}")
+    return as_data(program, names.kernels[kernel.name], kernel.file.module)

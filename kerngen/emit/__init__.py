@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kerngen.emit.binding import emit_binding
-from kerngen.emit.kernel_plan import emit_plan
+from kerngen.emit.kernel_plan import plan_kernels
 
-__all__ = ["emit_binding", "emit_plan"]
+__all__ = ["emit_binding", "plan_kernels"]

@@ -108,8 +108,14 @@ def _docstring(kernel: Kernel, names: KernelNames) -> list[str]:
 
 
 def _equations(kernel: Kernel) -> list[str]:
+    requires = (f"require {each.text};" for each in kernel.requires)
     hosts = (host.text for host in kernel.hosts)
-    texts = (kernel.signature, *hosts, *(statement.text for statement in kernel.body))
+    texts = (
+        kernel.signature,
+        *requires,
+        *hosts,
+        *(statement.text for statement in kernel.body),
+    )
     return [
         INDENT + line
         for text in texts

@@ -47,7 +47,8 @@ class _Line:
     def is_whole(self) -> bool:
         """Whether black can be given it alone."""
         is_item = self.text.endswith(",")
-        return is_item == bool(self.bracket) and not self.text.endswith(tuple(_CLOSERS))
+        is_part = self.text.startswith("@") or self.text.endswith(tuple(_CLOSERS))
+        return is_item == bool(self.bracket) and not is_part
 
 
 def formatted(text: str) -> str:

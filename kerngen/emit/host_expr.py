@@ -35,24 +35,12 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.signs import is_natural
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
 ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
 """How a dim or scalar is spelled where the expression stands."""
-
-HOST_FUNCTIONS = {
-    "abs": "hostmath.absolute",
-    "exp": "hostmath.exp",
-    "floor_div": "hostmath.floor_div",
-    "log": "hostmath.log",
-    "max": "hostmath.maximum",
-    "min": "hostmath.minimum",
-    "mod": "hostmath.mod",
-    "pow": "hostmath.power",
-    "sqrt": "hostmath.sqrt",
-}
-"""The built-ins that have a quick form for Python's numbers; others go by NumPy."""
 
 _CASTS = {
     Scalar.F32: "float",
@@ -78,23 +66,6 @@ _OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
 """Python's own, where neither a sign nor a division by zero can tell them apart."""
 
 
-def _is_natural(expr: Expr) -> bool:
-    """Return whether the value is an integer that can't be negative, and well defined."""
-    match expr:
-        case Constant(value=value):
-            return expr.type.is_integer and value >= 0
-        case DimValue():
-            return True
-        case UniformValue(type=type_) | Swizzle(type=type_) | Part(type=type_):
-            return type_ is Scalar.U32
-        case Binary(op="+" | "*", left=left, right=right):
-            return _is_natural(left) and _is_natural(right)
-        case Binary(op="/" | "%", left=left, right=Constant(value=value) as right):
-            return _is_natural(left) and _is_natural(right) and value != 0
-        case _:
-            return False
-
-
 def _is_leaf(expr: Expr) -> bool:
     leaves = Constant | ConstRef | DimValue | UniformValue | Swizzle | Part
     return isinstance(expr, leaves)
@@ -108,11 +79,17 @@ def _wrapped(expr: Expr, code: Code) -> Code:
     return call(f"hostmath.{wrap}", [code.text])
 
 
+def _host_function(expr: BuiltinCall) -> str:
+    """Return the function for Python's numbers; "" for a built-in that goes by NumPy."""
+    row = BUILTINS.get(expr.builtin)
+    return row.host if row else ""
+
+
 def warns(expr: Expr) -> bool:
     """Return whether the host computes the expression by NumPy, which may warn."""
     return any(
         isinstance(node, FunctionCall)
-        or (isinstance(node, BuiltinCall) and node.builtin not in HOST_FUNCTIONS)
+        or (isinstance(node, BuiltinCall) and not _host_function(node))
         for node in walk(expr)
     )
 
@@ -177,7 +154,9 @@ class HostPrinter:
     def _binary(self, expr: Binary) -> Code:
         left, right = self.print(expr.left), self.print(expr.right)
         plain = not self.wraps or all(map(_is_leaf, (expr.left, expr.right)))
-        if expr.op in _OPERATORS_OF_NATURALS and _is_natural(expr) and plain:
+        divisor = isinstance(expr.right, Constant) and expr.right.value != 0
+        natural = divisor and is_natural(expr, wraps=False)
+        if expr.op in _OPERATORS_OF_NATURALS and natural and plain:
             op, level = _OPERATORS_OF_NATURALS[expr.op], Level.PRODUCT
             return Code(f"{left.at(level)} {op} {right.at(Level.UNARY)}", level)
         integer = scalar_of(expr.type).is_integer
@@ -198,8 +177,8 @@ class HostPrinter:
         arguments = [self.print(argument) for argument in expr.arguments]
         if self.wraps:
             arguments = [*map(_wrapped, expr.arguments, arguments)]
-        if expr.builtin in HOST_FUNCTIONS:
-            return call(HOST_FUNCTIONS[expr.builtin], [a.text for a in arguments])
+        if function := _host_function(expr):
+            return call(function, [argument.text for argument in arguments])
         arrays = [
             call(_ARRAYS[scalar_of(argument.type)], [code.text])
             for argument, code in zip(expr.arguments, arguments, strict=True)

@@ -18,6 +18,12 @@ from kerngen.ir.nodes import DimValue, Expr, Kernel, UniformValue
 from kerngen.ir.types import Matrix, Vector
 
 
+def has_hosts(kernel: Kernel) -> bool:
+    """Whether the uniform struct has other values than the call's dims and scalars."""
+    flat = [x for p in kernel.parameters for x in _flat(p.memory, p.name)]
+    return bool(kernel.hosts) or flat != [p.name for p in kernel.parameters]
+
+
 def write_hosts(
     writer: Writer,
     kernel: Kernel,

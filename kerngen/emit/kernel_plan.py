@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, final
 
 from kerngen.emit.python_names import KernelNames, module_names
 from kerngen.emit.signature import element_name, parameter_element
@@ -16,28 +16,32 @@ from kerngen.ir.subscript_checks import checks_of
 from kerngen.ir.walk import walk
 from kerngen.plan.size import (
     ALWAYS,
-    Guard,
-    Size,
-    Symbol,
-    children,
+    symbols,
 )
 from kerngen.plan.tree import (
     Access,
+    Case,
+    Choice,
     DerivedDim,
     Dispatch,
     Gather,
     KernelPlan,
-    ModulePlan,
     RangeCheck,
+    Requirement,
     ScalarPlan,
-    Schedule,
-    Stage,
+    Sequence,
     TemporaryPlan,
     TensorPlan,
     Term,
+    sizes_of,
+)
+from kerngen.schedule.program import (
+    KernelProgram,
+    ScheduledCase,
+    Shader,
+    StageChoice,
     Variant,
 )
-from kerngen.schedule.program import KernelProgram, ScheduledStage, Shader
 
 _ACCESS: Final[dict[Role, Access]] = {
     Role.INPUT: "read",
@@ -46,22 +50,30 @@ _ACCESS: Final[dict[Role, Access]] = {
 }
 
 
-def emit_plan(
-    module: Module, programs: Iterable[KernelProgram], source_sha: str
-) -> ModulePlan:
+@final
+@dataclass(frozen=True, slots=True)
+class PlannedKernel:
+    """A kernel with its plan, which has the names that Python has for its parameters.
+
+    `computed` are the expressions of the plan's `computed` symbols, and whether each
+    wraps.
+    """
+
+    kernel: Kernel
+    plan: KernelPlan
+    computed: tuple[tuple[Expr, bool], ...]
+
+
+def plan_kernels(
+    module: Module, programs: Iterable[KernelProgram]
+) -> tuple[PlannedKernel, ...]:
     """Return the plans of a module's kernels."""
     names = module_names(module).kernels
-    plans = tuple(plan_of(p, names[p.staged.kernel.name])[0] for p in programs)
-    return ModulePlan(module.path, source_sha[:16], plans)
+    return tuple(plan_kernel(p, names[p.staged.kernel.name]) for p in programs)
 
 
-def plan_of(
-    program: KernelProgram, names: KernelNames
-) -> tuple[KernelPlan, tuple[tuple[Expr, bool], ...]]:
-    """Return the plan of a kernel, with the names that Python has for its parameters.
-
-    With it come the expressions of its `computed` symbols, and whether each wraps.
-    """
+def plan_kernel(program: KernelProgram, names: KernelNames) -> PlannedKernel:
+    """Return the plan of a kernel, in which its parameters have Python's names."""
     kernel = program.staged.kernel
     renamed = _renamed(names)
     hosts = {host.name: host.value for host in kernel.hosts}
@@ -78,10 +90,7 @@ def plan_of(
         scalars=tuple(
             ScalarPlan(renamed(p.name), parameter_element(p)) for p in kernel.parameters
         ),
-        stages=tuple(
-            Stage(stage.name, tuple(_schedule(s, maker) for s in stage.schedules))
-            for stage in program.stages
-        ),
+        body=_sequence(program.choices, maker),
         temporaries=tuple(
             TemporaryPlan(renamed(x.name), element_name(x), x.extents)
             for x in program.temporaries
@@ -89,6 +98,10 @@ def plan_of(
         derived=tuple(
             DerivedDim(dim.name, dim.text, maker.size(dim.value))
             for dim in kernel.derived
+        ),
+        requires=tuple(
+            Requirement(each.text, maker.guard(each.condition))
+            for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
         gathers=tuple(
@@ -101,10 +114,8 @@ def plan_of(
     read = dict.fromkeys(_scalars_read(plan))
     read |= dict.fromkeys(renamed(name) for e, _ in computed for name in _scalars(e))
     made = tuple(maker.computed.values())
-    return (
-        replace(plan, guards=tuple(n for n in read if n not in made), computed=made),
-        computed,
-    )
+    guards = tuple(name for name in read if name not in made)
+    return PlannedKernel(kernel, replace(plan, guards=guards, computed=made), computed)
 
 
 def _scalars(expr: Expr) -> Iterator[str]:
@@ -134,25 +145,39 @@ def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[RangeCheck]:
             )
 
 
-def _schedule(schedule: ScheduledStage, maker: SizeMaker) -> Schedule:
-    shaders = [shader for v in schedule.variants for shader in v.shaders]
-    return Schedule(
-        strategy=schedule.label,
-        variants=tuple(
-            Variant(
-                variant.name,
-                tuple(_dispatch(shader, maker) for shader in variant.shaders),
-                variant.when,
-                variant.scratch,
-            )
-            for variant in schedule.variants
-        ),
-        when=ALWAYS if schedule.guard is None else maker.guard(schedule.guard),
-        workgroup_bytes=max(shader.workgroup_bytes for shader in shaders),
-        invocations=max(shader.workgroup_size for shader in shaders),
-        covers=schedule.covers,
-        subgroups=any(shader.subgroups for shader in shaders),
+def _sequence(choices: Iterable[StageChoice], maker: SizeMaker) -> Sequence:
+    return tuple(
+        Choice(tuple(_case(case, maker) for case in choice.cases), choice.stages)
+        for choice in choices
     )
+
+
+def _case(case: ScheduledCase, maker: SizeMaker) -> Case:
+    schedule = case.schedule
+    return Case(
+        name=schedule.label,
+        body=(*_variants(schedule.variants, maker), *_sequence(case.rest, maker)),
+        when=ALWAYS if case.guard is None else maker.guard(case.guard),
+        needs=schedule.needs,
+    )
+
+
+def _variants(variants: tuple[Variant, ...], maker: SizeMaker) -> Sequence:
+    """Return the choice between variants; of a single one, which has no name, its steps."""
+    cases = tuple(
+        Case(
+            variant.name,
+            tuple(_dispatch(shader, maker) for shader in variant.shaders),
+            variant.when,
+            scratch=variant.scratch,
+        )
+        for variant in variants
+    )
+    match cases:
+        case (Case(name="", scratch=()) as only,):
+            return only.body
+        case _:
+            return (Choice(cases),)
 
 
 def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
@@ -166,6 +191,7 @@ def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
         uses_uniform=shader.uses_uniform,
         trips=shader.trips,
         terms=shader.terms,
+        constants=shader.constants,
     )
 
 
@@ -175,23 +201,7 @@ def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
 def _scalars_read(plan: KernelPlan) -> dict[str, None]:
     """Return the scalars that guards, lengths and checks read, in that order."""
     known = {*plan.dims, *(dim.name for dim in plan.derived)}
-    names = (name for size in _read(plan) for name in _symbols(size))
+    names = (name for size in sizes_of(plan) for name in symbols(size))
     read = (n for n in names if n not in known and not n.startswith("adapter."))
     # A part comes after what it is of, which messages show.
     return dict.fromkeys(x for n in read for x in (n.split(".")[0], n))
-
-
-def _read(plan: KernelPlan) -> Iterator[Size | Guard]:
-    for stage in plan.stages:
-        yield from (schedule.when for schedule in stage.schedules)
-    yield from (dim.value for dim in plan.derived)
-    for check in plan.checks:
-        yield check.offset
-        yield from (term.coefficient for term in check.terms)
-
-
-def _symbols(part: Size | Guard) -> Iterator[str]:
-    if isinstance(part, Symbol):
-        yield part.name
-    for each in children(part):
-        yield from _symbols(each)

@@ -6,7 +6,6 @@ than what the kernel reads or writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from functools import reduce as fold
@@ -16,14 +15,17 @@ from kerngen.emit.reference_axes import (
     align,
     find_carrier,
 )
+from kerngen.emit.reference_empty import limit_of, unless_empty, write_empty
+from kerngen.emit.reference_keyed import print_keyed
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.reference_load import sliced
 from kerngen.emit.reference_runs import Frame, read_axes, read_regardless
 from kerngen.emit.reference_scope import Printer
 from kerngen.emit.reference_types import components, is_float
+from kerngen.ir.conditions import unconditional
 from kerngen.ir.nodes import Binary, Expr, Index, Load, Reduce, ReduceKind
 from kerngen.ir.reads import free_indices
-from kerngen.ir.types import Scalar, ValueType, scalar_of
+from kerngen.ir.types import Scalar, ValueType
 
 _ACCUMULATE: dict[ReduceKind, str] = {
     "sum": "{total} += {part}",
@@ -31,25 +33,14 @@ _ACCUMULATE: dict[ReduceKind, str] = {
     "max": "np.maximum({total}, {part}, out={total})",
     "min": "np.minimum({total}, {part}, out={total})",
 }
-_EMPTY: dict[ReduceKind, str] = {
-    "sum": "np.zeros({shape}, {dtype})",
-    "prod": "np.ones({shape}, {dtype})",
-    "max": "np.full({shape}, {limit}, {dtype})",
-    "min": "np.full({shape}, {limit}, {dtype})",
-}
-_LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
-    ("max", Scalar.F32): "-np.inf",
-    ("max", Scalar.I32): "ref.LOWEST_I32",
-    ("max", Scalar.U32): "ref.LOWEST_U32",
-    ("min", Scalar.F32): "np.inf",
-    ("min", Scalar.I32): "ref.HIGHEST_I32",
-    ("min", Scalar.U32): "ref.HIGHEST_U32",
-}
-"""What a reduction of nothing is, where NumPy wants to be told."""
 
 
 def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     """Return the reduction laid along the frame."""
+    found = print_keyed(printer, expr, frame)
+    if found is not None:
+        return found
+    expr = unconditional(expr)
     constant, varying = _split_factors(expr, frame)
     if constant:
         rest = replace(expr, body=_product(varying, expr.type))
@@ -58,13 +49,13 @@ def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     is_sum = expr.kind == "sum" and isinstance(expr.type, Scalar)
     if is_sum and _is_einsum(printer, expr, varying, frame):
         product = partial(_einsum, printer, expr, varying, outer)
-        return align(_unless_empty(printer, expr, outer, product), outer, frame)
+        return align(unless_empty(printer, expr, outer, product), outer, frame)
     wanted = frozenset((*outer, *expr.indices))
     inner = find_carrier(expr.body, wanted, printer.scope.loops)
     if inner is not None:
         kept = tuple(index for index in inner if index in outer)
         reduced = partial(_over_axes, printer, expr, inner)
-        value = _unless_empty(printer, expr, kept, reduced)
+        value = unless_empty(printer, expr, kept, reduced)
         return align(value, kept, frame, expr.type)
     return align(_by_loops(printer, expr, outer), outer, frame, expr.type)
 
@@ -163,34 +154,12 @@ def _over_axes(printer: Printer, expr: Reduce, inner: Frame) -> Code:
     arguments = [body.text]
     if len(axes) < len(inner) or components(expr.type):
         arguments.append(f"axis={axes[0] if len(axes) == 1 else tuple_text(axes)}")
-    limit = _LIMITS.get((expr.kind, scalar_of(expr.type)))
+    limit = limit_of(expr)
     if limit is not None:
         arguments.append(f"initial={limit}")
     elif not is_float(expr.type):
         arguments.append(f"dtype={printer.scope.dtype(expr.type)}")
     return Code(f"np.{expr.kind}({', '.join(arguments)})", fresh=True)
-
-
-def _unless_empty(
-    printer: Printer, expr: Reduce, outer: Frame, value: Callable[[], Code]
-) -> Code:
-    """
-    Compute a reduction only where there is something to reduce, if that matters.
-
-    Before:  sum[p] a[p] * b[0, p]
-    After:   sum_over_p = np.zeros((), real.dtype)
-             if k:
-                 sum_over_p = np.einsum("p,p->", a, b[0], optimize=True)
-    """
-    scope = printer.scope
-    indices = read_regardless(expr.body, expr.indices)
-    if not indices:
-        return value()
-    total = _write_empty(printer, expr, outer)
-    lengths = dict.fromkeys(scope.extent(index.extent) for index in indices)
-    with scope.block(f"if {' and '.join(lengths)}:"):
-        scope.writer.line(f"{total} = {value().text}")
-    return Code(total, fresh=True)
 
 
 def _by_loops(printer: Printer, expr: Reduce, outer: Frame) -> Code:
@@ -202,21 +171,8 @@ def _by_loops(printer: Printer, expr: Reduce, outer: Frame) -> Code:
                  np.maximum(c_max, a[:, p, None] + b[p], out=c_max)
     """
     scope = printer.scope
-    total = _write_empty(printer, expr, outer)
+    total = write_empty(printer, expr, outer)
     with scope.loops_over(expr.indices):
         part = printer.print(expr.body, outer)
         scope.writer.line(_ACCUMULATE[expr.kind].format(total=total, part=part.text))
     return Code(total, fresh=True)
-
-
-def _write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
-    """Write what a reduction of nothing gives; return its new name."""
-    scope = printer.scope
-    total = scope.fresh(f"{expr.kind}_over_{'_'.join(i.name for i in expr.indices)}")
-    empty = _EMPTY[expr.kind].format(
-        shape=scope.shape(outer, expr.type),
-        dtype=scope.dtype(expr.type),
-        limit=_LIMITS.get((expr.kind, scalar_of(expr.type))),
-    )
-    scope.writer.line(f"{total} = {empty}")
-    return total

@@ -30,6 +30,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.reads import free_indices
+from kerngen.ir.requirements import Known
 from kerngen.ir.subscript_checks import checked, may_be_empty
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
@@ -97,7 +98,7 @@ def read_regardless(expr: Expr, indices: Frame) -> Frame:
     arrays would be read there all the same, and be too short.
     """
     missed: set[Index] = set()
-    for subscript, _ in checked(expr, ()):
+    for subscript, _ in checked(expr, (), Known()):
         own = free_indices(subscript_value(subscript))
         if run_of(subscript, own.difference(indices)):
             missed.update(index for index in indices if index not in own)

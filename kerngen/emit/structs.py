@@ -1,6 +1,7 @@
 """Print structs as frozen dataclasses: a source's own, and each kernel's uniform one.
 
-The layout is stated thrice: as fields, as a size and as a dtype.
+The layout is stated thrice: as fields, as a size and as a dtype.  A source's struct is a
+type of its users, and documented like one; a kernel's uniform struct is a short table.
 """
 
 from __future__ import annotations
@@ -72,10 +73,9 @@ def write_uniform(
     writer: Writer, kernel: Kernel, names: KernelNames, module: ModuleNames
 ) -> None:
     """Write the class of a kernel's uniform struct."""
-    layout = uniform_layout(kernel)
-    headline = f"The uniform struct of '{kernel.name}': {layout.size} bytes."
     printer = _Printer(writer, module, names.fields)
-    printer.write(names.uniform, "UniformStruct", layout, [headline])
+    headline = f"The uniform struct of '{kernel.name}'."
+    printer.write_table(names.uniform, uniform_layout(kernel), headline)
 
 
 @final
@@ -96,10 +96,41 @@ class _Printer:
             writer.line()
             self._write_fields(layout)
             writer.line(f"SIZE: ClassVar[int] = {layout.size}")
-            self._write_dtype(layout)
-            if base in ("Struct", "UniformStruct"):
+            self._write_dtype("DTYPE: ClassVar[np.dtype[np.void]] = np.dtype(", layout)
+            if base == "Struct":
                 writer.line()
                 self._write_attributes(layout)
+
+    def write_table(self, name: str, layout: StructLayout, doc: str) -> None:
+        """Write a class in few lines.
+
+        class AxpyUniform(UniformStruct):
+            n: int
+            a: float
+            FIELDS = (Field("n", u32, 0), Field("a", f32, 4))
+            DTYPE = np.dtype([("n", "<u4"), ("a", "<f4")])
+            SIZE = 8
+        """
+        writer = self.writer
+        writer.line("@dataclass(frozen=True, slots=True)")
+        with writer.block(f"class {name}(UniformStruct):"):
+            write_docstring(writer, [doc])
+            writer.line()
+            self._write_attributes(layout)
+            writer.line()
+            writer.line(f"FIELDS = {tuple_text(map(self._field, layout.fields))}")
+            if any(field.padding for field in layout.fields):
+                self._write_dtype("DTYPE = np.dtype(", layout)
+            else:
+                items = (self._dtype_item(field) for field in layout.fields)
+                writer.line(f"DTYPE = np.dtype([{', '.join(items)}])")
+            writer.line(f"SIZE = {layout.size}")
+
+    def _dtype_item(self, field: LayoutField) -> str:
+        """Return a field of a dtype without gaps: `("v", "<f4", (3,))`."""
+        base, shape = self._dtype(field.laid)
+        shown = f", {tuple_text(map(str, shape))}" if shape else ""
+        return f'("{self.fields[field.name]}", {base}{shown})'
 
     def _write_fields(self, layout: StructLayout) -> None:
         head = "FIELDS: ClassVar[tuple[Field, ...]] = ("
@@ -123,7 +154,7 @@ class _Printer:
         """Return what states a field's layout.
 
         `trail: vec3f[5]` at 16 becomes
-        `Field("trail", vec3f, offset=16, lengths=(5,), stride=16)`.
+        `Field("trail", vec3f, 16, lengths=(5,), stride=16)`.
         """
         laid, stride = field.laid, 0
         lengths: list[str] = []
@@ -131,7 +162,7 @@ class _Printer:
             lengths.append(str(laid.length))
             stride = laid.stride
             laid = laid.element
-        text = f'"{self.fields[field.name]}", {self._type(laid)}, offset={field.offset}'
+        text = f'"{self.fields[field.name]}", {self._type(laid)}, {field.offset}'
         if lengths:
             text += f", lengths={tuple_text(lengths)}, stride={stride}"
         columns = _column_stride(laid)
@@ -155,11 +186,10 @@ class _Printer:
         is_own = layout.name == struct.name
         return (self.names.structs if is_own else self.names.uniforms)[struct]
 
-    def _write_dtype(self, layout: StructLayout) -> None:
+    def _write_dtype(self, head: str, layout: StructLayout) -> None:
         names = ", ".join(f'"{self.fields[field.name]}"' for field in layout.fields)
         formats = ", ".join(self._format(field.laid) for field in layout.fields)
         offsets = ", ".join(str(field.offset) for field in layout.fields)
-        head = "DTYPE: ClassVar[np.dtype[np.void]] = np.dtype("
         with self.writer.block(head, ")"), self.writer.block("{", "}"):
             self.writer.line(f'"names": [{names}],')
             self.writer.line(f'"formats": [{formats}],')

@@ -20,7 +20,9 @@ GROUPS: Final = {
     "KG06": "Schedules",
     "KG07": "Schedules and the stages of their kernels",
     "KG08": "Structs",
+    "KG09": "Conditions on a call",
     "KG11": "Vectors, matrices and members of structs",
+    "KG12": "Gradients",
 }
 """What the codes of a hundred are about."""
 

@@ -15,6 +15,7 @@ from kerngen.format.pieces import (
     bracketed,
     condition,
     parenthesized,
+    separated,
     token,
 )
 
@@ -119,11 +120,27 @@ def _binary(parts: Sequence[Node]) -> Piece:
 
 
 def _reduction(parts: Sequence[Node]) -> Piece:
-    kind, opening, binders, closing, body = parts
+    kind, opening, binders, *when, closing, body = parts
     piece = expression(body)
-    head = (token(str(kind)), subscripts(opening, binders, closing))
-    group = Group((head, Indent((Line(" "), piece.document))), piece.open_tail)
+    if when:
+        indices = _conditional_indices(opening, binders, when, closing)
+        behind: Document = (SPACE, piece.document)
+    else:
+        indices = subscripts(opening, binders, closing)
+        behind = Indent((Line(" "), piece.document))
+    group = Group((token(str(kind)), indices, behind), piece.open_tail)
     return Piece(group, group if piece.opens else None, piece.opens)
+
+
+def _conditional_indices(
+    opening: Node, binders: Node, when: Sequence[Node], closing: Node
+) -> Group:
+    """Lay out indices and the condition behind them: on a line, or on one each."""
+    word, test = when
+    indices = Group(tuple(separated(elements(binders), Line(" "))))
+    tested = (token(str(word)), SPACE, Indent((expression(test).document,)))
+    content = (indices, Line(" "), *tested)
+    return parenthesized(token(str(opening)), content, token(str(closing)))
 
 
 def _binder(parts: Sequence[Node]) -> Piece:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from lark import Token, Tree
@@ -21,7 +22,7 @@ from kerngen.format.pieces import (
     token,
 )
 
-_ONE_LINE: Final = frozenset({"use", "const", "schedule"})
+_ONE_LINE: Final = frozenset({"use", "const", "gradient", "schedule"})
 """Items that may stand together without empty lines between them."""
 
 
@@ -184,20 +185,62 @@ def _outputs(arrow: Node, outputs: Node) -> Sequence[Document]:
     return (Group((token(str(arrow)), inside, Line(" ", closing=True))),)
 
 
+def _gradient(parts: Sequence[Node]) -> Document:
+    """Lay out `kernel g = gradient of f by x given y;`: on a line, or in three."""
+    *words, semicolon = parts
+    lines: list[Document] = []
+    for part in words:
+        if _is(part, "BY") or _is(part, "GIVEN"):
+            lines += [Line(" "), token(str(part))]
+        elif isinstance(part, Tree):
+            names = [_laid_out(each) for each in part.children if not is_comma(each)]
+            lines += [SPACE, tuple(separated(names, Line(" ")))]
+        else:
+            lines += [*([SPACE] if lines else []), token(str(part))]
+    return (Group(Indent(tuple(lines))), token(str(semicolon)))
+
+
+def _derivative(parts: Sequence[Node]) -> Document:
+    word, of, name, *signature, opening, lets, values, closing = parts
+    lines = [_laid_out(let) for let in _children(lets)]
+    each = [
+        expression(value).document for value in _children(values) if not is_comma(value)
+    ]
+    lines.append(Group(tuple(separated(each, Line(" ")))))
+    return (
+        *_words(word, of),
+        token(str(name)),
+        _parameters(*signature),
+        SPACE,
+        block(token(str(opening)), lines, token(str(closing))),
+    )
+
+
 def _schedule(parts: Sequence[Node]) -> Document:
     """Lay out a schedule: on a line, or its strategy on one of its own."""
-    word, kernel, *rest, opening, strategy, options, closing = parts
-    content = [*_words(word), token(str(kernel))]
-    while rest:
-        first, second, *rest = rest
-        if _is(first, "DOT"):
-            content += [token(str(first)), token(str(second))]
-        else:
-            guard = condition(expression(second).document)
-            content += [SPACE, token(str(first)), guard]
-    content += [] if _is(parts[2], "WHEN") or _is(parts[4], "WHEN") else [SPACE]
+    word, targets, *guard, opening, strategy, options, closing = parts
+    content = [token(str(word)), _targets(targets)]
+    if guard:
+        when, expr = guard
+        # The guard goes to a line of its own before the kernels do.
+        below = condition(expression(expr).document)
+        content += [token(str(when)), replace(below, alone=below.content)]
     inside = (token(str(strategy)), _options(options))
     return Group((*content, braced(str(opening), inside, str(closing))))
+
+
+def _targets(node: Node) -> Document:
+    """Lay out what a schedule is for: on its line, or several below it, one on each."""
+    each = [_laid_out(part) for part in _children(node) if not is_comma(part)]
+    if len(each) == 1:
+        return (SPACE, *each, SPACE)
+    inside = Indent((Line(" "), *separated(each, Line(" ")), LastComma()))
+    return Group((inside, Line(" ", closing=True)))
+
+
+def _joined(parts: Sequence[Node]) -> Document:
+    """Lay out words with nothing between them."""
+    return tuple(map(_laid_out, parts))
 
 
 def _options(node: Node) -> Document:
@@ -230,6 +273,13 @@ def _assignment(parts: Sequence[Node]) -> Document:
     return (content, token(str(end)))
 
 
+def _require(parts: Sequence[Node]) -> Document:
+    """Lay out `require a <= b;`: on a line, or broken after `and` and `or`."""
+    word, value, end = parts
+    content = Group(Indent((Line(" "), expression(value).document)))
+    return (token(str(word)), content, token(str(end)))
+
+
 def _target_part(node: Node) -> Sequence[Document]:
     if isinstance(node, Tree):
         return [_laid_out(member) for member in node.children]
@@ -258,14 +308,19 @@ _FORMS: Final[Mapping[str, Callable[[Sequence[Node]], Document]]] = {
     "attribute": _attribute,
     "function": _function,
     "local": _assignment,
+    "derivative": _derivative,
     "kernel": _kernel,
+    "gradient": _gradient,
     "schedule": _schedule,
+    "target": _joined,
+    "pattern": _joined,
     "option": _option,
     "plain_parameter": _parameter,
     "plain_output": _parameter,
     "type": _type,
     "let": _assignment,
     "host": _assignment,
+    "require": _require,
     "assignment": _assignment,
     "target_member": _target_member,
 }

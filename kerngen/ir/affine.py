@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
+from kerngen.ir.builtins import TRUNCATING
 from kerngen.ir.nodes import (
-    TRUNCATING,
     Affine,
     Binary,
     BinaryOp,
@@ -37,6 +37,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
+from kerngen.plan.hostmath import wrap_i32
 
 _RING: Final[Mapping[BinaryOp, Callable[[int, int], int]]] = {
     "+": int.__add__,
@@ -133,12 +134,8 @@ def is_fixed(expr: Expr) -> bool:
 def as_literal(expr: Expr) -> int | None:
     """Return the value of a literal or constant as a signed integer, else None."""
     if isinstance(expr, Constant | ConstRef) and expr.type.is_integer:
-        return _signed(int(expr.value))
+        return wrap_i32(int(expr.value))
     return None
-
-
-def _signed(value: int) -> int:
-    return (value + 2**31) % 2**32 - 2**31
 
 
 def _combined(
@@ -167,7 +164,7 @@ def _simple(op: BinaryOp, left: Expr, right: Expr) -> Expr:
     """Return `left op right` without what changes nothing."""
     first, second = as_literal(left), as_literal(right)
     if first is not None and second is not None:
-        return Constant(_signed(_RING[op](first, second)), Scalar.I32)
+        return Constant(wrap_i32(_RING[op](first, second)), Scalar.I32)
     if op in _NEUTRAL and first == _NEUTRAL[op]:
         return right
     if second == _NEUTRAL.get(op, 0):

@@ -94,8 +94,9 @@ def dump_expr(expr: Expr) -> str:
             return name + _list(arguments, "()")
         case FunctionCall(function=name, arguments=arguments):
             return name + _list(arguments, "()")
-        case Reduce(kind=kind, indices=indices, body=body):
-            return f"({kind}[{_binders(indices)}] {dump_expr(body)})"
+        case Reduce(kind=kind, indices=indices, body=body, condition=condition):
+            when = f" when {dump_expr(condition)}" if condition else ""
+            return f"({kind}[{_binders(indices)}{when}] {dump_expr(body)})"
         case _:
             assert_never(expr)
 
@@ -152,6 +153,8 @@ def _function(function: Function) -> str:
 def _lines(kernel: Kernel) -> Iterator[str]:
     if kernel.dims:
         yield f"dims {', '.join(kernel.dims)}"
+    for each in kernel.requires:
+        yield f"require {dump_expr(each.condition)}"
     for dim in kernel.derived:
         yield f"derived {dim.name} = {dump_expr(dim.value)}"
     yield from map(_tensor, kernel.tensors)

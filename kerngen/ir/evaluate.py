@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -17,15 +18,13 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
-from kerngen.ir.scalar_builtins import OF_BITS, OF_NUMBERS
-from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.types import F32_MAX, Scalar, scalar_of
 from kerngen.plan import hostmath
 
 Value: TypeAlias = float | int | bool
 
-F32_MAX = 3.4028234663852886e38
-LARGEST_F32_IN = {Scalar.I32: 2147483520, Scalar.U32: 4294967040}
-"""Where a conversion from f32 saturates."""
+_WRAPPING = {Scalar.I32: hostmath.wrap_i32, Scalar.U32: hostmath.wrap_u32}
+_SATURATING = {Scalar.I32: hostmath.to_i32, Scalar.U32: hostmath.to_u32}
 
 
 class NotFiniteError(Exception):
@@ -39,8 +38,7 @@ def bounds(scalar: Scalar) -> tuple[int, int]:
 
 def wrap(value: int, scalar: Scalar) -> int:
     """Return the value that 32 bits keep of an integer."""
-    low, _ = bounds(scalar)
-    return (value - low) % 2**32 + low
+    return _WRAPPING[scalar](value)
 
 
 def as_f32(value: float) -> float:
@@ -63,7 +61,7 @@ def constant_value(expr: Expr) -> Value | None:
         return expr.value
     if not isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
         return None
-    if expr.is_constant and expr.known is None:
+    if expr.is_constant and isinstance(expr.type, Scalar) and expr.known is None:
         object.__setattr__(expr, "known", _computed(expr))
     return expr.known
 
@@ -105,8 +103,7 @@ def cast(value: Value, scalar: Scalar) -> Value:
     if scalar is Scalar.F32:
         return float(value)
     if isinstance(value, float):
-        low, _ = bounds(scalar)
-        return int(min(max(value, low), LARGEST_F32_IN[scalar]))
+        return _SATURATING[scalar](value)
     return wrap(int(value), scalar)
 
 
@@ -171,16 +168,9 @@ _INTEGER_OPS: Mapping[str, Callable[[int, int], int]] = {
 def _call(name: str, values: list[Value], given: Scalar, scalar: Scalar) -> Value:
     """Return the value of a built-in, whose first argument is of type `given`."""
     try:
-        value = _apply(name, values, given)
+        value = BUILTINS[name].value(given, values)
     except (ArithmeticError, ValueError):
         raise NotFiniteError from None
     if scalar is Scalar.F32:
         return as_f32(value)
     return bool(value) if scalar is Scalar.BOOL else wrap(int(value), scalar)
-
-
-def _apply(name: str, values: list[Value], given: Scalar) -> float:
-    if name in OF_BITS:
-        return OF_BITS[name](given is Scalar.I32, *map(int, values))
-    value: float = OF_NUMBERS[name](*values)
-    return value

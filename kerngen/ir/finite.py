@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from kerngen.ir.evaluate import F32_MAX
+from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -16,7 +16,7 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
-from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.types import F32_MAX, Scalar, scalar_of
 
 _LARGEST: Final = {
     Scalar.I32: 2.0**31,
@@ -24,8 +24,6 @@ _LARGEST: Final = {
     Scalar.BOOL: 1.0,
     Scalar.F32: math.inf,
 }
-_ROUNDING: Final = frozenset({"abs", "floor", "ceil", "round", "trunc"})
-"""Built-ins whose result is no larger than their argument, but for a last step."""
 
 
 def is_finite(expr: Expr) -> bool:
@@ -52,7 +50,8 @@ def _largest(expr: Expr) -> float:
             return _largest(left) / abs(float(divisor))
         case Select(then=then, otherwise=otherwise):
             return max(_largest(then), _largest(otherwise))
-        case BuiltinCall(builtin=name, arguments=(argument,)) if name in _ROUNDING:
-            return _largest(argument) + 1.0
+        case BuiltinCall(builtin=name, arguments=(argument,)) if name in BUILTINS:
+            bound = BUILTINS[name].largest
+            return bound(_largest(argument)) if bound else math.inf
         case _:
             return math.inf

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins_bits import bit_field
 from kerngen.ir.evaluate import (
     Value,
     constant_value,
@@ -36,7 +38,6 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.scalar_builtins import field
 from kerngen.ir.types import Scalar, ValueType
 
 
@@ -123,7 +124,8 @@ def _fold_call(expr: BuiltinCall) -> Expr:
     value = constant_value(expr)
     if value is not None:
         return _constant(value, expr.type)
-    if expr.builtin in {"extractBits", "insertBits"}:
+    row = BUILTINS.get(expr.builtin)
+    if row is not None and row.takes_bit_field:
         return _fold_field(expr)
     return expr
 
@@ -133,9 +135,9 @@ def _fold_field(expr: BuiltinCall) -> Expr:
     *rest, offset, count = expr.arguments
     start, width = constant_value(offset), constant_value(count)
     if start is not None:
-        offset = _cut(offset, field(int(start), 0)[0])
+        offset = _cut(offset, bit_field(int(start), 0)[0])
     if width is not None:
-        count = _cut(count, field(int(start or 0), int(width))[1])
+        count = _cut(count, bit_field(int(start or 0), int(width))[1])
     return replace(expr, arguments=(*rest, offset, count))
 
 

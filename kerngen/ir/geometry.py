@@ -19,13 +19,19 @@ Types: TypeAlias = tuple[ValueType, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """One such function: `typing` gives the result's type, None if there is none."""
+    """One such function: `typing` gives the result's type, None if there is none.
+
+    `adjoints` are its derivative in reverse, one for each argument: expressions of the
+    language for how a scalar rises with the argument, over the arguments `x`, `y`, `z`,
+    the result `f`, and `d`, how the scalar rises with the result.
+    """
 
     name: str
     arity: int
     accepted: str
     typing: Callable[[Types], ValueType | None]
     doc: str
+    adjoints: tuple[str, ...] | None = None
 
     @property
     def numpy(self) -> str:
@@ -86,6 +92,18 @@ def _square(given: Types) -> ValueType | None:
 _ONE = "(vecNf)"
 _TWO = "(vecNf, vecNf)"
 
+# A distance has a kink where it is 0: what it rises by on one side it falls by on the other.
+_AT_NO_DISTANCE = "if f == 0.0 { 0.0 * x } else"
+
+# Of `refract(x, y, z)`: `z * x - bent * y`, and zeros where the square is negative.
+_COSINE = "dot(y, x)"
+_SINE_SQUARED = f"(1.0 - {_COSINE} * {_COSINE})"
+_SQUARE = f"1.0 - z * z * {_SINE_SQUARED}"
+_LOST = f"if {_SQUARE} < 0.0"
+_BENT = f"z * {_COSINE} + sqrt({_SQUARE})"
+_RISE = f"({_COSINE} - z * {_SINE_SQUARED} / sqrt({_SQUARE}))"
+_ALONG = f"dot(d, y) * (z + z * z * {_COSINE} / sqrt({_SQUARE}))"
+
 _ROWS = (
     Geometry(
         "dot",
@@ -93,17 +111,50 @@ _ROWS = (
         "two vectors of one type",
         _product,
         "The sum of the products of the components.",
+        ("d * y", "d * x"),
     ),
-    Geometry("length", 1, _ONE, _measure, "The Euclidean length."),
-    Geometry("distance", 2, _TWO, _measure, "The length of the difference."),
-    Geometry("normalize", 1, _ONE, _direction, "The vector divided by its length."),
-    Geometry("cross", 2, "(vec3f, vec3f)", _cross, "The cross product."),
+    Geometry(
+        "length",
+        1,
+        _ONE,
+        _measure,
+        "The Euclidean length.",
+        (f"{_AT_NO_DISTANCE} {{ d / f * x }}",),
+    ),
+    Geometry(
+        "distance",
+        2,
+        _TWO,
+        _measure,
+        "The length of the difference.",
+        (
+            f"{_AT_NO_DISTANCE} {{ d / f * (x - y) }}",
+            f"{_AT_NO_DISTANCE} {{ d / f * (y - x) }}",
+        ),
+    ),
+    Geometry(
+        "normalize",
+        1,
+        _ONE,
+        _direction,
+        "The vector divided by its length.",
+        ("(d - dot(f, d) * f) / length(x)",),
+    ),
+    Geometry(
+        "cross",
+        2,
+        "(vec3f, vec3f)",
+        _cross,
+        "The cross product.",
+        ("cross(y, d)", "cross(d, x)"),
+    ),
     Geometry(
         "reflect",
         2,
         _TWO,
         _direction,
         "The first vector, mirrored by the plane that the second is normal to.",
+        ("reflect(d, y)", "-2.0 * (dot(y, d) * x + dot(y, x) * d)"),
     ),
     Geometry(
         "faceForward",
@@ -111,6 +162,7 @@ _ROWS = (
         "(vecNf, vecNf, vecNf)",
         _direction,
         "The first vector, negated unless the other two point apart.",
+        ("if dot(y, z) < 0.0 { d } else { -d }", "0.0 * y", "0.0 * z"),
     ),
     Geometry(
         "refract",
@@ -118,8 +170,20 @@ _ROWS = (
         "(vecNf, vecNf, f32)",
         _refracted,
         "The first vector, refracted at a surface with the second as its normal.",
+        (
+            f"{_LOST} {{ 0.0 * x }} else {{ z * d - {_ALONG} * y }}",
+            f"{_LOST} {{ 0.0 * y }} else {{ -({_BENT}) * d - {_ALONG} * x }}",
+            f"{_LOST} {{ 0.0 }} else {{ dot(d, x) - dot(d, y) * {_RISE} }}",
+        ),
     ),
-    Geometry("transpose", 1, "(matCxRf)", _transposed, "Columns made rows."),
+    Geometry(
+        "transpose",
+        1,
+        "(matCxRf)",
+        _transposed,
+        "Columns made rows.",
+        ("transpose(d)",),
+    ),
     Geometry("determinant", 1, "(matNxNf)", _square, "The determinant."),
 )
 

@@ -76,7 +76,7 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
         if expr is not kept and not free_indices(expr) & bound:
             return hoist(expr)
         inner = bound | frozenset(expr.indices)
-        return replace(expr, body=visit(expr.body, inner))
+        return map_children(expr, lambda child: visit(child, inner))
 
     value = visit(statement.value, frozenset())
     yield from lets

@@ -219,7 +219,8 @@ def _admits(inlined: _Inlined, use: Statement) -> bool:
 
     def admits(expr: Expr, around: frozenset[Index]) -> bool:
         if isinstance(expr, Reduce):
-            return admits(expr.body, around | frozenset(expr.indices))
+            inner = around | frozenset(expr.indices)
+            return all(admits(child, inner) for child in children(expr))
         if isinstance(expr, Load) and expr.tensor == let.target:
             if neighbours and is_at(expr, use.indices):
                 return True

@@ -7,10 +7,9 @@ language is renamed by that output's namer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
@@ -367,12 +366,17 @@ class FunctionCall:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """A reduction of `body` over `indices`."""
+    """A reduction of `body` over `indices`: `sum[j] x[j]`.
+
+    With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
+    that is true.  The others are not evaluated.
+    """
 
     kind: ReduceKind
     indices: tuple[Index, ...]
     body: Expr
     type: ValueType
+    condition: Expr | None = None
 
 
 Expr: TypeAlias = (
@@ -396,15 +400,22 @@ Expr: TypeAlias = (
 )
 
 
-TRUNCATING: Final[Mapping[str, BinaryOp]] = {"floor_div": "/", "mod": "%"}
-"""The operator that is the same as a floored built-in where nothing is negative."""
-
-
 def is_constant(expr: Expr) -> bool:
-    """Whether an expression is made of constants alone, however deep it is."""
-    if isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
-        return expr.is_constant
-    return isinstance(expr, Constant | ConstRef)
+    """Whether an expression is made of constants alone, however deep it is.
+
+    WGSL computes such an expression when it compiles.
+    """
+    match expr:
+        case Unary() | Binary() | Select() | Cast() | BuiltinCall():
+            return expr.is_constant
+        case Construct(parts=parts):
+            return all(map(is_constant, parts))
+        case Swizzle(operand=operand):
+            return is_constant(operand)
+        case Part(operand=operand, at=At(place=Affine(place) | Clamped(place))):
+            return is_constant(operand) and is_constant(place)
+        case _:
+            return isinstance(expr, Constant | ConstRef)
 
 
 # Kernels
@@ -439,7 +450,11 @@ class Host:
 @final
 @dataclass(frozen=True)
 class Function:
-    """One of the user's functions: lets in order, then the value."""
+    """One of the user's functions: lets in order, then the value.
+
+    `partials` are the names of the functions that are its derivatives by each parameter,
+    if the user gave them; empty for a parameter that is no f32.
+    """
 
     name: str
     parameters: tuple[LocalValue, ...]
@@ -447,6 +462,7 @@ class Function:
     body: Expr
     type: ValueType
     doc: str = field(default="", compare=False, repr=False)
+    partials: tuple[str, ...] = ()
 
 
 @final
@@ -498,6 +514,19 @@ class DerivedDim:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that the host holds every call to: `require d % 8 == 0;`.
+
+    `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
+    """
+
+    condition: Expr
+    text: str = field(compare=False)
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """A `schedule` item: how to run the stage named (None: every stage it fits).
 
@@ -534,6 +563,7 @@ class Kernel:
     order: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Every parameter's name, tensors and scalars, in the order of the source."""
     derived: tuple[DerivedDim, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
     @property
     def lengths(self) -> tuple[str, ...]:

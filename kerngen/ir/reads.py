@@ -117,8 +117,7 @@ def free_indices(expr: Expr) -> frozenset[Index]:
     match expr:
         case IndexValue(index):
             return frozenset({index})
-        case Reduce(_, indices, body):
-            return free_indices(body) - frozenset(indices)
         case _:
             parts = (free_indices(child) for child in children(expr))
-            return frozenset[Index]().union(*parts)
+            free = frozenset[Index]().union(*parts)
+            return free - frozenset(expr.indices) if isinstance(expr, Reduce) else free

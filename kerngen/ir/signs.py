@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kerngen.ir.affine import affine_form, as_literal
+from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.extremes import starts_from_zero
 from kerngen.ir.nodes import (
     Binary,
@@ -15,10 +16,33 @@ from kerngen.ir.nodes import (
     Extent,
     IndexValue,
     Load,
+    Part,
     Role,
     Select,
+    Swizzle,
+    UniformValue,
 )
 from kerngen.ir.types import Scalar
+
+
+def is_natural(expr: Expr, *, wraps: bool) -> bool:
+    """Whether an integer can't be negative, by its form and type alone.
+
+    With `wraps`, not even where its arithmetic passes 32 bits: then `i + 1` may be.
+    """
+    match expr:
+        case Constant(value=value) | ConstRef(value=value):
+            return expr.type.is_integer and value >= 0
+        case IndexValue() | DimValue():
+            return True
+        case UniformValue() | Swizzle() | Part():
+            return expr.type is Scalar.U32
+        case Binary(op="+" | "*", left=left, right=right):
+            return not wraps and all(is_natural(e, wraps=wraps) for e in (left, right))
+        case Binary(op="/" | "%", left=left, right=right):
+            return all(is_natural(side, wraps=wraps) for side in (left, right))
+        case _:
+            return False
 
 
 def may_be_negative(expr: Expr) -> bool:
@@ -49,24 +73,8 @@ def may_be_negative(expr: Expr) -> bool:
             return may_be_negative(left) and may_be_negative(right)
         case Select(then=then, otherwise=otherwise):
             return may_be_negative(then) or may_be_negative(otherwise)
-        case BuiltinCall(builtin=name, arguments=arguments):
-            return _call_may_be_negative(name, arguments)
-        case _:
-            return True
-
-
-def _call_may_be_negative(name: str, arguments: tuple[Expr, ...]) -> bool:
-    """Whether a call is, given which arguments are; of bits, nothing is known."""
-    signs = [may_be_negative(argument) for argument in arguments]
-    match name:
-        case "abs":
-            return False
-        case "max":
-            return all(signs)
-        case "min" | "floor_div":
-            return any(signs)
-        case "mod" | "clamp":  # a remainder has its divisor's sign
-            return signs[1]
+        case BuiltinCall(builtin=name, arguments=arguments) if name in BUILTINS:
+            return BUILTINS[name].may_be_negative([*map(may_be_negative, arguments)])
         case _:
             return True
 

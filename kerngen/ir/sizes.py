@@ -72,11 +72,8 @@ _NAMES: Final = {
     "&": "bit_and",
     "|": "bit_or",
     "^": "bit_xor",
-    "abs": "abs",
-    "floor_div": "floor_div",
-    "mod": "mod",
 }
-"""What plans call the others."""
+"""What plans call the other operators; built-ins have their own names there."""
 
 _PASS_32_BITS: Final = frozenset(("/", "%", "<<", ">>"))
 """Operators whose result depends on whether an operand wrapped before."""
@@ -175,8 +172,7 @@ class SizeMaker:
             case Cast(operand=operand) if _are_integers(expr, operand):
                 return self._size(operand)
             case BuiltinCall(builtin=name, arguments=arguments):
-                known = name in _FOLDING or name in _NAMES
-                if known and _are_integers(expr, *arguments):
+                if name in FUNCTIONS and _are_integers(expr, *arguments):
                     return self._call(name, arguments)
             case _:
                 pass

@@ -5,7 +5,8 @@ passes below keep that:
 
 1. `hoist_reductions` leaves at most one reduction in a statement, and only where it
    depends on every index of the statement; the others become lets of their own.
-2. `inline_lets` moves lets that are cheap and still true to where they are used.
+2. `inline_lets` moves lets that are cheap and still true to where they are used; an
+   `if` that it brings into a reduction becomes the condition of that.
 3. `split_self_reads` computes a statement that reads other elements of its target into
    a temporary first; it comes after inlining, which may bring such reads in.
 4. `group` joins neighbours that work on the same element into one stage.
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+from kerngen.ir.conditions import with_conditions
 from kerngen.ir.grouping import Group, group
 from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
 from kerngen.ir.inlining import inline_lets
@@ -29,6 +31,7 @@ from kerngen.ir.nodes import (
     Load,
     LocalValue,
     Role,
+    Statement,
     Tensor,
 )
 from kerngen.ir.reads import tensors_read
@@ -41,13 +44,17 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     """Return the kernel's stages in order, and the temporaries that connect them."""
     fresh = Fresh(kernel)
     body = hoist_reductions(kernel.body, fresh)
-    body = inline_lets(body)
+    body = tuple(map(_with_conditions, inline_lets(body)))
     body = split_self_reads(body, fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
     stages = tuple(_Builder(fresh, outliving).build(each) for each in groups)
     staged = StagedKernel(kernel, _name_apart(stages), tuple(outliving))
     return truths_as_words(staged)
+
+
+def _with_conditions(statement: Statement) -> Statement:
+    return replace(statement, value=with_conditions(statement.value))
 
 
 def _outliving(groups: Sequence[Group]) -> dict[Tensor, None]:

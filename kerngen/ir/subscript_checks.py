@@ -31,6 +31,7 @@ from kerngen.ir.nodes import (
     Subscript,
     UniformValue,
 )
+from kerngen.ir.requirements import Known, known_of
 from kerngen.ir.walk import children
 
 
@@ -73,32 +74,40 @@ def checks_of(kernel: Kernel) -> tuple[Check, ...]:
     Statements say what they read, as the user wrote them.  Stages read no more where it
     counts: one that runs although its statement is empty computes what nobody reads.
     """
+    known = known_of(kernel)
     checks = (
         check
         for statement in kernel.body
-        for _, check in checked(statement.value, _extents(statement.indices))
+        for _, check in checked(statement.value, _extents(statement.indices), known)
     )
     return tuple(dict.fromkeys(checks))
 
 
 def checked(
-    expr: Expr, around: tuple[Extent, ...], *, is_guarded: bool = False
+    expr: Expr,
+    around: tuple[Extent, ...],
+    known: Known,
+    *,
+    is_guarded: bool = False,
 ) -> Iterator[tuple[Subscript, Check]]:
     """Yield every subscript to check, with its check."""
     if isinstance(expr, Reduce):
         inner = (*around, *_extents(expr.indices))
-        yield from checked(expr.body, inner, is_guarded=is_guarded)
+        if expr.condition is not None:
+            yield from checked(expr.condition, inner, known, is_guarded=is_guarded)
+            is_guarded = True
+        yield from checked(expr.body, inner, known, is_guarded=is_guarded)
         return
     distinct = tuple(dict.fromkeys(around))
     for name, axis, extent, subscript in _subscripted(expr):
-        check = _check(name, axis, extent, subscript, distinct)
+        check = _check(name, axis, extent, subscript, distinct, known)
         if isinstance(check, RangeCheck):
             yield subscript, replace(check, is_guarded=is_guarded)
         elif check is not None:
             yield subscript, check
     for place, child in enumerate(children(expr)):
         guards = place > 0 and _guards(expr)
-        yield from checked(child, around, is_guarded=is_guarded or guards)
+        yield from checked(child, around, known, is_guarded=is_guarded or guards)
 
 
 def _guards(expr: Expr) -> bool:
@@ -152,6 +161,7 @@ def _check(
     extent: Extent,
     subscript: Subscript,
     around: tuple[Extent, ...],
+    known: Known,
 ) -> Check | None:
     """Return how to check a subscript; None where it can't leave its axis."""
     if isinstance(subscript, IndexValue) and subscript.index.extent == extent:
@@ -160,7 +170,7 @@ def _check(
     if form is None:
         needed = may_be_empty(extent) and extent not in around
         return Gather(tensor, axis, extent, around) if needed else None
-    if stays_inside(form, extent):
+    if stays_inside(form, extent) or known.keeps_inside(form, extent):
         return None
     terms = tuple((index.extent, c) for index, c in form.terms.items())
     text = _text(subscript)

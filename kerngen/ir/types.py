@@ -55,6 +55,9 @@ class Storage(Enum):
         return 2 if self is Storage.F16 else 4
 
 
+F32_MAX = (2.0 - 2.0**-23) * 2.0**127
+"""The largest finite f32."""
+
 F16_MAX = 65504.0
 """The largest finite f16."""
 

@@ -349,5 +349,7 @@ def _reduce(expr: Reduce, indices: tuple[Index, ...]) -> Iterator[str]:
     names = [index.name for index in expr.indices]
     if not names or len(set(names)) < len(names) or outer & set(names):
         yield "reduction indices that are not new and distinct"
+    if expr.condition is not None and expr.condition.type is not Scalar.BOOL:
+        yield "a reduction under a condition that is no bool"
     if not expr.body.type.is_numeric or expr.type != expr.body.type:
         yield "a reduction of another type than its body"

@@ -60,8 +60,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return parts
         case Select(condition=condition, then=then, otherwise=otherwise):
             return (condition, then, otherwise)
-        case Reduce(body=body):
-            return (body,)
+        case Reduce(body=body, condition=condition):
+            return (body,) if condition is None else (condition, body)
         case _:
             assert_never(expr)
 
@@ -114,7 +114,8 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             condition, then, otherwise = parts
             return replace(expr, condition=condition, then=then, otherwise=otherwise)
         case Reduce():
-            return replace(expr, body=parts[0])
+            *conditions, body = parts
+            return replace(expr, condition=next(iter(conditions), None), body=body)
         case _:
             assert_never(expr)
 

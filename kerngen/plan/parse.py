@@ -10,6 +10,7 @@ from typing import Final, final
 from kerngen.plan.functions import FUNCTIONS, OF_ONE
 from kerngen.plan.size import (
     COMPARISONS,
+    MOST,
     Apply,
     Compare,
     Guard,
@@ -31,8 +32,6 @@ from kerngen.plan.text import INFIX
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<int>-?\d+)(?![\w.])|(?P<name>[A-Za-z_][\w.]*)|(?P<op>==|!=|<=|>=|[-+*/%<>(),]))"
 )
-MOST: Final = 2**53
-"""Integers beyond this are not exact in every language that may read a plan."""
 
 _FOLDING: Final[Mapping[str, Callable[..., Size]]] = {
     "+": add,

@@ -12,7 +12,7 @@ Integers are exact: nothing wraps, but where a function of `FUNCTIONS` is asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final, TypeAlias, assert_never, final
@@ -86,6 +86,9 @@ class Select(_Operators):
 Size: TypeAlias = Literal | Symbol | Apply | Select
 Operand: TypeAlias = Size | int
 
+MOST: Final = 2**53
+"""Integers beyond this are not exact in every language that may read a plan."""
+
 ZERO: Final = Literal(0)
 ONE: Final = Literal(1)
 
@@ -158,6 +161,14 @@ def children(part: Size | Guard) -> tuple[Size | Guard, ...]:
             return (guard,)
         case _:
             assert_never(part)
+
+
+def symbols(part: Size | Guard) -> Iterator[str]:
+    """Yield the names that a size or a condition reads, in its order."""
+    if isinstance(part, Symbol):
+        yield part.name
+    for each in children(part):
+        yield from symbols(each)
 
 
 # Evaluation

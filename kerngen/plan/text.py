@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never, final
 
@@ -18,7 +18,11 @@ from kerngen.plan.size import (
     Size,
     Symbol,
     Truth,
+    Values,
+    children,
+    evaluate,
     multiply,
+    symbols,
 )
 
 INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
@@ -103,3 +107,27 @@ def to_text(size: Size) -> str:
 def guard_text(guard: Guard) -> str:
     """Return the text of a condition."""
     return PLAIN.guard(guard)
+
+
+def figures(guard: Guard, values: Values) -> Iterator[str]:
+    """Yield the numbers that decide a condition: `d is 12`, `12 % 8 is 4`."""
+    known = {name: int(values[name]) for name in symbols(guard)}
+    yield from (f"{name} is {value}" for name, value in known.items())
+    numbers: dict[Size, str] = {Symbol(n): str(value) for n, value in known.items()}
+    printer = Printer(numbers)
+    sides = dict.fromkeys(_sides(guard))
+    for side in sides:
+        if isinstance(side, Apply | Select):
+            yield f"{printer.size(side)} is {evaluate(side, values)}"
+
+
+def _sides(guard: Guard) -> Iterator[Size]:
+    """Yield what the comparisons of a condition compare."""
+    for part in (guard, *children(guard)):
+        match part:
+            case Compare(left=left, right=right):
+                yield from (left, right)
+            case All() | AnyOf() | Not() if part is not guard:
+                yield from _sides(part)
+            case _:
+                pass

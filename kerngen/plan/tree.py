@@ -6,8 +6,10 @@ Plain data, with nothing of Python's or of a device in it: a plan is written to 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from itertools import chain
+from typing import Final, Literal, TypeAlias, assert_never, final
 
 from kerngen.plan.size import ALWAYS, ZERO, Guard, Size
 
@@ -58,6 +60,15 @@ class DerivedDim:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition that every call must meet; `text` is its source, as in `d % 8 == 0`."""
+
+    text: str
+    condition: Guard
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Term:
     """A coefficient times an index that ranges over `extent`."""
 
@@ -98,10 +109,13 @@ class Gather:
     around: Axes
 
 
+# What runs
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A private buffer of one variant: `length` elements of 4 bytes."""
+    """A private buffer of a case: `length` elements of 4 bytes."""
 
     name: str
     length: Size
@@ -128,7 +142,7 @@ class Dispatch:
 
     `trips` is how often the loops of one invocation run, for adapters that stop after a
     number.  `terms` is what a 32-bit counter of the shader counts up to, where that may
-    overflow.
+    overflow.  `constants` are the values of the shader's overrides, by name.
     """
 
     wgsl: str
@@ -137,47 +151,137 @@ class Dispatch:
     uses_uniform: bool = True
     trips: Size = ZERO
     terms: Size = ZERO
+    constants: tuple[tuple[str, int], ...] = ()
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """Dispatches for calls on which a condition holds."""
+class Needs:
+    """What the adapter must have for a case: so much for a workgroup, and subgroups."""
+
+    workgroup_bytes: int = 0
+    invocations: int = 0
+    subgroups: bool = False
+
+    def within(self, others: Needs) -> bool:
+        """Return whether an adapter that has what others need has this, too."""
+        return (
+            self.workgroup_bytes <= others.workgroup_bytes
+            and self.invocations <= others.invocations
+            and self.subgroups <= others.subgroups
+        )
+
+    def joined(self, others: Needs) -> Needs:
+        """Return what this and others need."""
+        return Needs(
+            max(self.workgroup_bytes, others.workgroup_bytes),
+            max(self.invocations, others.invocations),
+            self.subgroups or others.subgroups,
+        )
+
+
+NOTHING: Final = Needs()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case of a choice, and the steps that it runs.
+
+    It applies if its condition holds and the adapter has what it needs.  Its scratch
+    buffers are for all dispatches in it.
+    """
 
     name: str
-    dispatches: tuple[Dispatch, ...]
+    body: Sequence
     when: Guard = ALWAYS
+    needs: Needs = NOTHING
     scratch: tuple[Scratch, ...] = ()
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """One way to run a stage, with what it needs of the adapter.
+class Choice:
+    """The first of its cases that applies runs; the last one has no condition.
 
-    `covers` counts the stages that it runs: its own and those right after.
+    A choice of a strategy computes `stages`: each case runs those itself that no choice
+    within it computes.  Softmax is one shader for all stages, or one for each:
+
+        stage top, total, y
+          reduce | when m < 64 and n > 65536      computes top
+            stage total ...
+            stage y ...
+          rows                                    computes top, total and y
+
+    A choice without stages is between shaders of one strategy, by the lengths of a call.
     """
 
-    strategy: str
-    variants: tuple[Variant, ...]
-    when: Guard = ALWAYS
-    workgroup_bytes: int = 0
-    invocations: int = 64
-    covers: int = 1
-    subgroups: bool = False
-    """Whether the adapter must have them."""
+    cases: tuple[Case, ...]
+    stages: tuple[str, ...] = ()
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A stage and its schedules: the first that applies runs, and the last always does.
+Step: TypeAlias = Choice | Dispatch
+Sequence: TypeAlias = tuple[Step, ...]
+"""Steps that run one after the other."""
 
-    One that always runs with earlier stages has none.
-    """
 
-    name: str
-    schedules: tuple[Schedule, ...]
+def choices_in(body: Sequence) -> Iterator[Choice]:
+    """Yield every choice of a tree, outer ones first."""
+    for step in body:
+        match step:
+            case Choice(cases):
+                yield step
+                for case in cases:
+                    yield from choices_in(case.body)
+            case Dispatch():
+                pass
+            case _:
+                assert_never(step)
+
+
+def cases_in(body: Sequence) -> Iterator[Case]:
+    """Yield every case of a tree."""
+    return (case for choice in choices_in(body) for case in choice.cases)
+
+
+def dispatches_in(body: Sequence) -> Iterator[Dispatch]:
+    """Yield every dispatch of a tree."""
+    for step in body:
+        match step:
+            case Choice(cases):
+                for case in cases:
+                    yield from dispatches_in(case.body)
+            case Dispatch():
+                yield step
+            case _:
+                assert_never(step)
+
+
+def sizes_in(body: Sequence) -> Iterator[Size | Guard]:
+    """Yield every size and condition of a tree, in the order of its text."""
+    for step in body:
+        match step:
+            case Dispatch(groups=groups, trips=trips, terms=terms):
+                yield from (groups, trips, terms)
+            case Choice(cases):
+                for case in cases:
+                    yield case.when
+                    yield from (item.length for item in case.scratch)
+                    yield from sizes_in(case.body)
+            case _:
+                assert_never(step)
+
+
+def stages_of(body: Sequence) -> tuple[str, ...]:
+    """Return the names of the stages that a sequence computes, in order."""
+    choices = (step for step in body if isinstance(step, Choice))
+    return tuple(chain.from_iterable(choice.stages for choice in choices))
+
+
+def own_stages(choice: Choice, case: Case) -> tuple[str, ...]:
+    """Return the stages of a choice that one of its cases runs itself."""
+    left = len(stages_of(case.body))
+    return choice.stages[: len(choice.stages) - left]
 
 
 @final
@@ -195,11 +299,12 @@ class KernelPlan:
     dims: tuple[str, ...]
     tensors: tuple[TensorPlan, ...]
     scalars: tuple[ScalarPlan, ...]
-    stages: tuple[Stage, ...]
+    body: Sequence
     temporaries: tuple[TemporaryPlan, ...] = ()
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
+    requires: tuple[Requirement, ...] = ()
     guards: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
     """Symbols whose values the generated module computes, before the derived dims."""
@@ -213,3 +318,13 @@ class ModulePlan:
     source: str
     stamp: str
     kernels: tuple[KernelPlan, ...]
+
+
+def sizes_of(kernel: KernelPlan) -> Iterator[Size | Guard]:
+    """Yield every size and condition of a plan: what runs, then lengths and checks."""
+    yield from sizes_in(kernel.body)
+    yield from (each.condition for each in kernel.requires)
+    yield from (dim.value for dim in kernel.derived)
+    for check in kernel.checks:
+        yield check.offset
+        yield from (term.coefficient for term in check.terms)

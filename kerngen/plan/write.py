@@ -5,12 +5,23 @@
       read x f32[m, n]
       write y f32[m, n]
       let s1 = min(max(ceil_div(n, 4096), 1), 1024)
-      stage top
+      stage top, total, y
         reduce | when m < 64 and n > 65536 | bytes 1024 | invocations 256
           aligned | when n % 4 == 0 | scratch parts[m * s1] | run softmax.top(x, parts*) | ...
             run softmax.top.finish(top*, parts) | groups m
+          edge | ...
+          stage total
+            reduce | bytes 1024 | invocations 256
+              ...
+          stage y
+            ...
+        rows | bytes 1024 | invocations 256 | run softmax.rows(x, y*) | groups m
 
-Fields are set apart by ` | `, which no name, size or guard holds.  A `*` marks what a
+Indented lines are a sequence of steps.  A `run` is a dispatch.  A `stage` is a choice, and
+the lines in it are its cases; what a case runs is in the case's own line and those in it.
+Cases without a `stage` above them are a choice, too, that ends with the one without `when`.
+
+Fields are set apart by ` | `, which no name, size or guard contains.  A `*` marks what a
 dispatch writes.  A size that occurs more than once is a `let`.  The last line is the CRC-32
 of those above: a plan that was cut off, or changed by hand, is not run.
 """
@@ -19,48 +30,68 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, assert_never, final
 from zlib import crc32
 
+from kerngen.plan.adapter import FACTS
 from kerngen.plan.size import (
     ALWAYS,
+    MOST,
     ZERO,
     Apply,
     Guard,
+    Literal,
     Select,
     Size,
+    Symbol,
     children,
 )
 from kerngen.plan.text import Printer
 from kerngen.plan.tree import (
     Axes,
+    Case,
+    Choice,
     Dispatch,
     Gather,
     KernelPlan,
     ModulePlan,
+    Needs,
     RangeCheck,
-    Schedule,
-    Variant,
+    Sequence,
+    sizes_in,
+    sizes_of,
 )
 
-VERSION: Final = 1
+VERSION: Final = 2
 HEAD: Final = f"kerngen plan {VERSION}"
 NAMELESS: Final = "-"
-"""The name of a variant that has none."""
+"""The name of a case that has none."""
 
 _LONG: Final = 16
 """A size that occurs again is named if its text is at least so long."""
 
 
 def plan_text(plan: ModulePlan) -> str:
-    """Return the text of a plan file."""
+    """Return the text of a plan file.
+
+    Raises:
+        PlanValueError: If a kernel has what no reader would take.
+    """
     lines = [f"{HEAD} | {_quoted(plan.source)} | sha256 {plan.stamp}"]
     for kernel in plan.kernels:
         lines += ("", *kernel_lines(kernel))
     text = "\n".join(lines) + "\n"
     return f"{text}\n{checksum_line(text)}\n"
+
+
+class PlanValueError(ValueError):
+    """A plan has a number or a name that no reader would take."""
+
+    def __init__(self, kernel: str, fault: str) -> None:
+        """Name the kernel, and what is wrong."""
+        super().__init__(f"the plan of '{kernel}' can't be written: {fault}")
 
 
 def checksum_line(text: str) -> str:
@@ -69,7 +100,13 @@ def checksum_line(text: str) -> str:
 
 
 def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
-    """Yield the lines of one kernel."""
+    """Yield the lines of one kernel.
+
+    Raises:
+        PlanValueError: If it has a number beyond 2^53, or an unknown fact of the adapter.
+    """
+    for size in sizes_of(kernel):
+        _check(size, kernel.name)
     names = _named(kernel)
     yield f"kernel {kernel.name} | {_quoted(kernel.origin)}"
     yield from (f"  {line}" for line in _facts(kernel))
@@ -77,11 +114,20 @@ def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
     for size, name in names.items():
         yield f"  let {name} = {printer.size(size)}"
         printer = Printer({**printer.names, size: name})
-    lines = _Lines(printer)
-    for stage in kernel.stages:
-        yield f"  stage {stage.name}"
-        for schedule in stage.schedules:
-            yield from lines.schedule(schedule)
+    yield from (f"  {line}" for line in _Lines(printer).steps(kernel.body))
+
+
+def _check(part: Size | Guard, kernel: str) -> None:
+    """Refuse what the reader does: what is written can be read again."""
+    match part:
+        case Literal(value) if abs(value) > MOST:
+            raise PlanValueError(kernel, f"{value} is beyond 2^53")
+        case Symbol(name) if name.startswith("adapter.") and name not in FACTS:
+            known = ", ".join(sorted(FACTS))
+            raise PlanValueError(kernel, f"'{name}' is none of {known}")
+        case _:
+            for each in children(part):
+                _check(each, kernel)
 
 
 def _facts(kernel: KernelPlan) -> Iterator[str]:
@@ -96,6 +142,8 @@ def _facts(kernel: KernelPlan) -> Iterator[str]:
         yield f"guards {', '.join(kernel.guards)}"
     if kernel.computed:
         yield f"computed {', '.join(kernel.computed)}"
+    for each in kernel.requires:
+        yield f"require {plain.guard(each.condition)} | {_quoted(each.text)}"
     for dim in kernel.derived:
         yield f"length {dim.name} | {plain.size(dim.value)} | {_quoted(dim.text)}"
     for check in kernel.checks:
@@ -135,36 +183,39 @@ def _quoted(text: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Prints schedules, with sizes by their names."""
+    """Prints the tree of a plan, with sizes by their names."""
 
     printer: Printer
 
-    def schedule(self, schedule: Schedule) -> Iterator[str]:
-        """Yield the line of a schedule, and those of its variants."""
-        fields = [
-            f"    {schedule.strategy}",
-            *self._when(schedule.when),
-            f"bytes {schedule.workgroup_bytes}",
-            f"invocations {schedule.invocations}",
-        ]
-        if schedule.subgroups:
-            fields.append("subgroups")
-        if schedule.covers > 1:
-            fields.append(f"covers {schedule.covers}")
-        yield " | ".join(fields)
-        for variant in schedule.variants:
-            yield from self._variant(variant)
+    def steps(self, body: Sequence) -> Iterator[str]:
+        """Yield the lines of a sequence."""
+        for step in body:
+            match step:
+                case Dispatch():
+                    yield " | ".join(self._dispatch(step))
+                case Choice(cases, ()):
+                    yield from self._cases(cases)
+                case Choice(cases, stages):
+                    yield f"stage {', '.join(stages)}"
+                    yield from (f"  {line}" for line in self._cases(cases))
+                case _:
+                    assert_never(step)
 
-    def _variant(self, variant: Variant) -> Iterator[str]:
-        first, *others = variant.dispatches
-        fields = [f"      {variant.name or NAMELESS}", *self._when(variant.when)]
-        fields += (
-            f"scratch {item.name}[{self.printer.size(item.length)}]"
-            for item in variant.scratch
-        )
-        yield " | ".join((*fields, *self._dispatch(first)))
-        for dispatch in others:
-            yield f"        {' | '.join(self._dispatch(dispatch))}"
+    def _cases(self, cases: Iterable[Case]) -> Iterator[str]:
+        for case in cases:
+            fields = [case.name or NAMELESS, *self._when(case.when)]
+            fields += _needs(case.needs)
+            fields += (
+                f"scratch {item.name}[{self.printer.size(item.length)}]"
+                for item in case.scratch
+            )
+            match case.body:
+                case (Dispatch() as first, *others):
+                    fields += self._dispatch(first)
+                case others:
+                    pass
+            yield " | ".join(fields)
+            yield from (f"  {line}" for line in self.steps(tuple(others)))
 
     def _when(self, guard: Guard) -> Iterator[str]:
         if guard != ALWAYS:
@@ -173,6 +224,9 @@ class _Lines:
     def _dispatch(self, dispatch: Dispatch) -> Iterator[str]:
         bound = (f"{b.name}*" if b.writes else b.name for b in dispatch.bindings)
         yield f"run {dispatch.wgsl}({', '.join(bound)})"
+        if dispatch.constants:
+            given = (f"{name} = {value}" for name, value in dispatch.constants)
+            yield f"with {', '.join(given)}"
         yield f"groups {self.printer.size(dispatch.groups)}"
         if dispatch.trips != ZERO:
             yield f"trips {self.printer.size(dispatch.trips)}"
@@ -182,13 +236,22 @@ class _Lines:
             yield "no uniform"
 
 
+def _needs(needs: Needs) -> Iterator[str]:
+    if needs.workgroup_bytes:
+        yield f"bytes {needs.workgroup_bytes}"
+    if needs.invocations:
+        yield f"invocations {needs.invocations}"
+    if needs.subgroups:
+        yield "subgroups"
+
+
 # Names of sizes that occur more than once
 
 
 def _named(kernel: KernelPlan) -> dict[Size, str]:
     """Return names for the sizes that lines would repeat, inner ones first."""
     counts: Counter[Size] = Counter()
-    for size in _sizes(kernel):
+    for size in sizes_in(kernel.body):
         _count(size, counts)
     plain = Printer()
     wanted = [
@@ -206,17 +269,6 @@ def _named(kernel: KernelPlan) -> dict[Size, str]:
     free = (f"s{number}" for number in range(1, len(wanted) + len(taken) + 1))
     names = (name for name in free if name not in taken)
     return dict(zip(wanted, names, strict=False))
-
-
-def _sizes(kernel: KernelPlan) -> Iterator[Size | Guard]:
-    for stage in kernel.stages:
-        for schedule in stage.schedules:
-            yield schedule.when
-            for variant in schedule.variants:
-                yield variant.when
-                yield from (item.length for item in variant.scratch)
-                for dispatch in variant.dispatches:
-                    yield from (dispatch.groups, dispatch.trips, dispatch.terms)
 
 
 def _count(part: Size | Guard, counts: Counter[Size]) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from kerngen.runtime.abi import ABI, check_abi
 from kerngen.runtime.adapter import Adapter, adapters
+from kerngen.runtime.capture import Capture
 from kerngen.runtime.choices import Choice, wgsl
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
@@ -97,6 +98,7 @@ __all__ = [
     "Adapter",
     "AliasError",
     "ArgumentError",
+    "Capture",
     "CheckedShadersWarning",
     "Choice",
     "Context",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kerngen.runtime.errors import AbiError
 
-ABI = 3
-"""The ABI that this runtime speaks; it changes only when `kernel.py` or `struct.py` changes."""
+ABI = 5
+"""The ABI that this runtime has: a new one wherever generated files, or where they lie, change."""
 
 
 def check_abi(module: str, abi: int) -> None:

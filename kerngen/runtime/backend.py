@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kerngen.runtime.caches import Counted
+    from kerngen.runtime.capture import Capture
     from kerngen.runtime.choices import Choice
     from kerngen.runtime.context import Context
     from kerngen.runtime.counters import Counters
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["gpu", "software", "reference"]
 Bytes: TypeAlias = NDArray[np.uint8]
 AnyTensor: TypeAlias = "Tensor[Any, Any]"
+Range: TypeAlias = "tuple[Lease[Any], int, int]"
+"""What to read: a lease, where in it, and how many bytes."""
 
 
 class Backend(Protocol):
@@ -102,14 +105,12 @@ class Backend(Protocol):
         """Write `data` at `offset` bytes of a lease."""
         ...
 
-    def download(self, lease: Lease[Any], offset: int, nbytes: int) -> Bytes:
-        """Return a copy of a range of a lease."""
+    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases, after one wait."""
         ...
 
-    async def download_async(
-        self, lease: Lease[Any], offset: int, nbytes: int
-    ) -> Bytes:
-        """Return a copy of a range of a lease, without blocking the event loop."""
+    async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases, without blocking the event loop."""
         ...
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
@@ -141,6 +142,15 @@ class Backend(Protocol):
 
     def timed(self) -> AbstractContextManager[Span]:
         """Time what a block records, as one compute pass between two timestamps."""
+        ...
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block is being captured."""
+        ...
+
+    def capture(self) -> AbstractContextManager[Capture]:
+        """Record what a block calls, to be replayed."""
         ...
 
     def profile(self) -> AbstractContextManager[Profile]:

@@ -43,6 +43,7 @@ POINTERS = (
     "intptr_t",
     "uint8_t *",
     "uintptr_t",
+    "void *",
 )
 ARRAYS = (
     "WGPUAdapter[]",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
+from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.errors import DtypeError, ShapeError, UnknownNameError
 from kerngen.runtime.kernel import KERNEL, Dims, Kernel
 from kerngen.runtime.ranges import derive
@@ -17,7 +18,7 @@ KernelFunction: TypeAlias = Callable[..., object]
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What runs a stage, and those right after that its schedule covers.
+    """What runs a stage, and those right after that its schedule runs with it.
 
     `strategy` is the schedule's, with the options that were asked for: 'gemv',
     'gemv_rows4', 'gemm', ...; or 'reference', where NumPy runs the kernel.  `shaders`
@@ -53,13 +54,7 @@ def wgsl(function: KernelFunction, shader: str) -> str:
         UnknownNameError: If its kernel has no such shader.
     """
     kernel = kernel_of(function)
-    known = {
-        dispatch.wgsl: dispatch
-        for stage in kernel.stages
-        for schedule in stage.schedules
-        for variant in schedule.variants
-        for dispatch in variant.dispatches
-    }
+    known = {dispatch.wgsl: dispatch for dispatch in dispatches_in(kernel.body)}
     if shader not in known:
         raise UnknownNameError(
             f"{kernel.place}: there is no shader '{shader}': there are "

@@ -17,6 +17,8 @@ from typing import (
 )
 from weakref import ref
 
+from numpy.typing import NDArray
+
 from kerngen.runtime.arrays import (
     Values,
     as_bytes,
@@ -44,8 +46,9 @@ from kerngen.runtime.tensor import (
 )
 
 if TYPE_CHECKING:
-    from kerngen.runtime.backend import Backend, Kind
+    from kerngen.runtime.backend import Backend, Bytes, Kind
     from kerngen.runtime.caches import Counted
+    from kerngen.runtime.capture import Capture
     from kerngen.runtime.counters import Counters
     from kerngen.runtime.gpu import GPUBuffer, GPUDevice
     from kerngen.runtime.limits import Limits
@@ -68,7 +71,7 @@ class Context:
 
     Kernels, uploads and copies take effect in the order of the calls, as if each ran at
     once; really they are recorded and submitted together, at a read, at `submit()`, at
-    the end of a `batch()`, or when `limits` say so.  A context may be used from several
+    the end of a `batch()`, and before the device runs out of work.  A context may be used from several
     threads; while one of them is inside `batch()`, calls from the others wait.
     """
 
@@ -349,6 +352,35 @@ class Context:
         lease = self.backend.wrap(buffer, offset, math.prod(lengths) * itemsize)
         return Tensor(self, chosen, lengths, lease, offset)
 
+    # ---- reading
+
+    def read(self, *tensors: Tensor[Any, Any]) -> tuple[NDArray[Any], ...]:
+        """Return the elements of several tensors as new arrays, waiting once for all."""
+        self._check_read(tensors)
+        copies = self.backend.download([tensor.place for tensor in tensors])
+        return self._arrays(tensors, copies)
+
+    async def read_async(self, *tensors: Tensor[Any, Any]) -> tuple[NDArray[Any], ...]:
+        """Return the elements of several tensors as new arrays, without blocking."""
+        self._check_read(tensors)
+        places = [tensor.place for tensor in tensors]
+        copies = await self.backend.download_async(places)
+        return self._arrays(tensors, copies)
+
+    def _check_read(self, tensors: Sequence[object]) -> None:
+        for tensor in tensors:
+            if not is_tensor(tensor):
+                raise DtypeError(f"read: expected tensors, got {kind_of(tensor)}.")
+            if tensor.ctx is not self:
+                raise of_another_context("read: a tensor", tensor.ctx, self)
+
+    def _arrays(
+        self, tensors: Sequence[Tensor[Any, Any]], copies: Sequence[Bytes]
+    ) -> tuple[NDArray[Any], ...]:
+        self.check_watches()
+        pairs = zip(tensors, copies, strict=True)
+        return tuple(tensor.as_array(data) for tensor, data in pairs)
+
     # ---- what must be known before results are believed
 
     def watch(self, watch: Watch) -> None:
@@ -402,6 +434,24 @@ class Context:
         wait until it ends.
         """
         return self.backend.batch()
+
+    def capture(self) -> AbstractContextManager[Capture]:
+        """Record what a block calls, without running it: `replay()` does, many times.
+
+        `with ctx.capture() as step:` begins the block, `step.replay()` runs its calls.
+        A replay takes a fraction of the calls' time in Python.  It reads and writes the
+        same tensors each time, so what changes between replays has to be in tensors, or
+        in numbers that `step.scalar` declares.  The block may call kernels, make tensors
+        without contents or of zeros, and copy and clear them on the device.  Reads,
+        uploads, `timed()`, `profile()`, replays and another `capture()` in it raise
+        StateError.  Like a batch, the block belongs to its thread.
+        """
+        return self.backend.capture()
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block of `capture()` is open, so that calls don't run."""
+        return self.backend.is_capturing
 
     def timed(self) -> AbstractContextManager[Span]:
         """Time what a block records: `span.seconds`, on the device's own clock.

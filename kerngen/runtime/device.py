@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, cast, get_args
 
+from kerngen.plan.adapter import AdapterInfo
 from kerngen.runtime.adapter import (
     VARIABLE,
     Adapter,
@@ -17,6 +18,7 @@ from kerngen.runtime.adapter import (
     adapters,
     choice_of_environment,
 )
+from kerngen.runtime.call_plan import Capabilities
 from kerngen.runtime.context import Context
 from kerngen.runtime.errors import (
     ArgumentError,
@@ -26,10 +28,8 @@ from kerngen.runtime.errors import (
 )
 from kerngen.runtime.gpu import Device, GPUDevice
 from kerngen.runtime.gpu_backend import GpuBackend
-from kerngen.runtime.kernel import AdapterInfo
 from kerngen.runtime.native import load, unchecked_modules
 from kerngen.runtime.numpy_backend import NumpyBackend
-from kerngen.runtime.plan import Capabilities
 
 UNCHECKED = "KERNGEN_UNCHECKED"
 """The environment variable that leaves runtime checks out of shaders."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
-from kerngen.plan.read import PlanSyntaxError, PlanVersionError, read_plan
+from kerngen.plan.lines import PlanSyntaxError
+from kerngen.plan.read import PlanVersionError, read_plan
 from kerngen.plan.tree import KernelPlan, ModulePlan
 from kerngen.runtime import elements, leaves
 from kerngen.runtime.elements import Element
@@ -31,9 +32,9 @@ _ELEMENTS: Final[dict[str, type[Element]]] = {
 }
 
 
-def _no_values(*_: Any) -> tuple[float, ...]:
-    """Return the values of a uniform struct without fields."""
-    return ()
+def _as_given(*values: Any) -> tuple[Any, ...]:
+    """Return the values of a uniform struct of nothing but dims and scalars."""
+    return values
 
 
 @final
@@ -56,19 +57,22 @@ class ModuleFiles:
         loader = getattr(
             getattr(sys.modules.get(module), "__spec__", None), "loader", None
         )
-        folder: Folder = getattr(loader, "files", None) or Path(file).with_name("wgsl")
+        name = Path(file).stem
+        folder: Folder = getattr(loader, "files", None) or (
+            Path(file).with_name("wgsl") / name
+        )
         if isinstance(folder, Path):
             require_shaders(module, folder)
-        plan = _read(module, folder, f"{Path(file).stem}.plan")
+        plan = _read(module, folder, f"{name}.plan")
         return cls(module, folder, plan.stamp, {k.name: k for k in plan.kernels})
 
     def kernel(
         self,
         name: str,
-        *,
         reference: Callable[..., Any],
         uniform: type[UniformStruct] = UniformStruct,
-        hosts: Callable[..., tuple[float, ...]] = _no_values,
+        *,
+        hosts: Callable[..., tuple[Any, ...]] = _as_given,
         structs: Iterable[type[Element]] = (),
         computed: Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
     ) -> Kernel:
@@ -103,7 +107,7 @@ class ModuleFiles:
             scalars=tuple(ScalarSpec(x.name, element(x.element)) for x in plan.scalars),
             uniform=uniform,
             hosts=hosts,
-            stages=plan.stages,
+            body=plan.body,
             reference=reference,
             temporaries=tuple(
                 Temporary(x.name, element(x.element), x.axes) for x in plan.temporaries
@@ -111,6 +115,7 @@ class ModuleFiles:
             derived=plan.derived,
             checks=plan.checks,
             gathers=plan.gathers,
+            requires=plan.requires,
             guard_scalars=plan.guards,
             computed=plan.computed,
             compute=computed,

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
+from weakref import WeakSet
 
 import numpy as np
 
 from kerngen.runtime.arena import UniformArena
-from kerngen.runtime.backend import AnyTensor, Bytes, Kind
-from kerngen.runtime.caches import Counted
+from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
+from kerngen.runtime.caches import Cache, Counted
+from kerngen.runtime.call_plan import CallPlan, Capabilities
+from kerngen.runtime.capture import Capture, reloaded, within_capture
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.endings import Ending, closed, forked, lost
 from kerngen.runtime.errors import DeviceLost, FeatureError
 from kerngen.runtime.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
-from kerngen.runtime.launch import Launcher
+from kerngen.runtime.launch import Launcher, PlanKey
 from kerngen.runtime.limits import Limits
 from kerngen.runtime.live import remember
+from kerngen.runtime.mapping import Map, PromisedMapping, mapping_of
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.native import MakeModule, tick_seconds, wait, wait_async
-from kerngen.runtime.plan import Capabilities
+from kerngen.runtime.native import MakeModule, tick_seconds
 from kerngen.runtime.planner import Planner
 from kerngen.runtime.profile import Profile
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.recorder import Recorder, Recording
 from kerngen.runtime.shaders import BindGroups, Shaders
 from kerngen.runtime.storage import Lease
+from kerngen.runtime.tape import Tape, TapeLauncher
 from kerngen.runtime.timing import Slots, Span, Stamps
 from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Reading, Transfers
@@ -39,6 +43,12 @@ if TYPE_CHECKING:
 
 
 _POOLED_BYTES: Mapping[Kind, int] = {"gpu": 8 << 30, "software": 1 << 30}
+
+_POLLING: Mapping[Kind, float] = {"gpu": 400e-6, "software": 50e-6}
+"""How many seconds a reader polls before it sleeps, which costs 60 us or more.
+
+On a software adapter it takes its time from the device's threads.
+"""
 
 
 @final
@@ -98,16 +108,39 @@ class GpuBackend:
             counters=counters,
             limits=limits,
         )
-        self._transfers = Transfers(device, self._memory, self._recorder, counters)
+        self._map = mapping_of(device, _POLLING[self.kind])
+        self._transfers = self._make_transfers(self._recorder)
         self._planner = Planner(capabilities, self._shaders)
-        self._launcher = Launcher(
+        self._plans: Cache[PlanKey, CallPlan] = Cache("plans", 4096)
+        self._recorded = self._make_launcher(
+            self._bind_groups, arena, self._recorder, self._transfers
+        )
+        self._launcher: Launcher | TapeLauncher = self._recorded
+        self._captures: WeakSet[Capture] = WeakSet()
+        self._tape: Tape | None = None
+
+    def _make_transfers(self, recorder: Recording) -> Transfers:
+        return Transfers(
+            self._device, self._memory, recorder, self.counters, map_=self._map
+        )
+
+    def _make_launcher(
+        self,
+        bind_groups: BindGroups,
+        arena: UniformArena,
+        recorder: Recording,
+        transfers: Transfers,
+    ) -> Launcher:
+        """Return a launcher that records there; all of them have the same plans."""
+        return Launcher(
+            plans=self._plans,
             planner=self._planner,
             memory=self._memory,
-            bind_groups=self._bind_groups,
+            bind_groups=bind_groups,
             arena=arena,
-            recorder=self._recorder,
-            transfers=self._transfers,
-            counters=counters,
+            recorder=recorder,
+            transfers=transfers,
+            counters=self.counters,
         )
 
     @property
@@ -120,7 +153,7 @@ class GpuBackend:
     def caches(self) -> Mapping[str, Counted]:
         """The caches and pools by name."""
         caches: list[Counted] = [
-            self._launcher.plans,
+            self._plans,
             self._shaders.cache,
             self._bind_groups.cache,
             self._memory.storage,
@@ -132,7 +165,10 @@ class GpuBackend:
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
         """Drop the plans of kernels, and the pipelines that no other plan here has."""
         with self._lock:
-            dropped = self._launcher.forget(kernels)
+            for capture in list(self._captures):
+                for kernel in kernels.intersection(capture.recorded.kernels):
+                    capture.end(partial(reloaded, kernel.name))
+            dropped = self._recorded.forget(kernels)
             self._shaders.forget(dropped)
             self._bind_groups.forget_shaders(frozenset(one.uid for one in dropped))
 
@@ -156,6 +192,7 @@ class GpuBackend:
     def clear(self, lease: Lease[Buffer], offset: int, nbytes: int) -> None:
         """Fill a range of a lease with zeros."""
         with self._open():
+            self._keep(lease)
             self._transfers.clear(lease, offset, nbytes)
 
     def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
@@ -163,30 +200,31 @@ class GpuBackend:
         with self._open():
             self._transfers.upload(lease, offset, data)
 
-    def download(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
-        """Return a copy of a range of a lease; other threads may record meanwhile."""
-        if nbytes == 0:
-            return np.empty(0, np.uint8)
-        reading = self._begin_read(lease, offset, nbytes)
-        with self._abandoning(reading):
-            wait(self._device, reading.promise)
-        return self._end_read(reading)
+    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases; other threads may record meanwhile."""
+        copies: list[Bytes] = []
+        for group in grouped(ranges, self._capabilities.buffer_bytes):
+            reading = self._begin_reads(group)
+            with self._abandoning(reading):
+                reading.mapping.wait()
+            copies += self._end_read(reading)
+        return _with_empty(ranges, copies)
 
-    async def download_async(
-        self, lease: Lease[Buffer], offset: int, nbytes: int
-    ) -> Bytes:
-        """Return a copy of a range of a lease, without blocking the event loop."""
-        if nbytes == 0:
-            return np.empty(0, np.uint8)
-        reading = self._begin_read(lease, offset, nbytes)
-        with self._abandoning(reading):
-            memory = reading.block.memory
-            await wait_async(self._device, reading.promise, memory)
-        return self._end_read(reading)
+    async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases, without blocking the event loop."""
+        copies: list[Bytes] = []
+        for group in grouped(ranges, self._capabilities.buffer_bytes):
+            promised = partial(PromisedMapping, self._device)
+            reading = self._begin_reads(group, promised)
+            with self._abandoning(reading):
+                await cast("PromisedMapping", reading.mapping).wait_async()
+            copies += self._end_read(reading)
+        return _with_empty(ranges, copies)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
         with self._open():
+            self._keep(source.lease, target.lease)
             self._transfers.copy(source, target)
 
     def launch(
@@ -229,10 +267,68 @@ class GpuBackend:
                 if not held:
                     self._recorder.submit()
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block is being captured; waits for the end of another thread's."""
+        with self._lock:
+            return self._tape is not None
+
+    @contextmanager
+    def capture(self) -> Generator[Capture, None, None]:
+        """Record what a block calls on a tape, to be replayed; the block runs nothing."""
+        with self._open():
+            self._check_not_captured("another capture()")
+            self._recorder.check_allows("a capture()")
+            tape = Tape(
+                self._device,
+                memory=self._memory,
+                launcher=self._recorded,
+                recorder=self._recorder,
+                counters=self.counters,
+                opened=self._replaying,
+            )
+            capture = Capture(tape)
+            self._captures.add(capture)
+            with capture.block(), self._on(tape, capture):
+                yield capture
+
+    @contextmanager
+    def _replaying(self) -> Generator[None, None, None]:
+        """Lock the context for a replay, which can't be a part of a capture itself."""
+        with self._open():
+            self._check_not_captured("a replay()")
+            yield
+
+    @contextmanager
+    def _on(self, tape: Tape, capture: Capture) -> Generator[None, None, None]:
+        """Let calls, copies and leases go to a tape."""
+        usual = self._launcher, self._transfers
+        transfers = self._make_transfers(tape)
+        launcher = self._make_launcher(tape.bind_groups, tape.arena, tape, transfers)
+        try:
+            self._tape, self._memory.kept = tape, tape.leases
+            self._launcher = TapeLauncher(tape, capture, launcher)
+            self._transfers = transfers
+            yield
+            tape.finish()
+        finally:
+            self._launcher, self._transfers = usual
+            self._tape = self._memory.kept = None
+
+    def _keep(self, *leases: Lease[Buffer]) -> None:
+        """Keep what a copy in a capture's block uses."""
+        if self._tape is not None:
+            self._tape.leases += leases
+
+    def _check_not_captured(self, what: str) -> None:
+        if self._tape is not None:
+            raise within_capture(what)
+
     @contextmanager
     def timed(self) -> Generator[Span, None, None]:
         """Time what a block records, as one compute pass between two timestamps."""
         with self._open():
+            self._check_not_captured("a timed()")
             self._check_timestamps("timed")
             span, stamps = Span(), Stamps(Slots(self._device, 1))
             held = self._recorder.held
@@ -255,6 +351,7 @@ class GpuBackend:
         tracer, profile = Tracer(self._device), Profile(self.adapter_name)
         try:
             with self._open():
+                self._check_not_captured("a profile()")
                 self._check_timestamps("profile")
                 self._recorder.begin_profile(tracer)
             yield profile
@@ -280,6 +377,7 @@ class GpuBackend:
     def trim(self) -> None:
         """Free the memory that no tensor uses."""
         with self._open():
+            self._recorded.forget_bound()
             self._memory.trim()
 
     def close(self) -> None:
@@ -290,7 +388,7 @@ class GpuBackend:
         with self._lock:
             if self._ended is not None:
                 return
-            self._recorder.check_untimed("its context")
+            self._recorder.check_allows("its context")
             try:
                 self._recorder.submit()
                 if self._recorder.tracer is not None:
@@ -307,10 +405,13 @@ class GpuBackend:
     def _end(self, how: Ending) -> None:
         """Refuse calls from now on, and hold on to nothing of the device."""
         self._ended = how
+        for capture in list(self._captures):
+            capture.end(how)
         self._recorder.lose()
+        self._recorded.forget_bound()
         self._memory.trim()
         self._bind_groups.clear()
-        self._launcher.plans.clear()
+        self._plans.clear()
         self._arena.clear()
         if self._owned or how is lost:
             self._shaders.cache.clear()
@@ -327,9 +428,9 @@ class GpuBackend:
                 self._end(lost)
                 raise
 
-    def _begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
+    def _begin_reads(self, ranges: Sequence[Range], map_: Map | None = None) -> Reading:
         with self._open():
-            reading = self._transfers.begin_read(lease, offset, nbytes)
+            reading = self._transfers.begin_reads(ranges, map_)
             self._readings += 1
             return reading
 
@@ -347,11 +448,12 @@ class GpuBackend:
                     raise translate(error, "to read a tensor") from error
             raise
 
-    def _end_read(self, reading: Reading) -> Bytes:
+    def _end_read(self, reading: Reading) -> list[Bytes]:
         with self._abandoning(reading):  # the device may be lost even now
             data = reading.finish()
         with self._lock:
-            self._transfers.end_read(reading)
+            self._transfers.end_reads(reading)
+            self._recorder.note_idle()
             self._finish_reading()
         return data
 
@@ -370,3 +472,25 @@ class GpuBackend:
     def _check_open(self) -> None:
         if self._ended is not None:
             raise self._ended()
+
+
+def grouped(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:
+    """Yield ranges that are not empty, together as far as one staging buffer has room."""
+    group: list[Range] = []
+    total = 0
+    for each in ranges:
+        nbytes = each[2] + 8  # read in whole words
+        if group and total + nbytes > most:
+            yield group
+            group, total = [], 0
+        if each[2]:
+            group.append(each)
+            total += nbytes
+    if group:
+        yield group
+
+
+def _with_empty(ranges: Sequence[Range], copies: Sequence[Bytes]) -> list[Bytes]:
+    """Return the copies in order, with empty ones for the ranges that are empty."""
+    rest = iter(copies)
+    return [next(rest) if nbytes else np.empty(0, np.uint8) for _, _, nbytes in ranges]

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, final
 
-from kerngen.plan.read import ADAPTER_FACTS
+from kerngen.plan import tree
 from kerngen.plan.tree import (
     Access,
     DerivedDim,
     Dispatch,
     Gather,
     RangeCheck,
-    Schedule,
-    Stage,
+    Requirement,
 )
 from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.checks import (
@@ -66,30 +65,6 @@ KERNEL: Final = "__kernel__"
 """The attribute of a generated function that holds its kernel."""
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class AdapterInfo:
-    """What a schedule's guard may ask of the adapter."""
-
-    workgroup_bytes: int
-    invocations: int
-    subgroups: bool
-    f16: bool
-
-    @property
-    def facts(self) -> dict[str, int]:
-        """The facts by the names that guards have for them."""
-        return {f"adapter.{name}": getattr(self, name) for name in ADAPTER_FACTS}
-
-    def offers(self, schedule: Schedule) -> bool:
-        """Whether an adapter has what a schedule needs."""
-        return (
-            schedule.workgroup_bytes <= self.workgroup_bytes
-            and schedule.invocations <= self.invocations
-            and (self.subgroups or not schedule.subgroups)
-        )
 
 
 @final
@@ -156,12 +131,13 @@ class Kernel:
     scalars: tuple[ScalarSpec, ...]
     uniform: type[UniformStruct]
     hosts: Callable[..., tuple[float, ...]]
-    stages: tuple[Stage, ...]
+    body: tree.Sequence
     reference: Callable[..., Any]
     temporaries: tuple[Temporary, ...] = ()
     derived: tuple[DerivedDim, ...] = ()
     checks: tuple[RangeCheck, ...] = ()
     gathers: tuple[Gather, ...] = ()
+    requires: tuple[Requirement, ...] = ()
     guard_scalars: tuple[str, ...] = ()
     """The scalars that guards, lengths and checks read: `step`, or `camera.width`.
 

@@ -10,11 +10,11 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
-from typing import final
+from typing import assert_never, final
 
 from kerngen.plan.size import ALWAYS, Guard
 from kerngen.plan.text import guard_text
-from kerngen.plan.tree import Dispatch, Schedule, Stage
+from kerngen.plan.tree import Case, Choice, Dispatch, Sequence
 from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.errors import Error
 from kerngen.runtime.html import Html, code, element, equations, folded, table
@@ -51,7 +51,7 @@ def kernel_html(function: FunctionType) -> str:
         f" {kernel.origin}",
         *_about(function),
         *_uniform(kernel.uniform),
-        *(shaders.stage(stage) for stage in kernel.stages if stage.schedules),
+        *shaders.steps(kernel.body),
     ).text
 
 
@@ -107,7 +107,7 @@ def _layout(struct: type[Struct | UniformStruct]) -> Iterator[Html]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Shaders:
-    """The stages of a kernel.
+    """The choices of a kernel, each folded, down to the shaders.
 
     Of all texts together only so much is shown that a notebook does not swell; of the
     others it is said how to see them.
@@ -117,24 +117,34 @@ class _Shaders:
     kernel: Kernel
     texts: list[str] = field(default_factory=list[str])
 
-    def stage(self, stage: Stage) -> Html:
-        return folded(f"Stage {stage.name}", *map(self._schedule, stage.schedules))
+    def steps(self, body: Sequence, condition: str = "") -> Iterator[Html]:
+        """Yield the markup of steps that run where a condition holds."""
+        for step in body:
+            match step:
+                case Dispatch():
+                    yield self._shader(step, condition)
+                case Choice(cases, ()):
+                    for case in cases:
+                        yield from self.steps(case.body, _when(case.when))
+                case Choice(cases, stages):
+                    title = f"Stage {', '.join(stages)}"
+                    yield folded(title, *map(self._strategy, cases))
+                case _:
+                    assert_never(step)
 
-    def _schedule(self, schedule: Schedule) -> Html:
-        shaders = [
-            self._shader(dispatch, _when(variant.when))
-            for variant in schedule.variants
-            for dispatch in variant.dispatches
-        ]
-        title = f"{schedule.strategy}{_when(schedule.when)}"
-        return _indented(folded(title, *shaders))
+    def _strategy(self, case: Case) -> Html:
+        title = f"{case.name}{_when(case.when)}"
+        return _indented(folded(title, *self.steps(case.body)))
 
     def _shader(self, dispatch: Dispatch, condition: str) -> Html:
         try:
             text = self.kernel.shader(dispatch)
         except Error as error:
             text = str(error)
-        title = f"{dispatch.wgsl}{condition}"
+        given = "".join(f", {name} = {value}" for name, value in dispatch.constants)
+        title = f"{dispatch.wgsl}{given}{condition}"
+        if given and text in self.texts:
+            return _indented(folded(title, "The shader above, by other constants."))
         if sum(map(len, self.texts)) + len(text) > _MOST:
             call = f"print(kerngen.runtime.wgsl({self.name}, '{dispatch.wgsl}'))"
             much = f"{len(text):,} characters that are not in this page; to see them:"

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from kerngen.runtime.aliasing import Detour, check_overlap, find_detours
 from kerngen.runtime.arena import Chunk, UniformArena
 from kerngen.runtime.backend import AnyTensor
 from kerngen.runtime.caches import Cache
+from kerngen.runtime.call_plan import CallPlan, Step
 from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.gpu import BindGroup, Buffer, translate
+from kerngen.runtime.gpu import BindGroup, Buffer
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.plan import Plan, Step
 from kerngen.runtime.planner import Planner
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.recorder import Ready, Recording
 from kerngen.runtime.scalars import check_scalars, pack, prepare
-from kerngen.runtime.shaders import BindGroups, CompiledShader
-from kerngen.runtime.storage import Block
+from kerngen.runtime.shaders import BindGroups, Bound, CompiledShader
 from kerngen.runtime.tensor import Tensor
-from kerngen.runtime.tracer import Tracer
 from kerngen.runtime.transfer import Transfers
 
 if TYPE_CHECKING:
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     from kerngen.runtime.kernel import Kernel
 
 PlanKey: TypeAlias = tuple[object, ...]
-Ready: TypeAlias = tuple[Step, BindGroup]
-
-_NO_OFFSETS: tuple[int, ...] = ()
 
 
 @final
@@ -45,16 +40,17 @@ class Launcher:
     def __init__(
         self,
         *,
+        plans: Cache[PlanKey, CallPlan],
         planner: Planner,
         memory: Memory,
         bind_groups: BindGroups,
         arena: UniformArena,
-        recorder: Recorder,
+        recorder: Recording,
         transfers: Transfers,
         counters: Counters,
     ) -> None:
         """Launch with these parts of a backend."""
-        self.plans: Cache[PlanKey, Plan] = Cache("plans", 4096)
+        self.plans = plans
         self._planner = planner
         self._memory = memory
         self._bind_groups = bind_groups
@@ -62,6 +58,8 @@ class Launcher:
         self._recorder = recorder
         self._transfers = transfers
         self._counters = counters
+        self._last: dict[CallPlan, tuple[int, list[Bound], list[Ready]]] = {}
+        self._changes = bind_groups.changes
 
     def launch(
         self,
@@ -74,15 +72,16 @@ class Launcher:
         """Check the arguments, record the kernel and return its outputs."""
         given = (*tensors, *out)
         key: list[object] = [kernel]
-        direct = all_given = True
+        passed: list[AnyTensor] = []
+        direct = True
         for tensor in given:
             if tensor is None:
                 key.append(None)
-                all_given = False
                 continue
             if tensor.__class__ is not Tensor or tensor.ctx is not ctx:
                 check_arguments(kernel, ctx, tensors, out)
             key.append(tensor.signature)
+            passed.append(tensor)
             if not tensor.direct:
                 direct = False
         if scalars or kernel.scalars:
@@ -101,14 +100,12 @@ class Launcher:
         if detours or not plan.stride:
             # Copies may submit and so restart the arena: check first, pack later.
             check_scalars(kernel, plan.signature.values, scalars)
-        slots: Sequence[AnyTensor]
-        if all_given and not detours and not plan.inner:
-            slots = cast("tuple[AnyTensor, ...]", given)
-            results = slots[len(tensors) :]
+        if detours or plan.inner or len(passed) < len(given):
+            results = self._place(ctx, plan, given, passed, detours)
         else:
-            slots, results = self._place(ctx, plan, given, detours, len(tensors))
+            results = tuple(passed[len(tensors) :])
         if plan.steps:
-            self._run(kernel, plan, scalars, slots, detours)
+            self._run(kernel, plan, scalars, passed, detours)
         self._counters.calls += 1
         return results
 
@@ -116,6 +113,7 @@ class Launcher:
         """Drop the plans of kernels; return the shaders that no other plan has."""
         plans = self.plans.entries()
         old = {key: plan for key, plan in plans if key[0] in kernels}
+        self._last.clear()
         for key in old:
             self.plans.discard(key)
         kept = {step.shader for _, plan in self.plans.entries() for step in plan.steps}
@@ -129,14 +127,14 @@ class Launcher:
         tensors: tuple[AnyTensor, ...],
         scalars: tuple[Any, ...],
         out: tuple[AnyTensor | None, ...],
-    ) -> Plan:
+    ) -> CallPlan:
         check_arguments(kernel, ctx, tensors, out)
         signature = resolve(kernel, tensors, kernel.guards(scalars))
         check_out(kernel, signature, out)
         return self._planner.plan(kernel, signature)
 
     def _check_aliases(
-        self, kernel: Kernel, plan: Plan, given: Sequence[AnyTensor | None]
+        self, kernel: Kernel, plan: CallPlan, given: Sequence[AnyTensor | None]
     ) -> list[tuple[int, int]]:
         """Refuse overlaps; return the pairs that may not share a buffer but do."""
         shared: list[tuple[int, int]] = []
@@ -153,7 +151,7 @@ class Launcher:
         return shared
 
     def _pack(
-        self, kernel: Kernel, plan: Plan, scalars: tuple[Any, ...]
+        self, kernel: Kernel, plan: CallPlan, scalars: tuple[Any, ...]
     ) -> tuple[Chunk | None, int]:
         """Pack the uniform struct; return where it lies.
 
@@ -174,20 +172,19 @@ class Launcher:
     def _place(
         self,
         ctx: Context,
-        plan: Plan,
+        plan: CallPlan,
         given: Sequence[AnyTensor | None],
+        slots: list[AnyTensor],
         detours: Sequence[Detour],
-        inputs: int,
-    ) -> tuple[list[AnyTensor], tuple[AnyTensor, ...]]:
-        """Lease outputs, temporaries and stand-ins; return all slots and the outputs."""
+    ) -> tuple[AnyTensor, ...]:
+        """Lease outputs, temporaries and stand-ins into the slots; return the outputs."""
         lease = self._memory.lease
-        slots = [tensor for tensor in given if tensor is not None]
-        if len(slots) < len(given):
-            for number, (element, shape) in enumerate(plan.outputs):
-                if given[inputs + number] is None:
-                    memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
-                    tensor: AnyTensor = Tensor(ctx, element, shape, memory)
-                    slots.insert(inputs + number, tensor)
+        inputs = len(given) - len(plan.outputs)
+        for number, (element, shape) in enumerate(plan.outputs):
+            if given[inputs + number] is None:
+                memory = lease(plan.output_bytes[number], element.DTYPE.itemsize)
+                tensor: AnyTensor = Tensor(ctx, element, shape, memory)
+                slots.insert(inputs + number, tensor)
         results = tuple(slots[inputs:])
         for detour in detours:
             element, shape = detour.tensor.signature
@@ -196,12 +193,12 @@ class Launcher:
         for item in plan.inner:
             memory = lease(item.nbytes, item.element.DTYPE.itemsize)
             slots.append(Tensor(ctx, item.element, item.shape, memory))
-        return slots, results
+        return results
 
     def _run(
         self,
         kernel: Kernel,
-        plan: Plan,
+        plan: CallPlan,
         scalars: tuple[Any, ...],
         slots: Sequence[AnyTensor],
         detours: Sequence[Detour],
@@ -210,96 +207,59 @@ class Launcher:
         for detour in detours:
             if detour.copy_in:
                 self._transfers.copy(detour.tensor, slots[detour.slot])
-        chunk, offset = self._pack(kernel, plan, scalars)
-        bound = self._bind(plan, slots, chunk)
-        self._record(kernel, plan, slots, bound, offset)
+        self.record(kernel, plan, scalars, slots)
         for detour in detours:
             if detour.copy_back:
                 self._transfers.copy(slots[detour.slot], detour.tensor)
 
+    def record(
+        self,
+        kernel: Kernel,
+        plan: CallPlan,
+        scalars: tuple[Any, ...],
+        slots: Sequence[AnyTensor],
+    ) -> None:
+        """Pack, bind and record a call that is checked, with memory for every slot."""
+        chunk, offset = self._pack(kernel, plan, scalars)
+        bound = self._bind(plan, slots, chunk)
+        self._recorder.record(kernel, plan, slots, bound, offset)
+
     def _bind(
-        self, plan: Plan, slots: Sequence[AnyTensor], chunk: Chunk | None
+        self, plan: CallPlan, slots: Sequence[AnyTensor], chunk: Chunk | None
     ) -> list[Ready]:
-        """Return the steps with their bind groups, made if they are new."""
+        """Return the steps with their bind groups: those of the plan's last call, often."""
         bindings = [tensor.binding for tensor in slots]
         chunk_uid = -1 if chunk is None else chunk.block.uid
-        bound: list[Ready] = []
-        for step in plan.steps:
-            key = (step.shader.uid, chunk_uid, step.pick(bindings))
-            group = self._bind_groups.cache.get(key)
-            if group is None:
-                buffers: list[Buffer] = [
-                    slots[i].lease.block.memory for i in step.slots
-                ]
-                uniforms = None if chunk is None else chunk.block.memory
-                group = self._bind_groups.create(key, step.shader, uniforms, buffers)
-            bound.append((step, group))
+        if self._changes != self._bind_groups.changes:
+            self.forget_bound()
+        last = self._last.get(plan)
+        if last is not None and last[0] == chunk_uid and last[1] == bindings:
+            self._bind_groups.cache.hits += len(plan.steps)
+            return last[2]
+        bound = [
+            (step, self._group(step, bindings, slots, chunk)) for step in plan.steps
+        ]
+        self._last[plan] = chunk_uid, bindings, bound
         return bound
 
-    def _record(
+    def _group(
         self,
-        kernel: Kernel,
-        plan: Plan,
+        step: Step,
+        bindings: Sequence[Bound],
         slots: Sequence[AnyTensor],
-        bound: Sequence[Ready],
-        offset: int,
-    ) -> None:
-        recorder = self._recorder
-        recorder.names[kernel.name] = None
-        self._mark(plan, slots)
-        try:
-            if recorder.tracer is None:
-                self._dispatch(bound, (offset,))
-            else:
-                self._trace(recorder.tracer, kernel, bound, (offset,))
-        except BaseException as error:
-            # An interrupt, too, may have left a part of the kernel out.
-            names = recorder.describe()
-            recorder.lose()
-            if isinstance(error, Exception):
-                raise translate(error, f"to record {names}") from error
-            raise
-        self._counters.dispatches += len(bound)
-        recorder.dispatches += len(bound)
-        recorder.temporary_bytes += plan.inner_bytes
-        if not recorder.held:
-            recorder.relieve()
+        chunk: Chunk | None,
+    ) -> BindGroup:
+        """Return the bind group of a step, made if it is new."""
+        chunk_uid = -1 if chunk is None else chunk.block.uid
+        key = (step.shader.uid, chunk_uid, step.pick(bindings))
+        group = self._bind_groups.cache.get(key)
+        if group is not None:
+            return group
+        buffers: list[Buffer] = [slots[i].lease.block.memory for i in step.slots]
+        uniforms = None if chunk is None else chunk.block.memory
+        return self._bind_groups.create(key, step.shader, uniforms, buffers)
 
-    def _mark(self, plan: Plan, slots: Sequence[AnyTensor]) -> None:
-        """Note which blocks the recording uses, and which of them it writes."""
-        recorder = self._recorder
-        serial = recorder.serial
-        for tensor in slots:
-            block: Block[Buffer] = tensor.lease.block
-            block.used_in = serial
-            if block.escaped:
-                recorder.escaped.add(block)
-        for slot in plan.written:
-            block = slots[slot].lease.block
-            block.writes += 1
-            recorder.written.add(block)
-
-    def _dispatch(self, bound: Sequence[Ready], offsets: tuple[int]) -> None:
-        recorder = self._recorder
-        compute = recorder.compute or recorder.open_pass()
-        for step, group in bound:
-            shader = step.shader
-            if recorder.bound is not shader:
-                compute.set_pipeline(shader.pipeline)
-                recorder.bound = shader
-            compute.set_bind_group(
-                0, group, offsets if shader.uniform_bytes else _NO_OFFSETS
-            )
-            compute.dispatch_workgroups(step.x, step.y)
-
-    def _trace(
-        self,
-        tracer: Tracer,
-        kernel: Kernel,
-        bound: Sequence[Ready],
-        offsets: tuple[int],
-    ) -> None:
-        """Record each dispatch in a pass of its own, between timestamps."""
-        for each in bound:
-            self._recorder.open_traced_pass(tracer, kernel.name, each[0])
-            self._dispatch((each,), offsets)
+    def forget_bound(self) -> None:
+        """Forget what the last calls bound, which keeps its buffers from being freed."""
+        self._last.clear()
+        self._changes = self._bind_groups.changes

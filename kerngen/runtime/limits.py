@@ -11,8 +11,9 @@ from typing import final
 class Limits:
     """The settable limits of a context.
 
-    Recorded work is submitted after `dispatches` dispatches, or when the temporaries
-    and staging that it needs reach `temporary_bytes`; a batch holds it back.  The pool
+    Recorded work is submitted after a few dispatches where the device is idle, then in
+    pieces that grow; at the latest after `dispatches` of them, or when the temporaries and
+    staging that it needs reach `temporary_bytes`.  A batch holds it back.  The pool
     keeps at most `pooled_bytes` of free memory; it starts higher on a GPU, which shares
     its memory with fewer others.
     """

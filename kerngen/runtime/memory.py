@@ -34,6 +34,9 @@ from kerngen.runtime.shapes import round_up
 from kerngen.runtime.storage import Block, Lease
 from kerngen.runtime.tensor import padded_size
 
+_MOST_SIZES = 4096
+"""How many sizes are remembered with their capacities."""
+
 
 @final
 class Memory:
@@ -60,20 +63,36 @@ class Memory:
         self._largest = largest
         self._numbers = count()
         self._foreign: WeakValueDictionary[int, Block[Buffer]] = WeakValueDictionary()
+        self._sizes: dict[tuple[int, int], int] = {}
+        self.kept: list[Lease[Buffer]] | None = None
+        """Where a capture's block keeps what it leases: replays use it again."""
         self.storage = self._pool("storage", STORAGE | COPY_SRC | COPY_DST)
         self.uploads = self._pool("uploads", COPY_SRC | COPY_DST)
         self.readbacks = self._pool("readbacks", MAP_READ | COPY_DST)
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
         """Return padded storage that has room for `least` bytes."""
+        sizes = self._sizes
+        capacity = sizes.get((nbytes, least)) or self._note_size(nbytes, least)
+        storage = self.storage
+        block = storage.take(capacity)
+        lease = Lease(block, nbytes, storage.returned, padded=True)
+        if self.kept is not None:
+            self.kept.append(lease)
+        return lease
+
+    def _note_size(self, nbytes: int, least: int) -> int:
+        """Return the capacity of a lease, and remember it: most sizes come again."""
         padded = padded_size(nbytes, least)
         if padded > self._largest:
             raise LimitError(
                 f"A tensor of {nbytes} bytes is larger than any buffer of the adapter, "
                 f"which has at most {self._largest}."
             )
-        block = self.storage.acquire(padded)
-        return Lease(block, nbytes, self.storage.returned, padded=True)
+        if len(self._sizes) >= _MOST_SIZES:
+            self._sizes.clear()
+        self._sizes[nbytes, least] = capacity = self.storage.capacity_for(padded)
+        return capacity
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
         """Return a lease of a caller's buffer, which must suit."""

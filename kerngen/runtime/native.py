@@ -14,15 +14,17 @@ from importlib import import_module
 from operator import attrgetter
 from threading import Lock, Thread
 from time import sleep
-from typing import Any, Literal, Protocol, final
+from typing import Any, Literal, Protocol, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 from kerngen.runtime.c_types import parse_together
 from kerngen.runtime.endings import forked, lost
 from kerngen.runtime.gpu import (
     BindGroup,
+    BindGroupLayout,
     Buffer,
     ComputePass,
+    Descriptor,
     Device,
     Pipeline,
     Promise,
@@ -34,14 +36,14 @@ TESTED = {(0, 32): 29}
 
 _NO_CHECKS = 0
 
-_PATIENCE = 0.5
+PATIENCE = 0.5
 """How many seconds pass before a wait looks whether its device is still there."""
 
-_handle = attrgetter("_internal")
+handle_of = attrgetter("_internal")
 """What the library knows an object of wgpu by; no public name leads to it."""
 
 _NATIVE = "wgpu.backends.wgpu_native"
-_API = f"{_NATIVE}._api"
+API = f"{_NATIVE}._api"
 
 
 _loaded_by: dict[Literal["process"], int] = {}
@@ -78,10 +80,10 @@ def unchecked_modules(device: Device) -> MakeModule | str:
     Left out are the bounds checks of arrays in workgroup and private memory, and the
     counters that end loops which never would.
     """
-    reason = _untested(device)
+    reason = untested(device)
     if reason:
         return reason
-    api: Any = import_module(_API)
+    api: Any = import_module(API)
     lib, ffi = api.lib, api.ffi
 
     def make(*, label: str, code: str) -> ShaderModule:
@@ -96,7 +98,7 @@ def unchecked_modules(device: Device) -> MakeModule | str:
             label=api.to_c_string_view(label),
         )
         module = api.libf.wgpuDeviceCreateShaderModuleTrusted(
-            _handle(device), descriptor, _NO_CHECKS
+            handle_of(device), descriptor, _NO_CHECKS
         )
         made: ShaderModule = api.GPUShaderModule(label, module, device)
         return made
@@ -112,18 +114,18 @@ class DirectPass:
     pass's commands are found when its encoder finishes.
     """
 
-    __slots__ = ("_compute", "_handle", "_lib", "_offsets")
+    __slots__ = ("_compute", "_lib", "_offsets", "handle")
 
     def __init__(self, compute: ComputePass, api: Any) -> None:
         """Stand in front of a pass of wgpu's."""
         self._compute = compute
-        self._handle = _handle(compute)
+        self.handle: object = handle_of(compute)
         self._lib: Any = api.lib
         self._offsets: Any = api.ffi.new("uint32_t []", 1)
 
     def set_pipeline(self, pipeline: Pipeline) -> None:
         """Choose the shader."""
-        self._lib.wgpuComputePassEncoderSetPipeline(self._handle, _handle(pipeline))
+        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, handle_of(pipeline))
 
     def set_bind_group(
         self, index: int, bind_group: BindGroup, offsets: Sequence[int]
@@ -133,31 +135,161 @@ class DirectPass:
         if offsets:
             held[0] = offsets[0]
         self._lib.wgpuComputePassEncoderSetBindGroup(
-            self._handle, index, _handle(bind_group), len(offsets), held
+            self.handle, index, handle_of(bind_group), len(offsets), held
         )
 
     def dispatch_workgroups(self, x: int, y: int) -> None:
         """Run x times y workgroups."""
-        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self._handle, x, y, 1)
+        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, 1)
 
     def end(self) -> None:
         """Close the pass."""
         self._compute.end()
 
 
+class MakeBindGroup(Protocol):
+    """Makes bind groups, as `Device.create_bind_group` does."""
+
+    def __call__(
+        self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        """Bind buffers."""
+        ...
+
+
+def bind_groups_of(device: Device) -> MakeBindGroup:
+    """Return what makes a device's bind groups, without wgpu's own checks if possible.
+
+    These take as long as the library, which checks all that they check.
+    """
+    if untested(device):
+        return device.create_bind_group
+    api: Any = import_module(API)
+    ffi, new = api.ffi, api.libf.wgpuDeviceCreateBindGroup
+
+    def make(
+        *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        array = ffi.new("WGPUBindGroupEntry[]", len(entries))
+        for slot, entry in zip(array, entries, strict=True):
+            resource: Any = entry["resource"]
+            slot.binding = entry["binding"]
+            slot.buffer = handle_of(resource["buffer"])
+            slot.offset = resource["offset"]
+            slot.size = resource["size"]
+        descriptor = ffi.new("WGPUBindGroupDescriptor *")
+        descriptor.label = api.to_c_string_view(label)
+        descriptor.layout = handle_of(layout)
+        descriptor.entryCount = len(entries)
+        descriptor.entries = array
+        group = new(handle_of(device), descriptor)
+        made: BindGroup = api.GPUBindGroup(label, group, device)
+        return made
+
+    return make
+
+
+Command: TypeAlias = tuple[Pipeline, BindGroup, int | None, int, int]
+"""A dispatch: its pipeline, bind group, the offset of its uniforms, and x, y."""
+
+
+class Commands(Protocol):
+    """Dispatches in a row, ready to be encoded as often as needed."""
+
+    def __len__(self) -> int:
+        """Count them."""
+        ...
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range in a pass that `direct_passes` made."""
+        ...
+
+
+@final
+class PlainCommands:
+    """Commands that are encoded by the methods of a pass."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        """Keep them."""
+        self._commands = commands
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._commands)
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range."""
+        last: Pipeline | None = None
+        for pipeline, group, offset, x, y in self._commands[start:stop]:
+            if pipeline is not last:
+                compute.set_pipeline(pipeline)
+                last = pipeline
+            compute.set_bind_group(0, group, () if offset is None else (offset,))
+            compute.dispatch_workgroups(x, y)
+
+
+@final
+class DirectCommands:
+    """Commands that go straight to the library, with all that it takes looked up before.
+
+    Each is two or three calls of it, about 1 us; a call of a kernel takes about 5.
+    """
+
+    def __init__(self, commands: Sequence[Command], api: Any) -> None:
+        """Look up what the library knows the commands' objects by."""
+        self._kept = commands
+        self._lib: Any = api.lib
+        self._ready = [
+            (
+                handle_of(pipeline),
+                handle_of(group),
+                int(offset is not None),
+                api.ffi.new("uint32_t []", [offset or 0]),
+                x,
+                y,
+            )
+            for pipeline, group, offset, x, y in commands
+        ]
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._ready)
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range."""
+        lib, to = self._lib, attrgetter("handle")(compute)
+        set_pipeline = lib.wgpuComputePassEncoderSetPipeline
+        set_bind_group = lib.wgpuComputePassEncoderSetBindGroup
+        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
+        last: object = None
+        for pipeline, group, count, offsets, x, y in self._ready[start:stop]:
+            if pipeline is not last:
+                set_pipeline(to, pipeline)
+                last = pipeline
+            set_bind_group(to, 0, group, count, offsets)
+            dispatch(to, x, y, 1)
+
+
+def commands_for(device: Device) -> Callable[[Sequence[Command]], Commands]:
+    """Return what makes commands ready for a device's passes."""
+    if untested(device):
+        return PlainCommands
+    return partial(DirectCommands, api=import_module(API))
+
+
 def direct_passes(device: Device) -> Callable[[ComputePass], ComputePass]:
     """Return what makes a device's passes faster to record, where that was tested."""
-    if _untested(device):
+    if untested(device):
         return lambda compute: compute
-    return partial(DirectPass, api=import_module(_API))
+    return partial(DirectPass, api=import_module(API))
 
 
 def tick_seconds(device: Device) -> float:
     """Return how long a tick of the device's timestamps is: in WebGPU a nanosecond."""
-    if type(device).__module__ != _API:
+    if type(device).__module__ != API:
         return 1e-9
-    lib: Any = import_module(_API).lib
-    return float(lib.wgpuQueueGetTimestampPeriod(_handle(device.queue))) * 1e-9
+    lib: Any = import_module(API).lib
+    return float(lib.wgpuQueueGetTimestampPeriod(handle_of(device.queue))) * 1e-9
 
 
 def wait(device: Device, promise: Promise) -> None:
@@ -166,25 +298,25 @@ def wait(device: Device, promise: Promise) -> None:
     wgpu has a thread for each device that keeps promises; it ends with the device, and
     `promise.sync_wait` would wait for ever.
     """
-    if not _untested(device):
+    if not untested(device):
         kept = attrgetter("_thread_event")(promise)
-        while not kept.wait(_PATIENCE) and not _destroyed(device):
+        while not kept.wait(PATIENCE) and not destroyed(device):
             pass
-        if _destroyed(device):
+        if destroyed(device):
             raise lost()
     promise.sync_wait()
 
 
 async def wait_async(device: Device, promise: Promise, mapped: Buffer) -> None:
     """Wait for the mapping of a buffer, not blocking the event loop; else as `wait`."""
-    if _untested(device):
+    if untested(device):
         return await promise
     _outlive_loop(promise)
     _WATCH.add(promise, device, mapped)
     try:
         await promise
     except RuntimeError:
-        if _destroyed(device):
+        if destroyed(device):
             raise lost() from None
         raise
     return None
@@ -232,7 +364,7 @@ class _Watch:
     def _look_after(self) -> None:
         left = True
         while left:
-            sleep(_PATIENCE)
+            sleep(PATIENCE)
             with self._lock:
                 left = False
                 try:
@@ -248,7 +380,7 @@ class _Watch:
         """
         for promise, (device, mapped) in list(self._awaited.items()):
             settled = _settled(promise)
-            if settled or _destroyed(device):
+            if settled or destroyed(device):
                 del self._awaited[promise]
                 if not settled:
                     mapped.destroy()
@@ -262,14 +394,15 @@ def _settled(promise: Promise) -> bool:
     return bool(attrgetter("_thread_event")(promise).is_set())
 
 
-def _destroyed(device: Device) -> bool:
+def destroyed(device: Device) -> bool:
+    """Return whether a device was destroyed."""
     return attrgetter("_poller")(device) is None
 
 
-def _untested(device: Device) -> str:
+def untested(device: Device) -> str:
     """Return why a device can't be trusted with private calls, if so."""
     module = type(device).__module__
-    if module != _API:
+    if module != API:
         return f"the device is one of {module}, not of wgpu-native"
     return _untested_versions()
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import combinations, count
 from threading import RLock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast, final
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kerngen.plan.tree import stages_of
 from kerngen.runtime.aliasing import check_overlap
 from kerngen.runtime.arrays import as_elements, numpy_shape, window
-from kerngen.runtime.backend import AnyTensor, Bytes, Kind
+from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
 from kerngen.runtime.caches import Counted
-from kerngen.runtime.checks import Signature, check_arguments, check_out, resolve
+from kerngen.runtime.capture import Capture, reloaded, within_capture
+from kerngen.runtime.checks import check_arguments, check_out, resolve
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.elements import Element
@@ -27,6 +31,8 @@ from kerngen.runtime.errors import ContextError, OutOfMemoryError
 from kerngen.runtime.gpu import GPUBuffer, GPUDevice
 from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.limits import Limits
+from kerngen.runtime.live import remember
+from kerngen.runtime.numpy_tape import Call, NumpyTape
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.profile import Event, Profile, within_profile
 from kerngen.runtime.scalars import check_scalars, prepare
@@ -58,6 +64,8 @@ class NumpyBackend:
         self._events: list[Event] | None = None
         self._began = 0.0
         self._lock = RLock()
+        self._tape: NumpyTape | None = None
+        self._captures: WeakSet[Capture] = WeakSet()
         self._pool: Pool[Bytes] = Pool(
             "storage",
             numbers=count(),
@@ -67,6 +75,7 @@ class NumpyBackend:
             largest=1 << 62,
         )
         self.caches: Mapping[str, Counted] = {"storage": self._pool}
+        remember(self)
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Bytes]:
         """Return storage for `nbytes`, with any contents and room for `least`."""
@@ -99,37 +108,47 @@ class NumpyBackend:
         """Fill a range of a lease with zeros."""
         with self._locked():
             self._check_untimed("a copy")
-            lease.block.memory[offset : offset + nbytes] = 0
-            lease.block.writes += 1
-            self.counters.copies += 1
+            self._copy_or_capture(partial(_clear, lease, offset, nbytes), lease)
 
     def upload(self, lease: Lease[Bytes], offset: int, data: Bytes) -> None:
         """Write `data` at `offset` bytes of a lease."""
         with self._locked():
+            self._check_not_captured("an upload")
             lease.block.memory[offset : offset + data.nbytes] = data
             lease.block.writes += 1
             self.counters.uploads += 1
 
-    def download(self, lease: Lease[Bytes], offset: int, nbytes: int) -> Bytes:
-        """Return a copy of a range of a lease."""
+    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases."""
         with self._locked():
             self._check_untimed("a read")
-            self.counters.readbacks += 1
-            return lease.block.memory[offset : offset + nbytes].copy()
+            self._check_not_captured("a read")
+            self.counters.readbacks += len(ranges)
+            return [
+                lease.block.memory[offset : offset + nbytes].copy()
+                for lease, offset, nbytes in ranges
+            ]
 
-    async def download_async(
-        self, lease: Lease[Bytes], offset: int, nbytes: int
-    ) -> Bytes:
-        """Return a copy of a range of a lease."""
-        return self.download(lease, offset, nbytes)
+    async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
+        """Return copies of ranges of leases."""
+        return self.download(ranges)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
         with self._locked():
             self._check_untimed("a copy")
-            _array(target)[...] = _array(source).copy()
-            target.lease.block.writes += 1
-            self.counters.copies += 1
+            self._copy_or_capture(partial(_copy, source, target), target.lease)
+
+    def _copy_or_capture(self, copy: Callable[[], None], target: Lease[Bytes]) -> None:
+        if self._tape is None:
+            self._copy(copy, target)
+        else:
+            self._tape.parts.append(partial(self._copy, copy, target))
+
+    def _copy(self, copy: Callable[[], None], target: Lease[Bytes]) -> None:
+        copy()
+        target.block.writes += 1
+        self.counters.copies += 1
 
     def launch(
         self,
@@ -142,32 +161,38 @@ class NumpyBackend:
         """Check the arguments, run the reference and return the outputs."""
         with self._locked():
             check_arguments(kernel, ctx, tensors, out)
-            scalars = prepare(kernel, scalars)
-            signature = resolve(kernel, tensors, kernel.guards(scalars))
+            plain = prepare(kernel, scalars)
+            signature = resolve(kernel, tensors, kernel.guards(plain))
             check_out(kernel, signature, out)
             _check_aliases(kernel, [*tensors, *out])
-            check_scalars(kernel, signature.values, scalars)
-            start = perf_counter()
-            results = _run(kernel, tensors, scalars, signature)
-            self._note(kernel, start)
-            for spec, tensor in zip(kernel.inputs, tensors, strict=True):
-                tensor.lease.block.writes += spec.access == "update"
-            self.counters.calls += 1
-            return tuple(
-                self._store(ctx, spec.element, shape, array, tensor)
-                for spec, shape, array, tensor in zip(
-                    kernel.outputs,
-                    signature.outputs,
-                    results,
-                    out,
-                    strict=True,
-                )
+            check_scalars(kernel, signature.values, plain)
+            shapes = zip(kernel.outputs, signature.outputs, out, strict=True)
+            outputs = tuple(
+                self._make(ctx, spec.element, shape) if given is None else given
+                for spec, shape, given in shapes
             )
+            call = Call(kernel, signature, tensors, plain, outputs)
+            if self._tape is None:
+                self._run(call)
+            else:
+                self._tape.add(call, scalars)
+            return outputs
+
+    def _run(self, call: Call) -> None:
+        start = perf_counter()
+        results = _results(call)
+        self._note(call.kernel, start)
+        for tensor, array in zip(call.outputs, results, strict=True):
+            _array(tensor)[...] = array
+        for tensor in call.written:
+            tensor.lease.block.writes += 1
+        self.counters.calls += 1
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
         """Return that the reference runs every stage, whatever the dims."""
         del dims
-        return tuple(Choice(stage.name, "reference", ()) for stage in kernel.stages)
+        stages = stages_of(kernel.body)
+        return tuple(Choice(stage, "reference", ()) for stage in stages)
 
     def submit(self) -> None:
         """Do nothing: every call has run already."""
@@ -180,10 +205,54 @@ class NumpyBackend:
         with self._locked():
             yield
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether a block is being captured; waits for the end of another thread's."""
+        with self._lock:
+            return self._tape is not None
+
+    @contextmanager
+    def capture(self) -> Generator[Capture, None, None]:
+        """Keep what a block calls, to be replayed; the block runs nothing."""
+        with self._locked():
+            self._check_not_captured("another capture()")
+            self._check_untimed("a capture()")
+            tape = NumpyTape(self._replaying, self._run)
+            capture = tape.capture = Capture(tape)
+            self._captures.add(capture)
+            with capture.block():
+                self._tape = tape
+                try:
+                    yield capture
+                finally:
+                    self._tape = tape.capture = None
+
+    @contextmanager
+    def _replaying(self) -> Generator[None, None, None]:
+        """Lock the context for a replay, which can't be a part of a capture itself."""
+        with self._locked():
+            self._check_not_captured("a replay()")
+            yield
+
+    def _check_not_captured(self, what: str) -> None:
+        if self._tape is not None:
+            raise within_capture(what)
+
+    def leave_behind(self) -> None:
+        """Go on in a process that was forked: NumPy works there too."""
+
+    def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
+        """End the captures of kernels that were reloaded."""
+        with self._lock:
+            for capture in list(self._captures):
+                for kernel in kernels.intersection(capture.recorded.kernels):
+                    capture.end(partial(reloaded, kernel.name))
+
     @contextmanager
     def timed(self) -> Generator[Span, None, None]:
         """Time a block by the wall clock."""
         with self._locked():
+            self._check_not_captured("a timed()")
             self._check_untimed("another timed()")
             if self._events is not None:
                 raise within_profile("timed()")
@@ -200,6 +269,7 @@ class NumpyBackend:
     def profile(self) -> Generator[Profile, None, None]:
         """Time every call in a block by the wall clock."""
         with self._locked():
+            self._check_not_captured("a profile()")
             self._check_untimed("a profile()")
             if self._events is not None:
                 raise within_profile("another profile()")
@@ -235,22 +305,13 @@ class NumpyBackend:
         """Free everything."""
         with self._lock:
             self._closed = True
+            for capture in list(self._captures):
+                capture.end(closed)
             self._pool.trim()
 
-    def _store(
-        self,
-        ctx: Context,
-        element: type[Element],
-        shape: Shape,
-        array: NDArray[Any],
-        tensor: AnyTensor | None,
-    ) -> AnyTensor:
-        if tensor is None:
-            nbytes = math.prod(shape) * element.DTYPE.itemsize
-            tensor = Tensor(ctx, element, shape, self.lease(nbytes))
-        _array(tensor)[...] = array
-        tensor.lease.block.writes += 1
-        return tensor
+    def _make(self, ctx: Context, element: type[Element], shape: Shape) -> AnyTensor:
+        nbytes = math.prod(shape) * element.DTYPE.itemsize
+        return Tensor(ctx, element, shape, self.lease(nbytes))
 
     def _create(self, nbytes: int) -> Bytes:
         self.counters.buffers_created += 1
@@ -276,6 +337,14 @@ def _drop(block: Block[Bytes]) -> None:
     """Free a block, which is only to forget it."""
 
 
+def _clear(lease: Lease[Bytes], offset: int, nbytes: int) -> None:
+    lease.block.memory[offset : offset + nbytes] = 0
+
+
+def _copy(source: AnyTensor, target: AnyTensor) -> None:
+    _array(target)[...] = _array(source).copy()
+
+
 def _array(tensor: AnyTensor) -> NDArray[Any]:
     """Return the elements of a tensor as an array over its memory."""
     lease: Lease[Bytes] = tensor.lease
@@ -292,16 +361,12 @@ def _check_aliases(kernel: Kernel, given: Sequence[AnyTensor | None]) -> None:
             check_overlap(kernel, given, i, j)
 
 
-def _run(
-    kernel: Kernel,
-    tensors: Sequence[AnyTensor],
-    scalars: Sequence[Any],
-    signature: Signature,
-) -> list[NDArray[Any]]:
+def _results(call: Call) -> list[NDArray[Any]]:
     """Return the outputs as arrays of the kernel's shapes and elements."""
+    kernel, signature = call.kernel, call.signature
     names = [spec.name for spec in kernel.scalars]
-    named = dict(zip(names, scalars, strict=True))
-    value: object = kernel.reference(*map(_array, tensors), **named)
+    named = dict(zip(names, call.scalars, strict=True))
+    value: object = kernel.reference(*map(_array, call.tensors), **named)
     values: tuple[Any, ...] = (value,)
     if len(kernel.outputs) != 1:
         values = cast("tuple[Any, ...]", value or ())

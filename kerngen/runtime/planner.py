@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from operator import itemgetter
 from typing import TYPE_CHECKING, final
 
-from kerngen.plan.size import Size, evaluate, holds
+from kerngen.plan.select import NoCaseError, Planned, Selection, select
+from kerngen.plan.size import Size, evaluate
 from kerngen.plan.text import to_text
-from kerngen.plan.tree import Dispatch, Schedule, Stage, Variant
+from kerngen.plan.tree import Dispatch
+from kerngen.runtime.call_plan import CallPlan, Capabilities, Inner, Origin, Pair, Step
 from kerngen.runtime.checks import Signature
 from kerngen.runtime.choices import Choice
 from kerngen.runtime.elements import f16, u32
 from kerngen.runtime.errors import Error, FeatureError, LimitError
 from kerngen.runtime.fields import holds_half
-from kerngen.runtime.plan import Capabilities, Inner, Origin, Pair, Plan, Step
 from kerngen.runtime.ranges import shape_of
 from kerngen.runtime.shaders import Bound, ShaderKey, Shaders
-from kerngen.runtime.shapes import round_up
+from kerngen.runtime.shapes import Shape, round_up
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
 
 if TYPE_CHECKING:
-    from kerngen.runtime.kernel import Dims, Kernel
+    from kerngen.runtime.kernel import Dims, Kernel, Temporary
 
 
 MOST_TERMS = 2**31
@@ -38,27 +39,27 @@ class Planner:
         self._capabilities = capabilities
         self._shaders = shaders
 
-    def plan(self, kernel: Kernel, signature: Signature) -> Plan:
+    def plan(self, kernel: Kernel, signature: Signature) -> CallPlan:
         """Choose schedules and variants, and compile what they run."""
         self._check_features(kernel)
         dims = signature.dims
-        chosen = list(self._choose(kernel, dims))
-        variants = [variant for _, _, variant in chosen]
-        bound = _bound(variants)
-        inner = _inner(kernel, signature, variants, bound)
+        selection = self._select(kernel, dims)
+        temporaries = _temporaries(kernel, signature, selection)
+        inner = (
+            *(Inner(spec.element, shape) for spec, shape in temporaries),
+            *(Inner(u32, (_count(s.length, dims),)) for s in selection.scratch),
+        )
         self._check_sizes(kernel, signature, inner)
-        names = _slot_names(kernel, variants, bound)
-        running = [
-            (Origin(stage.name, schedule.strategy, d.wgsl), d, names[id(variant)])
-            for stage, schedule, variant in chosen
-            for d in _recorded(variant, dims)
-        ]
-        steps = tuple(self._step(kernel, *each, dims) for each in running)
+        names = [spec.name for spec in kernel.tensors]
+        names += [spec.name for spec, _ in temporaries]
+        slots = {name: slot for slot, name in enumerate(names)}
+        running = _recorded(selection, dims)
+        steps = tuple(self._step(kernel, each, slots, dims) for each in running)
         outputs = [
             Inner(spec.element, shape)
             for spec, shape in zip(kernel.outputs, signature.outputs, strict=True)
         ]
-        return Plan(
+        return CallPlan(
             signature=signature,
             steps=steps,
             outputs=tuple((item.element, item.shape) for item in outputs),
@@ -71,19 +72,21 @@ class Planner:
                 if spec.access != "read"
             ),
             conflicts=_conflicts(kernel),
-            mixed=_mixed([dispatch for _, dispatch, _ in running], kernel),
+            mixed=_mixed([each.dispatch for each in running], kernel),
             stride=self._stride(kernel, steps),
         )
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
         """Return what `plan` would run for some dims, compiling nothing."""
+        selection = self._select(kernel, dims)
+        running = _recorded(selection, dims)
         return tuple(
             Choice(
-                stage=stage.name,
-                strategy=schedule.strategy,
-                shaders=tuple(d.wgsl for d in _recorded(variant, dims)),
+                stage=origin.stage,
+                strategy=origin.strategy,
+                shaders=tuple(r.dispatch.wgsl for r in running if r.origin is origin),
             )
-            for stage, schedule, variant in self._choose(kernel, dims)
+            for origin in selection.strategies
         )
 
     def _stride(self, kernel: Kernel, steps: Sequence[Step]) -> int:
@@ -105,34 +108,18 @@ class Planner:
                     f"{self._capabilities.lack_of('shader-f16')}."
                 )
 
-    def _choose(
-        self, kernel: Kernel, dims: Dims
-    ) -> Iterator[tuple[Stage, Schedule, Variant]]:
-        """Yield what runs, in order; a schedule runs all the stages that it covers."""
-        position = 0
-        while position < len(kernel.stages):
-            stage = kernel.stages[position]
-            schedule, variant = self._choose_variant(kernel, stage, dims)
-            yield stage, schedule, variant
-            position += schedule.covers
-
-    def _choose_variant(
-        self, kernel: Kernel, stage: Stage, dims: Dims
-    ) -> tuple[Schedule, Variant]:
-        """Return the first schedule of a stage that applies, and its variant."""
+    def _select(self, kernel: Kernel, dims: Dims) -> Selection:
+        """Return what runs for some dims, in order."""
         info = self._capabilities.info
-        values = {**dims, **info.facts}
-        for schedule in stage.schedules:
-            if info.offers(schedule) and holds(schedule.when, values):
-                for variant in schedule.variants:
-                    if holds(variant.when, values):
-                        return schedule, variant
-        raise LimitError(
-            f"{kernel.place}: no schedule of stage '{stage.name}' fits the adapter, "
-            f"which has {info.workgroup_bytes} bytes of workgroup memory, "
-            f"{info.invocations} invocations and "
-            f"{'subgroups' if info.subgroups else 'no subgroups'}."
-        )
+        try:
+            return select(kernel.body, dims, info)
+        except NoCaseError as error:
+            raise LimitError(
+                f"{kernel.place}: no schedule of stage '{error.stages[0]}' fits the "
+                f"adapter, which has {info.workgroup_bytes} bytes of workgroup memory, "
+                f"{info.invocations} invocations and "
+                f"{'subgroups' if info.subgroups else 'no subgroups'}."
+            ) from None
 
     def _check_sizes(
         self, kernel: Kernel, signature: Signature, inner: Sequence[Inner]
@@ -154,12 +141,11 @@ class Planner:
     def _step(
         self,
         kernel: Kernel,
-        origin: Origin,
-        dispatch: Dispatch,
-        names: Mapping[str, int],
+        planned: Planned,
+        slots: Mapping[str, int],
         dims: Dims,
     ) -> Step:
-        capabilities = self._capabilities
+        capabilities, dispatch = self._capabilities, planned.dispatch
         if len(dispatch.bindings) > capabilities.storage_buffers:
             raise LimitError(
                 f"{kernel.place}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
@@ -179,19 +165,31 @@ class Planner:
                 "tensors here, or another adapter."
             )
         x, y = self._fold(kernel, dispatch, _count(dispatch.groups, dims))
-        key = ShaderKey(
-            text=kernel.shader(dispatch),
+        text = kernel.shader(dispatch)
+        key = ShaderKey.of(
+            text,
             uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
             writes=tuple(binding.writes for binding in dispatch.bindings),
+            constants=dispatch.constants,
         )
-        slots = tuple(names[binding.name] for binding in dispatch.bindings)
+        bound = tuple(
+            (
+                len(slots) + planned.scratch[binding.name]
+                if binding.name in planned.scratch
+                else slots[binding.name]
+            )
+            for binding in dispatch.bindings
+        )
+        origin = planned.origin
         return Step(
-            shader=self._shaders.compile(key, f"'{kernel.name}' ({dispatch.wgsl})"),
-            slots=slots,
-            pick=_picker(slots),
+            shader=self._shaders.compile(
+                key, text, f"'{kernel.name}' ({dispatch.wgsl})"
+            ),
+            slots=bound,
+            pick=_picker(bound),
             x=x,
             y=y,
-            origin=origin,
+            origin=Origin(origin.stage, origin.strategy, dispatch.wgsl),
         )
 
     def _fold(self, kernel: Kernel, dispatch: Dispatch, groups: int) -> tuple[int, int]:
@@ -208,9 +206,9 @@ class Planner:
         return -(-groups // y), y
 
 
-def _recorded(variant: Variant, dims: Dims) -> Iterator[Dispatch]:
-    """Yield the dispatches that have workgroups."""
-    return (each for each in variant.dispatches if _count(each.groups, dims))
+def _recorded(selection: Selection, dims: Dims) -> list[Planned]:
+    """Return the dispatches that have workgroups."""
+    return [each for each in selection.dispatches if _count(each.dispatch.groups, dims)]
 
 
 def _count(size: Size, dims: Dims) -> int:
@@ -231,49 +229,13 @@ def _picker(
     return lambda bindings: tuple(bindings[slot] for slot in slots)
 
 
-def _bound(variants: Sequence[Variant]) -> frozenset[str]:
-    """Return the names of all that the variants bind."""
-    return frozenset(
-        binding.name
-        for variant in variants
-        for dispatch in variant.dispatches
-        for binding in dispatch.bindings
-    )
-
-
-def _inner(
-    kernel: Kernel,
-    signature: Signature,
-    variants: Sequence[Variant],
-    bound: frozenset[str],
-) -> tuple[Inner, ...]:
-    temporaries = [
-        Inner(spec.element, shape)
-        for spec, shape in zip(kernel.temporaries, signature.temporaries, strict=True)
-        if spec.name in bound
-    ]
-    scratch = [
-        Inner(u32, (_count(item.length, signature.dims),))
-        for variant in variants
-        for item in variant.scratch
-    ]
-    return (*temporaries, *scratch)
-
-
-def _slot_names(
-    kernel: Kernel, variants: Sequence[Variant], bound: frozenset[str]
-) -> dict[int, dict[str, int]]:
-    """Number the tensors by name, for each variant: scratch is a variant's own."""
-    shared = [spec.name for spec in kernel.tensors]
-    shared += [spec.name for spec in kernel.temporaries if spec.name in bound]
-    common = {name: number for number, name in enumerate(shared)}
-    following = len(shared)
-    names: dict[int, dict[str, int]] = {}
-    for variant in variants:
-        own = {s.name: following + i for i, s in enumerate(variant.scratch)}
-        names[id(variant)] = common | own
-        following += len(variant.scratch)
-    return names
+def _temporaries(
+    kernel: Kernel, signature: Signature, selection: Selection
+) -> list[tuple[Temporary, Shape]]:
+    """Return the temporaries that something binds, with their shapes."""
+    bound = {b.name for each in selection.dispatches for b in each.dispatch.bindings}
+    pairs = zip(kernel.temporaries, signature.temporaries, strict=True)
+    return [(spec, shape) for spec, shape in pairs if spec.name in bound]
 
 
 def _conflicts(kernel: Kernel) -> tuple[Pair, ...]:

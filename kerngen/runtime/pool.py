@@ -68,9 +68,16 @@ class Pool(Generic[T]):
 
     def acquire(self, nbytes: int) -> Block[T]:
         """Return a block of at least `nbytes`."""
+        return self.take(self.capacity_for(nbytes))
+
+    def capacity_for(self, nbytes: int) -> int:
+        """Return the capacity of a block for a size."""
+        return min(size_class(nbytes), self._largest)
+
+    def take(self, capacity: int) -> Block[T]:
+        """Return a block of a capacity that `capacity_for` returned."""
         if self.returned:
             self.collect()
-        capacity = min(size_class(nbytes), self._largest)
         free = self._free.get(capacity)
         if free:
             self.hits += 1

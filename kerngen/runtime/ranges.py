@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kerngen.plan.hostmath import wrap_i32
-from kerngen.plan.size import Size, evaluate
-from kerngen.runtime.errors import ShapeError
+from kerngen.plan.size import Size, evaluate, holds, symbols
+from kerngen.plan.text import figures
+from kerngen.runtime.errors import ArgumentError, ShapeError
 from kerngen.runtime.shapes import Shape
 
 if TYPE_CHECKING:
@@ -19,10 +20,14 @@ LONGEST: Final = 2**31 - 1
 
 
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
-    """Add the kernel's derived dims to the lengths; refuse those that no axis can have."""
+    """Add the kernel's derived dims to the lengths; refuse those that no axis can have.
+
+    What the kernel requires comes first: it explains more than a length that is negative.
+    """
     if kernel.compute is not None:
         values = kernel.compute(lengths)
         lengths.update(zip(kernel.computed, map(int, values), strict=True))
+    _check_requires(kernel, lengths)
     for dim in kernel.derived:
         value = evaluate(dim.value, lengths)
         if not 0 <= value <= LONGEST:
@@ -31,6 +36,19 @@ def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
                 f"{LONGEST}. Got {_known(kernel, lengths)}."
             )
         lengths[dim.name] = value
+
+
+def _check_requires(kernel: Kernel, lengths: Mapping[str, int]) -> None:
+    """Refuse lengths and scalars that don't meet a condition of the kernel's."""
+    for each in kernel.requires:
+        if holds(each.condition, lengths):
+            continue
+        names = {*symbols(each.condition)}
+        refused = ShapeError if names & {*kernel.dims} else ArgumentError
+        numbers = ", ".join(figures(each.condition, lengths))
+        if names & {*kernel.computed}:
+            numbers = f"got {_known(kernel, lengths)}"
+        raise refused(f"{kernel.place} needs '{each.text}': {numbers}.")
 
 
 def check_ranges(kernel: Kernel, lengths: Mapping[str, int]) -> None:

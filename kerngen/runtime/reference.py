@@ -116,6 +116,66 @@ def spread(value: ArrayLike, *others: ArrayLike) -> Array:
     return np.broadcast_arrays(value, *others)[0].copy()
 
 
+# Reductions under a condition
+
+
+def scatter(
+    join: np.ufunc, total: Array, keys: tuple[ArrayLike, ...], terms: ArrayLike
+) -> Array:
+    """Join each term with the element of `total` that its keys choose, in order.
+
+    Keys are places along the first axes of `total`; a term with one outside counts nowhere.
+    Terms have the axes of the keys, then the others of `total`.  Floats are joined in
+    double.
+    """
+    places = [np.asarray(key, np.int64) for key in keys]
+    rest = total.shape[len(keys) :]
+    shapes = [(*place.shape, *(1 for _ in rest)) for place in places]
+    shape = np.broadcast_shapes(*shapes, np.shape(terms), rest)
+    around = shape[: len(shape) - len(rest)]
+    inside = np.ones(around, np.bool_)
+    for place, length in zip(places, total.shape, strict=False):
+        inside &= (place >= 0) & (place < length)
+    chosen = tuple(np.broadcast_to(place, around)[inside] for place in places)
+    joined = total.astype(_wide(total.dtype))
+    some = np.broadcast_to(np.asarray(terms, total.dtype), shape)[inside]
+    join.at(joined, chosen, some)
+    return joined.astype(total.dtype)
+
+
+def prefixes(
+    join: np.ufunc, terms: Array, axis: int, length: int, shift: int, nothing: float
+) -> Array:
+    """Return for each i below `length` what the terms 0 to i + shift along an axis give."""
+    return _first(join, terms, axis, np.arange(length) + (shift + 1), nothing)
+
+
+def suffixes(
+    join: np.ufunc, terms: Array, axis: int, length: int, shift: int, nothing: float
+) -> Array:
+    """Return for each i below `length` what the terms from i + shift on along an axis give."""
+    counts = terms.shape[axis] - shift - np.arange(length)
+    return _first(join, np.flip(terms, axis), axis, counts, nothing)
+
+
+def _first(
+    join: np.ufunc, terms: Array, axis: int, counts: Array, nothing: float
+) -> Array:
+    """Return what so many terms from the first on give; floats are joined in double."""
+    wide = _wide(terms.dtype)
+    one = (*terms.shape[:axis], 1, *terms.shape[axis + 1 :])
+    start = np.full(one, nothing, wide)
+    padded = np.concatenate((start, terms.astype(wide)), axis)
+    running = join.accumulate(padded, axis, dtype=wide)
+    some = np.clip(counts, 0, terms.shape[axis])
+    return np.take(running, some, axis).astype(terms.dtype)
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type that numbers of another are joined in."""
+    return np.dtype(np.float64) if dtype.kind == "f" else dtype
+
+
 # Integers
 
 

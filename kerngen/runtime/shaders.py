@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -21,7 +22,7 @@ from kerngen.runtime.gpu import (
     PipelineLayout,
     translate,
 )
-from kerngen.runtime.native import MakeModule
+from kerngen.runtime.native import MakeModule, bind_groups_of
 
 Bound: TypeAlias = tuple[int, int, int]
 """A binding: the block's number, the offset in it, and the bytes."""
@@ -33,16 +34,33 @@ SUBGROUPS: Final = "enable subgroups;"
 """The line that WGSL wants before a shader that uses subgroups."""
 
 _PIPELINES = 4096
+_COMMENT: Final = re.compile(r"//[^\n]*")
+"""A comment: WGSL has no text in which `//` is none."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShaderKey:
-    """What defines a pipeline on a device: its text and the layout of its bindings."""
+    """What defines a pipeline on a device: code, without its comments, and bindings.
 
-    text: str
+    `constants` are the values of its overrides.
+    """
+
+    code: str
     uniform_bytes: int
     writes: tuple[bool, ...]
+    constants: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        uniform_bytes: int,
+        writes: tuple[bool, ...],
+        constants: tuple[tuple[str, int], ...] = (),
+    ) -> ShaderKey:
+        """Return the key of a shader's text: kernels of equal code share a pipeline."""
+        return cls(_COMMENT.sub("", text).strip(), uniform_bytes, writes, constants)
 
 
 @final
@@ -78,14 +96,17 @@ class Shaders:
         )
         self._counters = counters
 
-    def compile(self, key: ShaderKey, label: str) -> CompiledShader:
-        """Return the compiled shader; `label` names it in the adapter's errors."""
+    def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
+        """Return the compiled shader of a text, for which naga's messages have lines.
+
+        `label` names it in the adapter's errors.
+        """
         with self._compiler.lock:
             known = self.cache.get(key)
             if known is not None:
                 return known
             try:
-                shader = self._compiler.compile(key, label)
+                shader = self._compiler.compile(key, text, label)
             except Exception as error:
                 raise translate(error, f"to compile the shader of {label}") from error
             self._counters.pipelines_created += 1
@@ -116,14 +137,18 @@ class _Compiler:
             tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
         ] = {}
 
-    def compile(self, key: ShaderKey, label: str) -> CompiledShader:
+    def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
         """Return a new pipeline, with a number that no other one of the device has."""
         group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
-        module = self._make_module(label=label, code=self._accepted(key.text))
+        module = self._make_module(label=label, code=self._accepted(text))
         pipeline = self._device.create_compute_pipeline(
             label=label,
             layout=pipeline_layout,
-            compute={"module": module, "entry_point": "main"},
+            compute={
+                "module": module,
+                "entry_point": "main",
+                "constants": dict(key.constants),
+            },
         )
         return CompiledShader(
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
@@ -204,7 +229,10 @@ class BindGroups:
         """Start empty."""
         self.cache: Cache[GroupKey, BindGroup] = Cache("bind groups", 16384)
         self._device = device
+        self._make = bind_groups_of(device)
         self._counters = counters
+        self.changes = 0
+        """How often groups were forgotten: what was found before may be gone."""
         self._users: dict[int, set[GroupKey]] = {}
         self._probe: BindGroupLayout | None = None
 
@@ -226,7 +254,7 @@ class BindGroups:
         if uniforms is not None and shader.uniform_bytes:
             entries.insert(0, _bind(0, uniforms, 0, shader.uniform_bytes))
         try:
-            group = self._device.create_bind_group(
+            group = self._make(
                 label=shader.label, layout=shader.layout, entries=entries
             )
         except Exception as error:
@@ -253,12 +281,14 @@ class BindGroups:
 
     def forget(self, uid: int) -> None:
         """Drop the bind groups of a block that is freed."""
+        self.changes += 1
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
             self._unlink(key)
 
     def forget_shaders(self, uids: frozenset[int]) -> None:
         """Drop the bind groups of shaders that are no longer run."""
+        self.changes += 1
         for key, _ in self.cache.entries():
             if key[0] in uids:
                 self.cache.discard(key)
@@ -272,6 +302,7 @@ class BindGroups:
 
     def clear(self) -> None:
         """Drop everything."""
+        self.changes += 1
         self.cache.clear()
         self._users.clear()
 

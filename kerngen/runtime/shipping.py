@@ -1,6 +1,6 @@
 """What to do about a generated module whose shaders are missing.
 
-Shaders are files beside the module, in the folder `wgsl`.  A wheel has them only if the
+Shaders are files beside the module, in `wgsl/<module>`.  A wheel has them only if the
 tool that builds it packs files that are not Python; setuptools must be asked to.
 """
 
@@ -27,7 +27,7 @@ class _Builder:
 
 _SETUPTOOLS: Final = _Builder(
     "setuptools packs nothing but Python unless it is asked to",
-    '[tool.setuptools.package-data]\n"{package}" = ["wgsl/*"]',
+    '[tool.setuptools.package-data]\n"{package}" = ["wgsl/*/*"]',
 )
 _BUILDERS: Final = {
     "setuptools": _SETUPTOOLS,
@@ -45,7 +45,7 @@ def require_shaders(module: str, folder: Path) -> None:
 
     A module that is no file, as one in memory, has no folder around it either.
     """
-    if not folder.is_dir() and folder.parent.is_dir():
+    if not folder.is_dir() and folder.parents[1].is_dir():
         raise MissingShadersError(
             f"{module}: the shaders are missing: there is no folder '{folder}'. "
             f"{_advice(module, folder)}"
@@ -74,8 +74,9 @@ def _distribution(module: str, folder: Path) -> Distribution | None:
     """Return the distribution that installed a module; None in a tree of sources."""
     from importlib.metadata import distributions  # noqa: PLC0415 - it is slow
 
-    root = folder.parents[module.count(".")]
-    stem = folder.with_name(module.rpartition(".")[2]).relative_to(root)
+    package = folder.parents[1]
+    root = [package, *package.parents][module.count(".")]
+    stem = (package / module.rpartition(".")[2]).relative_to(root)
     for found in distributions(path=[str(root)]):
         files = (found.files or ()) if found.read_text("WHEEL") else ()
         if any(Path(file).with_suffix("") == stem for file in files):

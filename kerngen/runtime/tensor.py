@@ -152,16 +152,15 @@ class Tensor(Generic[E, R]):
 
     def numpy(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements as a new array."""
-        data = self.ctx.backend.download(self.lease, self.offset, self.nbytes)
+        (data,) = self.ctx.backend.download((self.place,))
         self.ctx.check_watches()
-        return self._array(data)
+        return self.as_array(data)
 
     async def read_async(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements, without blocking."""
-        backend = self.ctx.backend
-        data = await backend.download_async(self.lease, self.offset, self.nbytes)
+        (data,) = await self.ctx.backend.download_async((self.place,))
         self.ctx.check_watches()
-        return self._array(data)
+        return self.as_array(data)
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -279,7 +278,13 @@ class Tensor(Generic[E, R]):
 
         return tensor_html(self)
 
-    def _array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
+    @property
+    def place(self) -> tuple[Lease[Any], int, int]:
+        """The memory, where in it the tensor starts, and its bytes; the runtime's."""
+        return self.lease, self.offset, self.nbytes
+
+    def as_array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
+        """Return bytes of the tensor as an array of its elements; the runtime's."""
         return from_memory(data, self.element, self.shape)
 
 

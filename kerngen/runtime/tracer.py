@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from kerngen.runtime.call_plan import Origin, Step
 from kerngen.runtime.gpu import Device
 from kerngen.runtime.native import tick_seconds
-from kerngen.runtime.plan import Origin, Step
 from kerngen.runtime.profile import Event
 from kerngen.runtime.timing import Slots, Stamps
 

@@ -6,17 +6,18 @@ the middle of one; such a range is read and written with its neighbours, on the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from kerngen.runtime.backend import AnyTensor, Bytes
+from kerngen.runtime.backend import AnyTensor, Bytes, Range
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.gpu import Buffer, Device, Promise, translate
+from kerngen.runtime.gpu import Buffer, Device, translate
+from kerngen.runtime.mapping import Map, Mapping
 from kerngen.runtime.memory import Memory
-from kerngen.runtime.native import wait
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.recorder import Recording
 from kerngen.runtime.shapes import round_up
 from kerngen.runtime.storage import Block, Lease
 
@@ -24,21 +25,19 @@ from kerngen.runtime.storage import Block, Lease
 @final
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A read back under way: a mapping, its buffer, and the bytes wanted of it."""
+    """Reads under way: one mapping, its buffer, and where in it the wanted bytes are."""
 
     block: Block[Buffer]
-    promise: Promise
-    mapped: int
-    skip: int
-    nbytes: int
+    mapping: Mapping
+    pieces: Sequence[tuple[int, int]]
+    """The first byte and the number of bytes of each read."""
 
-    def finish(self) -> Bytes:
-        """Return the bytes, once the promise is kept."""
-        memory = self.block.memory
-        view = memory.read_mapped(0, self.mapped, copy=False)
-        stop = self.skip + self.nbytes
-        data = np.frombuffer(view, np.uint8)[self.skip : stop].copy()
-        memory.unmap()
+    def finish(self) -> list[Bytes]:
+        """Return the bytes of each read, once the mapping is there."""
+        mapped = np.frombuffer(self.mapping.view(), np.uint8)
+        data = [mapped[start : start + nbytes].copy() for start, nbytes in self.pieces]
+        del mapped
+        self.mapping.unmap()
         return data
 
 
@@ -47,10 +46,16 @@ class Transfers:
     """Uploads, reads and copies; needs the context's lock throughout."""
 
     def __init__(
-        self, device: Device, memory: Memory, recorder: Recorder, counters: Counters
+        self,
+        device: Device,
+        memory: Memory,
+        recorder: Recording,
+        counters: Counters,
+        *,
+        map_: Map,
     ) -> None:
-        """Work on a device's memory."""
-        self._device = device
+        """Work on a device's memory; `map_` maps staging buffers for readers that wait."""
+        self._map = map_
         self._queue = device.queue
         self._memory = memory
         self._recorder = recorder
@@ -64,7 +69,7 @@ class Transfers:
             data = np.concatenate([data, np.zeros(-data.nbytes % 4, np.uint8)])
         self._counters.uploads += 1
         block = lease.block
-        if block.used_in != self._recorder.serial:
+        if not self._recorder.has(block):
             self._write(block, offset, data)
             block.writes += 1
             return
@@ -74,33 +79,43 @@ class Transfers:
         self._recorder.copy(staged, 0, block, offset, data.nbytes)
         self._recorder.relieve()
 
-    def begin_read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Reading:
-        """Submit what is recorded and begin to read a range."""
-        self._recorder.check_untimed("a read")
-        start, stop = offset - offset % 4, round_up(offset + nbytes, 4)
-        block = self._memory.readbacks.acquire(stop - start)
+    def begin_reads(self, ranges: Sequence[Range], map_: Map | None = None) -> Reading:
+        """Submit what is recorded, and begin to read ranges, all in one staging buffer."""
         recorder = self._recorder
+        recorder.check_allows("a read")
+        total = sum(_words(offset, nbytes)[1] for _, offset, nbytes in ranges)
+        block = self._memory.readbacks.acquire(total)
         try:
-            recorder.copy(lease.block, start, block, 0, stop - start)
+            pieces = list(self._stage(ranges, block))
             recorder.submit()
-            # wgpu-py's "READ" would submit an empty encoder first; ours has just run.
-            promise = block.memory.map_async("READ_NOSYNC", 0, stop - start)
+            mapping = (map_ or self._map)(block.memory, total)
         except Exception as error:
             self._memory.readbacks.discard(block)
             raise translate(error, "to read a tensor") from error
-        self._counters.readbacks += 1
-        return Reading(block, promise, stop - start, offset - start, nbytes)
+        self._counters.readbacks += len(pieces)
+        return Reading(block, mapping, pieces)
 
-    def end_read(self, reading: Reading) -> None:
-        """Take the staging buffer of a read back."""
+    def _stage(
+        self, ranges: Sequence[Range], block: Block[Buffer]
+    ) -> Iterator[tuple[int, int]]:
+        """Record the copies to a staging buffer; yield where each read finds its bytes."""
+        at = 0
+        for lease, offset, nbytes in ranges:
+            start, length = _words(offset, nbytes)
+            self._recorder.copy(lease.block, start, block, at, length)
+            yield at + offset - start, nbytes
+            at += length
+
+    def end_reads(self, reading: Reading) -> None:
+        """Take the staging buffer of reads back."""
         self._memory.readbacks.release(reading.block)
 
     def read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
         """Return a range, waiting for it."""
-        reading = self.begin_read(lease, offset, nbytes)
-        wait(self._device, reading.promise)
-        data = reading.finish()
-        self.end_read(reading)
+        reading = self.begin_reads([(lease, offset, nbytes)])
+        reading.mapping.wait()
+        (data,) = reading.finish()
+        self.end_reads(reading)
         return data
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
@@ -145,6 +160,12 @@ class Transfers:
             self._queue.write_buffer(block.memory, offset, data)
         except Exception as error:
             raise translate(error, "to write a tensor") from error
+
+
+def _words(offset: int, nbytes: int) -> tuple[int, int]:
+    """Return the start and the length of the words of 4 bytes that have a range."""
+    start = offset - offset % 4
+    return start, round_up(offset + nbytes, 4) - start
 
 
 def _covers_words(lease: Lease[Buffer], offset: int, nbytes: int) -> bool:

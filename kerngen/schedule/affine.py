@@ -16,6 +16,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
+from kerngen.plan.hostmath import wrap_u32
 from kerngen.schedule.values import Value
 from kerngen.shader import tree as t
 
@@ -55,7 +56,7 @@ def lower_fixed(to: Lowerer, expr: Expr) -> t.Expr:
     """Return an integer that is the same for all elements, modulo 2^32."""
     match expr:
         case Constant(value=value):
-            return t.u32(int(value) % 2**32)
+            return t.u32(wrap_u32(int(value)))
         case DimValue(name=name):
             return to.shader.uniform(name)
         case UniformValue(type=Scalar.U32):

@@ -18,7 +18,7 @@ from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.depth import named_where_deep
-from kerngen.shader.helpers import HELPERS
+from kerngen.shader.helpers import helpers
 from kerngen.shader.names import unlike_enumerants, value_namer
 from kerngen.shader.printer import print_module
 from kerngen.shader.structs import StructDeclarations, members_of
@@ -97,13 +97,15 @@ class ShaderBuilder:
         self.task = task
         self._lanes_of = lanes_of
         self._members = members_of(task.layout)
+        self._helpers = helpers()
         self._namer = value_namer(
-            f"{name}{suffix}" for name in HELPERS for suffix in ("", *"234")
+            f"{name}{suffix}" for name in self._helpers for suffix in ("", *"234")
         )
         self._structs = StructDeclarations(self._namer)
         self._names: dict[tuple[str, str, str], str] = {}
         self._buffers: dict[str, Buffer] = {}
         self._declared: dict[str, wgsl.Declaration] = {}
+        self._constants: dict[str, int] = {}
         self._uses_uniform = False
         self._subgroup: tuple[t.Ident, ...] = ()
         self._written = {
@@ -217,6 +219,16 @@ class ShaderBuilder:
         self._declared[f"const {name}"] = wgsl.Const(shown, type_.value, value)
         return t.Ident(shown)
 
+    def override(self, wanted: str, value: int) -> t.Ident:
+        """Return a constant whose value the pipeline gives.
+
+        Shaders that differ in nothing but such values are one file.
+        """
+        name = self.fresh(wanted)
+        self._declared[f"override {name}"] = wgsl.Override(name)
+        self._constants[name] = value
+        return t.Ident(name)
+
     def has(self, key: str) -> bool:
         """Whether a declaration of that key was made."""
         return key in self._declared
@@ -228,7 +240,7 @@ class ShaderBuilder:
     def helper(self, name: str, lanes: int) -> str:
         """Return the name of a helper at a width, declaring it."""
         suffix = str(lanes) if lanes > 1 else ""
-        text = HELPERS[name].format(
+        text = self._helpers[name].format(
             T=wgsl_type(Scalar.F32, lanes),
             I=wgsl_type(Scalar.I32, lanes),
             U=wgsl_type(Scalar.U32, lanes),
@@ -250,12 +262,16 @@ class ShaderBuilder:
         *,
         groups: Size,
         workgroup_size: int,
+        workgroup_name: str = "",
         summary: str,
         variant: str = "",
         terms: Size = ZERO,
         trips: Size = ZERO,
     ) -> Shader:
-        """Return the shader whose entry point has `body`."""
+        """Return the shader whose entry point has `body`.
+
+        `workgroup_name` is the override that has the value `workgroup_size`, if one has.
+        """
         known = (self.workgroup, self.grid, self.lane, *self._subgroup)
         inputs = tuple(
             (builtin, self._text(name), type_)
@@ -264,12 +280,14 @@ class ShaderBuilder:
             )
         )
         shallow = named_where_deep(body, self.fresh)
-        entry = wgsl.EntryPoint(workgroup_size, inputs, shallow)
+        entry = wgsl.EntryPoint(workgroup_name or workgroup_size, inputs, shallow)
         declarations = (*self._ordered(), entry)
         parts = (self.task.stem, self.task.label, variant)
         return Shader(
             stem=".".join(part for part in parts if part),
-            text=print_module(self._module(summary, declarations)),
+            title=self._title,
+            header=self._header(summary),
+            code=print_module(self._module(declarations)),
             bindings=tuple(
                 Binding(name, name in self._written) for name in self._bound()
             ),
@@ -279,6 +297,7 @@ class ShaderBuilder:
             terms=terms,
             trips=trips,
             subgroups=bool(self._subgroup),
+            constants=tuple(self._constants.items()),
             workgroup_bytes=sum(
                 d.size
                 for d in self._declared.values()
@@ -286,9 +305,7 @@ class ShaderBuilder:
             ),
         )
 
-    def _module(
-        self, summary: str, declarations: tuple[wgsl.Declaration, ...]
-    ) -> wgsl.Module:
+    def _module(self, declarations: tuple[wgsl.Declaration, ...]) -> wgsl.Module:
         held: list[MemoryType] = [b.memory for b in self._buffers.values()]
         if self._uses_uniform:
             held += (field.type for field in self.task.layout.fields)
@@ -297,23 +314,23 @@ class ShaderBuilder:
             "subgroups": bool(self._subgroup),
         }
         enables = tuple(name for name, used in extensions.items() if used)
-        return wgsl.Module(self._header(summary), declarations, enables)
+        return wgsl.Module(declarations, enables)
 
     def _text(self, expr: t.Expr) -> str:
         if not isinstance(expr, t.Ident):
             raise TypeError(expr)
         return expr.name
 
-    def _header(self, summary: str) -> tuple[str, ...]:
+    @property
+    def _title(self) -> str:
         kernel, stage = self.task.kernel, self.task.stage
         many = len(self.task.staged.stages) > 1 or stage.name != kernel.name
         title = f"{kernel.name}, stage {stage.name}" if many else kernel.name
-        equations = (f"    {step.text}" for step in stage.steps if step.text)
-        return (
-            f"{title}: {self.task.label}, {summary}",
-            *equations,
-            f"Generated by kerngen from {self.task.origin}. Do not edit.",
-        )
+        return f"{title}: {self.task.label}"
+
+    def _header(self, summary: str) -> tuple[str, ...]:
+        equations = (f"    {x.text}" for x in self.task.stage.steps if x.text)
+        return (f"{self._title}, {summary}", *equations)
 
     def _bound(self) -> list[str]:
         """Return what is bound, in the kernel's order, numbered from 1 on."""
@@ -332,13 +349,13 @@ class ShaderBuilder:
         found = list(self._declared.values())
         order = (wgsl.Buffer, wgsl.WorkgroupVar, wgsl.Function | wgsl.Verbatim)
         ranked = [d for kind in order for d in found if isinstance(d, kind)]
-        constants = [d for d in found if isinstance(d, wgsl.Const)]
+        constants = [d for d in found if isinstance(d, wgsl.Const | wgsl.Override)]
         return [*constants, *self._uniform_declarations(), *ranked]
 
     def _uniform_declarations(self) -> list[wgsl.Declaration]:
         """Return the structs that buffers hold, and the uniform binding."""
         if not self._uses_uniform:
             return [*self._structs.declarations]
-        name = self._structs.type_of(self.task.layout)
+        name = self._structs.declare_uniform(self.task.layout)
         uniform = wgsl.Buffer(0, "uniform", self._uniform, name)
         return [*self._structs.declarations, uniform]

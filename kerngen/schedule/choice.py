@@ -58,14 +58,14 @@ lanes can hold them, and where those have to hold several values of each element
 class Choice:
     """A strategy with its options, when it applies, and why it was chosen.
 
-    It runs together what fits of the first `reach` stages.
+    It runs together what fits of so many stages, the first one included.
     """
 
     strategy: str
     reason: str
     guard: Expr | None = None
     options: Options = field(default_factory=dict)
-    reach: int = 1
+    together: int = 1
 
 
 def default_choices(task: Task) -> Iterator[Choice]:
@@ -195,14 +195,14 @@ def _untiled(task: Task) -> Iterator[Choice]:
         yield Choice("gemv", "a product of a matrix and a vector")
         return
     if alone == "rows":
-        yield _on_many_lanes(task, over, reach=1)
+        yield _on_many_lanes(task, over, together=1)
     yield Choice(alone, "a reduction over contiguous memory")
 
 
 def _alone(task: Task) -> str:
     """Return what suits a reduction over contiguous memory."""
     in_rows = task.domain and not is_columnwise(task)
-    return "rows" if in_rows and not fits_rows(replace(task, reach=1)) else "reduce"
+    return "rows" if in_rows and not fits_rows(task.at_most(1)) else "reduce"
 
 
 def _in_parts(
@@ -236,15 +236,15 @@ def _together(task: Task) -> Iterator[Choice]:
     run = _run_together(task)
     if run is not None:
         yield _in_parts(task, run.rows, run.columns)
-        reach = len(run.stages)
-        yield _on_many_lanes(task, run.columns, reach=reach)
-        reason = f"{reach} stages share their rows"
-        yield Choice("rows", reason, reach=reach)
+        together = len(run.stages)
+        yield _on_many_lanes(task, run.columns, together=together)
+        reason = f"{together} stages share their rows"
+        yield Choice("rows", reason, together=together)
 
 
-def _on_many_lanes(task: Task, columns: tuple[Index, ...], *, reach: int) -> Choice:
+def _on_many_lanes(task: Task, columns: tuple[Index, ...], *, together: int) -> Choice:
     """Give long rows as many lanes as large adapters have in a workgroup."""
-    light = values_held(replace(task, reach=reach)) <= 1
+    light = values_held(task.at_most(together)) <= 1
     most = LONG_LIGHT if light else LONG_HEAVY
     long = _compare(_size(columns), ">", most)
     enough = _compare(UniformValue("adapter.invocations", Scalar.I32), ">=", MANY_LANES)
@@ -254,7 +254,7 @@ def _on_many_lanes(task: Task, columns: tuple[Index, ...], *, reach: int) -> Cho
         "long rows, and an adapter with many lanes",
         _both(_both(long, enough), subgroups),
         {"lanes": (MANY_LANES,), "subgroups": (1,)},
-        reach,
+        together,
     )
 
 
@@ -271,7 +271,7 @@ def _run_together(task: Task) -> Run | None:
             sharing = sum(run.part(stage) is not Part.ONE for stage in run.stages)
             return run if sharing > 1 else None
         end = tiled.index(True)
-        run = run_of(replace(task, reach=end)) if end else ""
+        run = run_of(task.at_most(end)) if end else ""
     return None
 
 

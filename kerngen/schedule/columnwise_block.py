@@ -29,7 +29,7 @@ from kerngen.schedule.gemv_shape import GemvShape
 from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import EVERYWHERE_BYTES, Shader, Variant
+from kerngen.schedule.program import EVERYWHERE, Shader, Variant
 from kerngen.schedule.row_block import RowBlock, suffix
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
@@ -309,7 +309,7 @@ class _Columnwise:
         Each of the first slices takes a row.
         """
         s, lane_bytes = self.builder, self.width * BYTES
-        most = EVERYWHERE_BYTES // (self.lanes * lane_bytes)
+        most = EVERYWHERE.workgroup_bytes // (self.lanes * lane_bytes)
         most = min(len(self.totals), self.slices, most)
         shared = shared_array(s, self.reduce, self.lanes * most, self.width)
         for first in range(0, len(self.totals), most):

@@ -13,28 +13,23 @@ from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
-    Cast,
     Constant,
-    ConstRef,
-    Construct,
     Expr,
     Load,
     Part,
     Select,
-    Swizzle,
-    Unary,
     UniformValue,
+    is_constant,
 )
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
-from kerngen.ir.walk import children, subscript_value
+from kerngen.ir.walk import subscript_value
 from kerngen.layout.types import LeafLayout
 from kerngen.schedule import memory
 from kerngen.schedule.builder import wgsl_type
 from kerngen.schedule.loads import place_of_load
 from kerngen.schedule.values import COMPONENTS, Value
 from kerngen.shader import tree as t
-from kerngen.shader.helpers import HELPER_OF
 
 if TYPE_CHECKING:
     from kerngen.schedule.lowering import Lowerer
@@ -94,26 +89,6 @@ def _declared(to: Lowerer, form: type[t.Let | t.Var], value: t.Expr) -> t.Expr:
     return t.Ident(name)
 
 
-def is_constant(expr: Expr) -> bool:
-    """Whether WGSL may compute an expression when it compiles."""
-    match expr:
-        case Constant() | ConstRef():
-            return True
-        case (
-            Construct()
-            | Swizzle()
-            | Part()
-            | Unary()
-            | Binary()
-            | Cast()
-            | BuiltinCall()
-            | Select()
-        ):
-            return all(map(is_constant, children(expr)))
-        case _:
-            return False
-
-
 def _operand(to: Lowerer, expr: Expr, *, apart: bool) -> t.Expr:
     """Return an operand; a constant `apart` from what WGSL computes when it compiles."""
     value = to.lower(expr).expr
@@ -144,16 +119,16 @@ def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
     row, width = BUILTINS[expr.builtin], expr.type.width
     apart = is_constant(expr)
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
-    if expr.builtin in HELPER_OF:
-        helper = to.shader.helper(HELPER_OF[expr.builtin], width)
+    if row.helper:
+        helper = to.shader.helper(row.helper.name, width)
         return t.Call(helper, tuple(arguments))
     if row.wide:
         type_ = wgsl_type(expr.type.scalar, width)
-        return t.Template(row.wgsl, tuple(arguments), type_)
+        return t.Template(row.template, tuple(arguments), type_)
     parts = [named(to, argument) for argument in arguments]
     scalar = expr.type.scalar.spelling
     calls = (
-        t.Template(row.wgsl, tuple(t.Member(v, component) for v in parts), scalar)
+        t.Template(row.template, tuple(t.Member(v, component) for v in parts), scalar)
         for component in COMPONENTS[:width]
     )
     return t.Call(expr.type.spelling, tuple(calls))

@@ -97,3 +97,18 @@ class TooManyStages(Worded):
     name: str
     number: int
     limit: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TooManyPoints(Worded):
+    """A stage whose lengths are numbers, and too large for any call to end."""
+
+    code: ClassVar[str] = "KG0755"
+    rule: ClassVar[str] = "A kernel computes no more than the limit, at any lengths."
+    says: ClassVar[str] = "'{stage}' computes {number} terms, and the limit is {limit}."
+    advice: ClassVar[str] = "Use smaller lengths, or dims that a call determines."
+
+    stage: str
+    number: int
+    limit: str

@@ -61,7 +61,7 @@ def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
     shader = GemmShader(task, tiling, whole=name == "aligned").shader()
     if tiling.split == 1:
         return Variant(name, when, (shader,))
-    split = TermSplit(task, tiling)
+    split = TermSplit.of(task, tiling)
     length = split.if_joined(domain_size(task.domain) * split.count)
     scratch = Scratch(task.scratch_name("parts"), length)
     joined = joining_shader(task, tiling, wide=name == "aligned")

@@ -8,11 +8,21 @@ is but one, the first dispatch does the steps itself, and the second is left out
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import Size, ceil_div, compare, maximum, minimum, select
+from kerngen.plan.size import (
+    ONE,
+    Literal,
+    Size,
+    Symbol,
+    ceil_div,
+    compare,
+    maximum,
+    minimum,
+    select,
+)
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.contraction import product_of
@@ -41,15 +51,26 @@ JOIN_SIZE: Final = 64
 @final
 @dataclass(frozen=True, slots=True)
 class TermSplit:
-    """How the terms of a product are cut into parts, in whole turns of the loop."""
+    """How the terms of a product are cut into parts, in whole turns of the loop.
+
+    `m`, `n` and `k` are those of a tile, and `most` the parts there are at most.
+    """
 
     task: Task
-    tiling: Tiling
+    m: Size
+    n: Size
+    k: Size
+    most: Size
+
+    @classmethod
+    def of(cls, task: Task, tiling: Tiling) -> TermSplit:
+        """Return how a tiling cuts them."""
+        return cls(task, *map(Literal, _numbers(tiling)))
 
     @property
     def possible(self) -> bool:
         """Whether there may be several parts."""
-        return self.tiling.split > 1
+        return self.most != ONE
 
     @property
     def groups(self) -> Size:
@@ -67,8 +88,8 @@ class TermSplit:
         """How many tiles lie along the rows of the result, and along its columns."""
         found, row = product_of(self.task)
         return (
-            ceil_div(extent_size(row.extent), self.tiling.m),
-            ceil_div(extent_size(found.column.extent), self.tiling.n),
+            ceil_div(extent_size(row.extent), self.m),
+            ceil_div(extent_size(found.column.extent), self.n),
         )
 
     @property
@@ -79,15 +100,15 @@ class TermSplit:
     @property
     def part_terms(self) -> Size:
         """The number of terms of each part but the last."""
-        turns = ceil_div(ceil_div(self._terms, self.wanted), self.tiling.k)
-        return maximum(turns, 1) * self.tiling.k
+        turns = ceil_div(ceil_div(self._terms, self.wanted), self.k)
+        return maximum(turns, 1) * self.k
 
     @property
     def wanted(self) -> Size:
         """As many parts as keep a device busy, none of them too short."""
         fill = ceil_div(GROUPS, maximum(self.tiles, 1))
         long_enough = ceil_div(self._terms, LEAST_TERMS)
-        return maximum(minimum(fill, minimum(self.tiling.split, long_enough)), 1)
+        return maximum(minimum(fill, minimum(self.most, long_enough)), 1)
 
     def if_joined(self, size: Size) -> Size:
         """Return a size where a second dispatch joins the parts, else 0."""
@@ -126,6 +147,11 @@ class TermSplit:
         return tuple(index for index in self.task.domain if index not in own)
 
 
+def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
+    """Return what the number of parts depends on, besides the sizes of a call."""
+    return tiling.m, tiling.n, tiling.k, tiling.split
+
+
 def keep_total(
     shader: ShaderBuilder,
     part: t.Expr,
@@ -142,7 +168,11 @@ def keep_total(
 
 
 def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
-    """Return the second dispatch: an invocation per element, or per four."""
+    """Return the second dispatch: an invocation per element, or per four.
+
+    The pipeline has the numbers of the tiling, so that all of them share the shader.
+    """
+    task = replace(task, label="gemm_split")
     reduce, column = reduction_of(task), product_of(task)[0].column
     names = vector_tensors(task.stage, task.values, column)
     names.add(task.scratch_name("parts"))
@@ -151,8 +181,13 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     vectors = shader.size(task.domain) // lanes
     body, place = start_invocation(shader, JOIN_SIZE, vectors)
     at = unravel(shader, body, task.domain, place * lanes)
-    split = TermSplit(task, tiling)
-    parts = split.name(shader, body)[split.count]
+    split = TermSplit.of(task, tiling)
+    given = zip(("TILE_M", "TILE_N", "TILE_K", "SPLIT"), _numbers(tiling), strict=True)
+    named: dict[Size, t.Expr] = {
+        Symbol(f"tiling.{name}"): shader.override(name, value) for name, value in given
+    }
+    own = TermSplit(task, *named)
+    parts = own.name(shader, body, named)[own.count]
     total, part = (t.Ident(shader.fresh(name)) for name in ("total", "part"))
     kept = shader.scratch("parts", reduce.type, written=False)
     take = accumulate(reduce.kind, total, kept.load(part * vectors + place))

@@ -63,7 +63,7 @@ class GemmShader:
         self.column, self.over = found.column, found.over
         own = (self.row, self.column)
         self.batch = tuple(index for index in self.task.domain if index not in own)
-        self.split = TermSplit(self.task, self.tiling)
+        self.split = TermSplit.of(self.task, self.tiling)
         self.builder = ShaderBuilder(self.task, self._lanes(found))
         t_ = self.tiling
         left = t_.micro_m // VECTOR, t_.rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
+from kerngen.ir.evaluate import bounds
 from kerngen.ir.nodes import ReduceKind
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.shader import tree as t
@@ -19,10 +20,10 @@ _START: dict[tuple[ReduceKind, Scalar], str] = {
     ("prod", Scalar.F32): "1.0",
     ("prod", Scalar.I32): "1i",
     ("prod", Scalar.U32): "1u",
-    ("max", Scalar.I32): "i32(-2147483648)",
-    ("max", Scalar.U32): "0u",
-    ("min", Scalar.I32): "2147483647i",
-    ("min", Scalar.U32): "4294967295u",
+    ("max", Scalar.I32): f"i32({bounds(Scalar.I32)[0]})",
+    ("max", Scalar.U32): f"{bounds(Scalar.U32)[0]}u",
+    ("min", Scalar.I32): f"{bounds(Scalar.I32)[1]}i",
+    ("min", Scalar.U32): f"{bounds(Scalar.U32)[1]}u",
 }
 """The value of an empty reduction; that of a `max` or `min` of f32 has no literal."""
 

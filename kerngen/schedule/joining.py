@@ -7,19 +7,27 @@ gets the result.  The order is fixed, so the same input gives the same bits each
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, final
 
 from kerngen.ir.nodes import ReduceKind
 from kerngen.ir.types import Matrix, ValueType
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.cooperation import value_bytes
-from kerngen.schedule.identities import accumulate, identity, in_pairs
+from kerngen.schedule.identities import accumulate, combine, identity, in_pairs
 from kerngen.schedule.task import Options
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 
 JOINED: Final = 4
 """How many values a lane joins between two barriers."""
+
+
+def left_to_join(lanes: int) -> int:
+    """Return how many values the last step joins, of a power of two: 4 or 2."""
+    while lanes > JOINED:
+        lanes //= JOINED
+    return lanes
 
 
 def by_subgroups(options: Options) -> bool:
@@ -34,17 +42,40 @@ def suits_subgroups(type_: ValueType) -> str:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Rungs:
+    """Numbers of lanes that a pipeline chooses from: overrides of the shader.
+
+    `lanes` share a row, a power of two of up to `most`; `last` is what is left of them to
+    join in the last step, 4 or 2.
+    """
+
+    lanes: t.Expr
+    workgroup: t.Ident
+    last: t.Expr
+    most: int
+
+
+@final
 class Joiner:
     """Writes the functions that join, one for each kind and type."""
 
     def __init__(
-        self, shader: ShaderBuilder, lanes: int, workgroup: int, *, subgroups: bool
+        self,
+        shader: ShaderBuilder,
+        lanes: int,
+        workgroup: int,
+        *,
+        subgroups: bool,
+        rungs: Rungs | None = None,
     ) -> None:
         """Join `lanes` of a workgroup at a time: neighbours, a power of two of them.
 
-        Subgroups only join all lanes of a workgroup.
+        Subgroups only join all lanes of a workgroup.  With `rungs` the pipeline has the
+        numbers, and there are no subgroups.
         """
         self._shader = shader
+        self._rungs = rungs
         self._lanes = lanes
         self._workgroup = workgroup
         self._subgroups = subgroups and lanes == workgroup
@@ -56,15 +87,22 @@ class Joiner:
         if (kind, type_) not in self._functions:
             name = self._shader.fresh(f"row_{kind}")
             self._functions[kind, type_] = name
-            write = self._of_subgroups if self._subgroups else self._tree
-            self._shader.declare(f"function {name}", write(name, kind, type_))
+            self._shader.declare(f"function {name}", self._write(name, kind, type_))
         others = self._shader.subgroup if self._subgroups else ()
         function = self._functions[kind, type_]
         return t.call(function, part, self._shader.lane, *others)
 
+    def _write(self, name: str, kind: ReduceKind, type_: ValueType) -> wgsl.Function:
+        if self._subgroups:
+            return self._of_subgroups(name, kind, type_)
+        if self._rungs:
+            return self._tree_of(self._rungs, name, kind, type_)
+        return self._tree(name, kind, type_)
+
     def _shared(self, type_: ValueType) -> t.Expr:
         if type_ not in self._arrays:
-            array = f"array<{wgsl_type(type_)}, {self._workgroup}>"
+            length = self._rungs.workgroup.name if self._rungs else self._workgroup
+            array = f"array<{wgsl_type(type_)}, {length}>"
             size = self._workgroup * value_bytes(type_)
             self._arrays[type_] = self._shader.workgroup_array("partial", array, size)
         return self._arrays[type_]
@@ -88,6 +126,43 @@ class Joiner:
         comment = (
             f"The {_SAID[kind]} over the {lanes} lanes of a row, in a fixed order."
         )
+        return self._function(name, type_, (part, shader.lane), body, comment)
+
+    def _tree_of(
+        self, rungs: Rungs, name: str, kind: ReduceKind, type_: ValueType
+    ) -> wgsl.Function:
+        """Join as `_tree` does, in as many steps as the pipeline's lanes need."""
+        shader, shared = self._shader, self._shared(type_)
+        part, place, count, start, joined = (
+            t.Ident(shader.name(n, "join"))
+            for n in ("part", "place", "count", "start", "joined")
+        )
+        body: list[t.Stmt] = [
+            t.Let(place.name, shader.lane % rungs.lanes),
+            t.Assign(shared[shader.lane], part),
+            t.BARRIER,
+        ]
+        step = JOINED
+        while step < rungs.most:
+            of = [shared[shader.lane + count * number] for number in range(JOINED)]
+            merged = t.Assign(shared[shader.lane], in_pairs(kind, of))
+            inner = (
+                t.Let(count.name, rungs.lanes // step),
+                t.If(place < count, (merged,)),
+                t.BARRIER,
+            )
+            body.append(t.If(rungs.lanes > step, inner))
+            step *= JOINED
+        first, *others = (shared[start + number] for number in range(JOINED))
+        rest = in_pairs(kind, others[1:])
+        body += [
+            t.Let(start.name, t.Binary("-", shader.lane, place)),
+            t.Var(joined.name, in_pairs(kind, [first, others[0]])),
+            t.If(rungs.last > 2, (t.Assign(joined, combine(kind, joined, rest)),)),
+            t.BARRIER,
+            t.Return(joined),
+        ]
+        comment = f"The {_SAID[kind]} over the lanes of a row, in a fixed order."
         return self._function(name, type_, (part, shader.lane), body, comment)
 
     def _of_subgroups(

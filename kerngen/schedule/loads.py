@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from kerngen.ir.affine import subscript_form
-from kerngen.ir.nodes import (
-    Affine,
-    Clamped,
-    Expr,
-    Extent,
-    IndexValue,
-    Load,
-    Subscript,
-)
+from kerngen.ir.nodes import Load
 from kerngen.ir.reads import is_at
-from kerngen.ir.signs import lies_within
 from kerngen.ir.types import Scalar
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
 from kerngen.schedule.addresses import is_contiguous, is_run, row_major, vector_address
-from kerngen.schedule.affine import index_position, lower_affine
 from kerngen.schedule.builder import Buffer, wgsl_type
+from kerngen.schedule.subscripts import lower_subscript
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 
@@ -41,7 +31,7 @@ def lower_load(to: Lowerer, load: Load) -> Value:
         return _neighbours(to, load, buffer)
     if to.vector is not None and buffer.lanes == 1 and is_run(load, to.vector):
         return _neighbours(to, load, buffer)
-    values = _subscripts(to, load, load.subscripts)
+    values = _subscripts(to, load)
     if any(value.wide for value in values):
         return _scattered(to, load, buffer, values)
     at = [value.expr for value in values]
@@ -54,7 +44,7 @@ def place_of_load(to: Lowerer, load: Load) -> tuple[t.Expr, Laid]:
     if to.element is not None and is_at(load, to.element[0]):
         address: t.Expr = to.element[1]
     else:
-        values = _subscripts(to, load, load.subscripts)
+        values = _subscripts(to, load)
         address = _address(to, load, [value.expr for value in values])
     return memory.follow(to, buffer.expr[address], buffer.laid, load.path)
 
@@ -69,7 +59,7 @@ def _own(to: Lowerer, load: Load, buffer: Buffer, element: t.Expr) -> Value:
 def _neighbours(to: Lowerer, load: Load, buffer: Buffer) -> Value:
     """Read four neighbours; their vector is aligned where the buffer is wide."""
     first = replace(to, vector=None)
-    at = [value.expr for value in _subscripts(first, load, load.subscripts)]
+    at = [value.expr for value in _subscripts(first, load)]
     if buffer.lanes == LANES and to.counts_vectors:
         address = vector_address(to.shader, load.tensor.extents, at)
         return Value(buffer.load(address), wide=True)
@@ -107,43 +97,7 @@ def _address(to: Lowerer, load: Load, at: list[t.Expr]) -> t.Expr:
     return row_major(to.shader, load.tensor.extents, at)
 
 
-def _subscripts(
-    to: Lowerer, load: Load, subscripts: tuple[Subscript, ...]
-) -> list[Value]:
+def _subscripts(to: Lowerer, load: Load) -> list[Value]:
     extents = load.tensor.extents
-    return [lower_place(to, s, e) for s, e in zip(subscripts, extents, strict=False)]
-
-
-def lower_place(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
-    """Return a subscript as a u32."""
-    match subscript:
-        case IndexValue(index):
-            return Value(index_position(to, index), wide=index == to.vector)
-        case Affine():
-            form = subscript_form(subscript)
-            assert form is not None, "only a clamped subscript has none"
-            return lower_affine(to, form)
-        case Clamped(expr):
-            return _clamped(to, expr, extent)
-        case _:
-            assert_never(subscript)
-
-
-def _clamped(to: Lowerer, expr: Expr, extent: Extent) -> Value:
-    """Return the place in an axis that is nearest to the value."""
-    value = to.lower(expr)
-    if lies_within(expr, extent):
-        type_ = wgsl_type(Scalar.U32, LANES if value.wide else 1)
-        return Value(t.call(type_, value.expr), value.wide)
-    length = to.shader.extent(extent)
-    if expr.type is Scalar.U32:
-        last = Value(t.Binary("-", length, t.ONE))
-        wide, (a, b) = to.together((value, Scalar.U32), (last, Scalar.U32))
-        return Value(t.call("min", a, b), wide)
-    last = Value(t.Binary("-", t.call("i32", length), t.Literal("1")))
-    zero = Value(t.Literal("0"))
-    wide, clamped = to.together(
-        (value, Scalar.I32), (zero, Scalar.I32), (last, Scalar.I32)
-    )
-    type_ = wgsl_type(Scalar.U32, LANES if wide else 1)
-    return Value(t.call(type_, t.call("clamp", *clamped)), wide)
+    pairs = zip(load.subscripts, extents, strict=False)
+    return [lower_subscript(to, subscript, extent) for subscript, extent in pairs]

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from kerngen.ir.affine import as_literal
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins import BUILTINS, TRUNCATING
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.finite import is_finite
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
-    TRUNCATING,
     Binary,
     BuiltinCall,
     Cast,
@@ -39,15 +38,16 @@ from kerngen.ir.nodes import (
     Swizzle,
     Unary,
     UniformValue,
+    is_constant,
 )
 from kerngen.ir.operators import is_composite
+from kerngen.ir.signs import is_natural
 from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.composites import (
     halved_columns,
-    is_constant,
     lanes_of,
     lower_choice,
     lower_componentwise,
@@ -61,7 +61,6 @@ from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 from kerngen.shader.depth import named_where_deep
-from kerngen.shader.helpers import HELPER_OF
 
 # Operators whose sides may be a vector and a scalar.
 _MIXES_WIDTHS = frozenset({"+", "-", "*", "/", "%"})
@@ -258,19 +257,19 @@ class Lowerer:
         if expr.builtin in GEOMETRY:
             operands = tuple(value.expr for value, _ in parts)
             return Value(lower_geometry(self, expr, operands))
-        if not BUILTINS[expr.builtin].wide and any(value.wide for value, _ in parts):
-            template, type_ = BUILTINS[expr.builtin].wgsl, wgsl_type(expr.type, 1)
+        row = BUILTINS[expr.builtin]
+        if not row.wide and any(value.wide for value, _ in parts):
+            scalar = wgsl_type(expr.type, 1)
             return self._element_by_element(
-                expr, parts, lambda given: t.Template(template, given, type_)
+                expr, parts, lambda given: t.Template(row.template, given, scalar)
             )
         wide, arguments = self.together(*parts)
         lanes = LANES if wide else 1
-        if expr.builtin in HELPER_OF:
-            helper = self.shader.helper(HELPER_OF[expr.builtin], lanes)
+        if row.helper:
+            helper = self.shader.helper(row.helper.name, lanes)
             return Value(t.call(helper, *arguments), wide)
         type_ = wgsl_type(expr.type, lanes)
-        template = BUILTINS[expr.builtin].wgsl
-        return Value(t.Template(template, tuple(arguments), type_), wide)
+        return Value(t.Template(row.template, tuple(arguments), type_), wide)
 
     def _element_by_element(
         self,
@@ -399,25 +398,14 @@ def literal(value: float | bool, type_: Scalar) -> t.Expr:
 
 def _may_be_remainder_of_negatives(expr: Binary) -> bool:
     """Whether this is a `%` that drivers may get wrong."""
-    natural = _is_natural(expr.left) and _is_natural(expr.right)
-    return expr.op == "%" and expr.type is Scalar.I32 and not natural
+    is_remainder = expr.op == "%" and expr.type is Scalar.I32
+    return is_remainder and not is_natural(expr, wraps=True)
 
 
 def _is_truncating(expr: BuiltinCall) -> bool:
     """Whether a floored division has no negative sides, so that an operator does it."""
     if expr.builtin not in TRUNCATING or as_literal(expr.arguments[1]) == 0:
         return False
-    return scalar_of(expr.type) is Scalar.U32 or all(map(_is_natural, expr.arguments))
-
-
-def _is_natural(expr: Expr) -> bool:
-    """Whether an i32 can't be negative, even where its arithmetic wraps."""
-    match expr:
-        case Constant(value=value):
-            return value >= 0
-        case IndexValue() | DimValue():
-            return True
-        case Binary(op="/" | "%", left=left, right=right):
-            return _is_natural(left) and _is_natural(right)
-        case _:
-            return False
+    sides = expr.arguments
+    natural = all(is_natural(side, wraps=True) for side in sides)
+    return natural or scalar_of(expr.type) is Scalar.U32

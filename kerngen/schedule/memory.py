@@ -16,7 +16,7 @@ from kerngen.layout.types import (
     StructLayout,
     lay_out,
 )
-from kerngen.schedule import loads
+from kerngen.schedule.subscripts import lower_subscript
 from kerngen.shader import tree as t
 from kerngen.shader.structs import members_of
 
@@ -40,7 +40,7 @@ def follow(to: Lowerer, place: t.Expr, laid: Laid, path: Path) -> tuple[t.Expr, 
 
 def lower_at(to: Lowerer, at: At) -> t.Expr:
     """Return the place in a fixed array, or in a vector or matrix, as a u32."""
-    return loads.lower_place(to, at.place, at.length).expr
+    return lower_subscript(to, at.place, at.length).expr
 
 
 def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr, Laid]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.stages import StagedKernel
 from kerngen.plan.size import ZERO, Guard, Size
-from kerngen.plan.tree import Binding, Scratch
+from kerngen.plan.tree import Binding, Needs, Scratch
+from kerngen.shader.printer import comments
 
-EVERYWHERE_BYTES: Final = 16384
-EVERYWHERE_INVOCATIONS: Final = 256
-"""The workgroup memory and the invocations that WebGPU promises."""
+EVERYWHERE: Final = Needs(workgroup_bytes=16384, invocations=256)
+"""What WebGPU promises of every adapter."""
 
 
 @final
@@ -21,14 +22,17 @@ EVERYWHERE_INVOCATIONS: Final = 256
 class Shader:
     """One dispatch: a WGSL text and how many workgroups it wants.
 
-    `stem` is the file's name without `.wgsl`.  Bindings are numbered from 1 in order;
+    `stem` is the file's name without `.wgsl`; `title` names kernel, stage and schedule,
+    and `header` has the comments above the `code`.  Bindings are numbered from 1 in order;
     binding 0 is the kernel's uniform struct, if it has fields and `uses_uniform`.
     `trips` is how often the loops of an invocation run; `terms` is what a 32-bit counter
     of the shader counts up to, where that may overflow.
     """
 
     stem: str
-    text: str
+    title: str
+    header: tuple[str, ...]
+    code: str
     bindings: tuple[Binding, ...]
     uses_uniform: bool
     groups: Size
@@ -38,6 +42,13 @@ class Shader:
     trips: Size = ZERO
     subgroups: bool = False
     """Whether the adapter must have subgroups."""
+    constants: tuple[tuple[str, int], ...] = ()
+    """The values of its overrides, by name."""
+
+    @property
+    def text(self) -> str:
+        """The content of the file."""
+        return f"{comments(self.header)}\n{self.code}"
 
 
 @final
@@ -54,45 +65,82 @@ class Variant:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduledStage:
-    """One way to run a stage; the last variant always applies.
-
-    `covers` counts the stages that it runs: its own and those right after.
-    """
+    """One way to run stages in the same dispatches; the last variant always applies."""
 
     strategy: str
     label: str
     guard: Expr | None
     variants: tuple[Variant, ...]
     reason: str
-    covers: int = 1
+    stages: tuple[str, ...]
 
     @property
     def bound(self) -> frozenset[str]:
         """The names of all that its shaders bind."""
-        shaders = (shader for variant in self.variants for shader in variant.shaders)
         return frozenset(
-            binding.name for shader in shaders for binding in shader.bindings
+            binding.name for shader in self._shaders for binding in shader.bindings
         )
 
     @property
-    def runs_everywhere(self) -> bool:
-        """Whether it needs no more than every adapter of WebGPU's offers."""
-        shaders = [shader for variant in self.variants for shader in variant.shaders]
-        return all(
-            shader.workgroup_bytes <= EVERYWHERE_BYTES
-            and shader.workgroup_size <= EVERYWHERE_INVOCATIONS
-            and not shader.subgroups
-            for shader in shaders
+    def needs(self) -> Needs:
+        """What the adapter must have for all of its variants."""
+        return Needs(
+            max(shader.workgroup_bytes for shader in self._shaders),
+            max(shader.workgroup_size for shader in self._shaders),
+            any(shader.subgroups for shader in self._shaders),
         )
+
+    @property
+    def _shaders(self) -> list[Shader]:
+        return [shader for variant in self.variants for shader in variant.shaders]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScheduledCase:
+    """A schedule that a choice may take, and the choices for the stages that it leaves.
+
+    It is taken where its guard holds, which is None where it always does there.  `rank`
+    is the schedule's place among all those that may run the stage.
+    """
+
+    schedule: ScheduledStage
+    guard: Expr | None
+    rank: int
+    rest: tuple[StageChoice, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StageChoice:
+    """A choice between ways to compute some stages; one of its cases always applies.
+
+    Softmax is one shader for all its stages, or one for each:
+
+        top, total, y:  reduce (top), then a choice for total, then one for y
+                        rows (top, total and y)
+    """
+
+    stages: tuple[str, ...]
+    cases: tuple[ScheduledCase, ...]
+
+
+def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
+    """Yield every case of choices, and of those in them."""
+    for choice in choices:
+        for case in choice.cases:
+            yield case
+            yield from cases_in(case.rest)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StageProgram:
-    """A stage and its schedules in order of preference; the last one always applies.
+    """What the choices of a kernel hold for one stage, in order of preference.
 
-    It has none if it always runs with earlier stages.  `others` says of each strategy
-    that does not run it why that is.
+    `schedules` are those that begin with the stage, the last one without a guard; it has
+    none if it always runs with earlier ones.  `others` says of each strategy that does
+    not run the stage why that is.
     """
 
     name: str
@@ -101,17 +149,44 @@ class StageProgram:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KernelProgram:
-    """A kernel, ready to emit."""
+    """A kernel, ready to emit: a sequence of choices computes its stages.
+
+    `others` has an entry for each stage, as `StageProgram` has it.
+    """
 
     staged: StagedKernel
-    stages: tuple[StageProgram, ...]
+    choices: tuple[StageChoice, ...]
+    others: tuple[tuple[tuple[str, str], ...], ...]
     functions: Mapping[str, Function]
+
+    @cached_property
+    def stages(self) -> tuple[StageProgram, ...]:
+        """The stages with their schedules, wherever in the choices they are."""
+        return tuple(
+            StageProgram(stage.name, tuple(self._schedules(stage.name)), others)
+            for stage, others in zip(self.staged.stages, self.others, strict=True)
+        )
+
+    def _schedules(self, stage: str) -> Iterator[ScheduledStage]:
+        cases = (c for c in cases_in(self.choices) if c.schedule.stages[0] == stage)
+        by_rank = {case.rank: case.schedule for case in cases}
+        ranks = sorted(by_rank)
+        yield from (by_rank[rank] for rank in ranks[:-1])
+        yield from (replace(by_rank[rank], guard=None) for rank in ranks[-1:])
+
+    @property
+    def shaders(self) -> Iterator[Shader]:
+        """All shaders, in order; those of several schedules repeat."""
+        for stage in self.stages:
+            for schedule in stage.schedules:
+                for variant in schedule.variants:
+                    yield from variant.shaders
 
     @property
     def temporaries(self) -> tuple[Tensor, ...]:
         """The tensors that live between dispatches."""
-        schedules = (s for stage in self.stages for s in stage.schedules)
-        bound = frozenset[str]().union(*(schedule.bound for schedule in schedules))
-        return tuple(x for x in self.staged.temporaries if x.name in bound)
+        bound = (case.schedule.bound for case in cases_in(self.choices))
+        names = frozenset[str]().union(*bound)
+        return tuple(x for x in self.staged.temporaries if x.name in names)

@@ -30,7 +30,7 @@ from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.rows_memory import hold, loaded, read_ahead, reread
 from kerngen.schedule.rows_plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows_run import Run, indices_in, names_of, run_of, writes
-from kerngen.schedule.rows_shader import INVOCATIONS, RowWriter, Shape
+from kerngen.schedule.rows_shader import INVOCATIONS, Ladder, RowWriter, Shape
 from kerngen.schedule.sizes import all_divisible, at_most, domain_size
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.trips import serial_trips
@@ -46,6 +46,11 @@ ALIGNED: Final = (
 )
 EDGE: Final = (Shape(8, 4, 1), Shape(16, 8, 1), Shape(128, 8, 1))
 """How rows of up to some length lie on lanes: those of vectors, and any."""
+
+LADDERS: Final = {
+    shape: Ladder.of(group) for group in (ALIGNED, EDGE) for shape in group
+}
+"""Which shapes are one shader, with constants of the pipeline."""
 
 LANE_NUMBERS: Final = 64
 """How many numbers of a row a lane holds, at most."""
@@ -63,10 +68,10 @@ def fits_rows(task: Task) -> str:
     return run if isinstance(run, str) else ""
 
 
-def covers_rows(task: Task) -> int:
-    """Return how many stages run together, from the task's on."""
+def rows_run(task: Task) -> tuple[Stage, ...]:
+    """Return the stages that run together, from the task's on."""
     run = run_of(task)
-    return 1 if isinstance(run, str) else len(run.stages)
+    return (task.stage,) if isinstance(run, str) else run.stages
 
 
 @final
@@ -197,24 +202,42 @@ class _RowTask:
 
     def _shader(self, shape: Shape, names: set[str]) -> Shader:
         stored = self.kept
+        ladder = self._ladder(shape)
         if shape.chunks:
-            plan = hold(self.plan, room(shape.lanes) // (shape.chunks * shape.width))
+            plan = self._holding(shape, shape.chunks)
         else:
             plan = reread(self.plan)
             plan = read_ahead(plan) if shape.taken > 1 else plan
             stored |= set(self.plan.carried.values())
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         subgroups = self.wanted.subgroups
-        body = RowWriter(shader, plan, shape, stored, subgroups=subgroups).write()
+        writer = RowWriter(
+            shader, plan, shape, stored, subgroups=subgroups, ladder=ladder
+        )
         return shader.finish(
-            body,
+            writer.write(),
             groups=ceil_div(domain_size(plan.rows), shape.rows),
             workgroup_size=shape.workgroup,
-            summary=_summary(shape),
-            variant=name_of(shape),
+            workgroup_name=writer.workgroup_name,
+            summary=_summary(shape, ladder),
+            variant=name_of(shape).rstrip("0123456789") if ladder else name_of(shape),
             terms=domain_size(plan.columns) if len(plan.columns) > 1 else ZERO,
             trips=_trips(plan, shape),
         )
+
+    def _ladder(self, shape: Shape) -> Ladder | None:
+        """Return the ladder of a shape, if the shaders of both would hold the same."""
+        ladder = LADDERS.get(shape) if self.wanted.lanes is None else None
+        if ladder is None:
+            return None
+        alike = self._holding(shape, shape.chunks) == self._holding(
+            shape, ladder.chunks
+        )
+        return ladder if alike else None
+
+    def _holding(self, shape: Shape, chunks: int) -> RowPlan:
+        """Return the plan of a shape whose lanes hold so many values or vectors."""
+        return hold(self.plan, room(shape.lanes) // (chunks * shape.width))
 
 
 def _taken(task: Task, run: Run) -> frozenset[str]:
@@ -224,7 +247,9 @@ def _taken(task: Task, run: Run) -> frozenset[str]:
     return frozenset((*(x.name for x in tensors), *(x.name for x in indices)))
 
 
-def _summary(shape: Shape) -> str:
+def _summary(shape: Shape, ladder: Ladder | None) -> str:
+    if ladder:
+        return "LANES of a workgroup per row, which is read once."
     rows = "one row" if shape.rows == 1 else f"{shape.rows} rows"
     length = "" if shape.most is None else f", of up to {shape.most} elements"
     read = "read once" if shape.chunks else "read by each pass"

@@ -9,7 +9,7 @@ must come to the barriers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never, final
 
@@ -18,7 +18,7 @@ from kerngen.ir.reads import loads
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, across, identity
-from kerngen.schedule.joining import Joiner
+from kerngen.schedule.joining import Joiner, Rungs, left_to_join
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import (
     linear_group,
@@ -84,6 +84,27 @@ class Shape:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Ladder:
+    """Shapes of one shader: how many lanes share a row is a constant of the pipeline.
+
+    The text has a lane hold `chunks` values or vectors; some shapes hold only `least` of
+    them, and `lanes` share a row at most.  What a pipeline's constants switch off is gone
+    when the driver has compiled it.
+    """
+
+    least: int
+    chunks: int
+    lanes: int
+
+    @classmethod
+    def of(cls, shapes: Sequence[Shape]) -> Ladder:
+        """Return the ladder of some shapes."""
+        chunks = [shape.chunks for shape in shapes]
+        return cls(min(chunks), max(chunks), max(shape.lanes for shape in shapes))
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class _Span:
     """A value or vector that a lane takes of a row, or of each block of it.
 
@@ -109,6 +130,7 @@ class RowWriter:
         stored: frozenset[Tensor],
         *,
         subgroups: bool,
+        ladder: Ladder | None = None,
     ) -> None:
         """Write with `shader`; `stored` are the tensors that must reach memory."""
         self._shader = shader
@@ -118,11 +140,18 @@ class RowWriter:
         self._locals: dict[str, Value] = {}
         self._kept: dict[str, dict[str, Value]] = {}
         self._lasting = {*plan.carried, *plan.read_first()}
-        self._joiner = Joiner(shader, shape.lanes, shape.workgroup, subgroups=subgroups)
+        self._ladder = ladder
+        self._lanes: t.Operand = shape.lanes
+        self.workgroup_name = ""
+        rungs = self._rungs(ladder) if ladder else None
+        self._joiner = Joiner(
+            shader, shape.lanes, shape.workgroup, subgroups=subgroups, rungs=rungs
+        )
         self._body: list[t.Stmt] = []
         self._place_rows()
         self._block = self._name_block()
-        self._spans = tuple(map(self._span, range(shape.taken)))
+        taken = ladder.chunks if ladder else shape.taken
+        self._spans = tuple(map(self._span, range(taken)))
         if self._block is None:
             self._body += self._places()
 
@@ -132,6 +161,17 @@ class RowWriter:
             self._write_pass(pass_)
         self._store_row_values()
         return self._body
+
+    def _rungs(self, ladder: Ladder) -> Rungs:
+        """Declare what the pipeline's constants are."""
+        shader, shape = self._shader, self._shape
+        lanes = self._lanes = shader.override("LANES", shape.lanes)
+        workgroup = shader.override("WORKGROUP", shape.workgroup)
+        last = shader.override("LAST", left_to_join(shape.lanes))
+        if ladder.least < ladder.chunks:
+            self._chunks = shader.override("CHUNKS", shape.chunks)
+        self.workgroup_name = workgroup.name
+        return Rungs(lanes, workgroup, last, ladder.lanes)
 
     # Places
 
@@ -144,7 +184,7 @@ class RowWriter:
         self._place: t.Expr = shader.lane
         self._writes_row: tuple[t.Expr, ...] = (shader.lane.equals(0),)
         row = t.Ident(position_name(shader, rows, "row"))
-        if shape.rows == 1:
+        if shape.rows == 1 and self._ladder is None:
             self._let(row, linear_group(shader))
             self._body.append(t.If(row >= total, (t.Return(),)))
         elif shape.lanes == 1:
@@ -157,17 +197,34 @@ class RowWriter:
 
     def _place_several(self, row: t.Ident, total: t.Expr) -> None:
         """Let lanes of rows beyond the last see an empty one instead."""
-        shader, shape = self._shader, self._shape
+        shader = self._shader
         names = ("first", "own", "place", "row_length")
         first, own, place, length = (t.Ident(shader.fresh(name)) for name in names)
-        self._let(first, linear_group(shader) * shape.rows)
+        self._let(first, linear_group(shader) * self._rows_at_once())
         self._body.append(t.If(first >= total, (t.Return(),)))
-        self._let(own, first + shader.lane // shape.lanes)
-        self._let(place, shader.lane % shape.lanes)
+        self._let(own, self._own_row(first))
+        self._let(place, shader.lane % self._lanes)
         self._let(row, t.call("min", own, t.Binary("-", total, t.ONE)))
         self._let(length, t.call("select", t.ZERO, self._length, own < total))
         self._place, self._length = place, length
         self._writes_row = (place.equals(0), own < total)
+
+    def _rows_at_once(self) -> t.Operand:
+        """Return how many rows a workgroup does."""
+        if self._ladder is None:
+            return self._shape.rows
+        return t.Ident(self.workgroup_name) // self._lanes
+
+    def _own_row(self, first: t.Ident) -> t.Expr:
+        """Return the lane's row.
+
+        Where all lanes share one, drivers are to see that it is the same for all of them.
+        """
+        own = first + self._shader.lane // self._lanes
+        if self._ladder is None:
+            return own
+        is_shared = t.lift(self._lanes).equals(t.Ident(self.workgroup_name))
+        return t.call("select", own, first, is_shared)
 
     def _let(self, name: t.Ident, value: t.Expr) -> None:
         self._body.append(t.Let(name.name, value))
@@ -182,22 +239,30 @@ class RowWriter:
     def _span(self, number: int) -> _Span:
         """Return what a lane takes at once: of its row, or of each block of it."""
         shader, columns, shape = self._shader, self._plan.columns, self._shape
-        shown = str(number) if shape.taken > 1 else ""
+        shown = str(number) if self._ladder or shape.taken > 1 else ""
         in_front = self._block if number == 0 else None
         wanted = columns[0].name if len(columns) == 1 else "element"
         at = in_front or t.Ident(shader.fresh(f"{wanted}{shown}"))
         start = self._block or self._place * shape.width
         named_places: list[t.Stmt] = []
         if in_front is None:
-            named_places.append(t.Let(at.name, start + number * shape.step))
+            further = t.lift(self._lanes) * (number * shape.width)
+            named_places.append(t.Let(at.name, start + further))
         indices: dict[Index, t.Expr] = {columns[0]: at}
         if len(columns) > 1:
             found = places(shader, columns, at)
             named = {x: t.Ident(shader.fresh(f"{x.name}{shown}")) for x in columns}
             named_places += (t.Let(named[x].name, found[x]) for x in columns)
             indices = dict(named)
-        inside = at < self._length if in_front is None else None
+        inside = self._inside(number, at) if in_front is None else None
         return _Span(str(number), indices, tuple(named_places), inside)
+
+    def _inside(self, number: int, at: t.Expr) -> t.Expr:
+        """Return that a span lies within the row, and is one that the pipeline has."""
+        inside = at < self._length
+        if self._ladder is None or number < self._ladder.least:
+            return inside
+        return t.Binary("&", self._chunks > number, inside)
 
     def _places(self) -> Iterator[t.Stmt]:
         """Yield where the spans lie."""

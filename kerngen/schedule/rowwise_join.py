@@ -15,7 +15,7 @@ from kerngen.ir.nodes import Reduce
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import BYTES, shared_array
 from kerngen.schedule.identities import accumulate, identity, in_pairs
-from kerngen.schedule.program import EVERYWHERE_BYTES
+from kerngen.schedule.program import EVERYWHERE
 from kerngen.shader import tree as t
 
 AT_ONCE: Final = 4
@@ -48,7 +48,7 @@ def join_rounds(
 ) -> Iterator[Round]:
     """Yield the rounds in which `across` groups of `along` lanes join their totals."""
     lanes = along * across
-    most = min(along, EVERYWHERE_BYTES // (BYTES * lanes))
+    most = min(along, EVERYWHERE.workgroup_bytes // (BYTES * lanes))
     counts = [*_powers(len(totals), most)]
     shared = shared_array(shader, reduce, max(counts) * lanes)
     first = 0

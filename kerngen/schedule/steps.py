@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, is_constant
 from kerngen.ir.reads import is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, places_in, subscript_value
 from kerngen.layout.types import LeafLayout
 from kerngen.schedule.addresses import is_contiguous, row_major, varies
-from kerngen.schedule.composites import is_constant, named, variable
+from kerngen.schedule.composites import named, variable
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.memory import follow, stored
 from kerngen.schedule.values import LANES

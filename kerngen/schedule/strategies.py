@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
+from kerngen.ir.stages import Stage
 from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
@@ -22,20 +23,19 @@ from kerngen.schedule.per_element import (
 from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
 from kerngen.schedule.rows import (
-    covers_rows,
     fits_rows,
     lower_rows,
     row_options,
+    rows_run,
     suits_rows,
 )
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import tiling_of
 
 
-def _one(task: Task) -> int:
+def _one(task: Task) -> tuple[Stage, ...]:
     """Most strategies run one stage."""
-    del task
-    return 1
+    return (task.stage,)
 
 
 def _any_options(task: Task, options: Options) -> str:
@@ -62,8 +62,8 @@ class Strategy:
     """A way to run stages.
 
     `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
-    one that does, one of which takes any size.  `covers` says how many stages those
-    run, the given one and those after it.  `suits` says of a stage that fits why it does
+    one that does, one of which takes any size.  `runs` returns the stages that those
+    run, the given one first.  `suits` says of a stage that fits why it does
     not do so with some options.  `settled` is what options come to, those left out
     included; `faults` says what is wrong with them, whatever the stage.
     """
@@ -71,7 +71,7 @@ class Strategy:
     name: str
     fits: Callable[[Task], str]
     lower: Callable[[Task, Options], Iterator[Variant]]
-    covers: Callable[[Task], int] = _one
+    runs: Callable[[Task], tuple[Stage, ...]] = _one
     suits: Callable[[Task, Options], str] = _any_options
     settled: Callable[[Options], Hashable] = _no_options
     faults: Callable[[Options], Iterator[str]] = _no_faults
@@ -131,7 +131,7 @@ STRATEGIES: Final = {
             "rows",
             _plain(fits_rows),
             lower_rows,
-            covers_rows,
+            rows_run,
             suits=suits_rows,
             settled=row_options,
         ),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import final
 
 from kerngen.ir.nodes import Expr, Function, Index, Kernel, Reduce
+from kerngen.ir.requirements import facts_of
 from kerngen.ir.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
+from kerngen.plan.facts import Facts
 from kerngen.schedule.plain import is_plain, plain_functions
 
 Options = dict[str, tuple[int, ...]]
@@ -23,8 +25,8 @@ class Task:
     """One stage of a kernel, to be scheduled.
 
     `stem` begins the names of its files, and `label` (the strategy's name with its
-    options) goes on; `origin` names the source and its hash.  `reach` is how many stages
-    a strategy may run together, from this one on.
+    options) goes on.  A strategy may run stages together, from this one up to the one of
+    number `end`, that one not included.
     """
 
     staged: StagedKernel
@@ -32,9 +34,8 @@ class Task:
     functions: dict[str, Function]
     layout: StructLayout
     stem: str
-    origin: str
     label: str = ""
-    reach: int = sys.maxsize
+    end: int = sys.maxsize
 
     @property
     def kernel(self) -> Kernel:
@@ -46,13 +47,24 @@ class Task:
         """The functions that compute with scalars alone."""
         return plain_functions(self.functions.values())
 
+    @cached_property
+    def facts(self) -> Facts:
+        """What holds of every call, by what the kernel requires."""
+        return facts_of(self.kernel)
+
     @property
     def following(self) -> tuple[Stage, ...]:
-        """The stages within reach, its own first; those with vectors run alone."""
-        stages = self.staged.stages
-        first = stages.index(self.stage)
-        reached = stages[first : first + self.reach]
-        return tuple(takewhile(is_plain, reached)) or (self.stage,)
+        """The stages that may run together, its own first; those with vectors do not."""
+        stages = self.staged.stages[self._number : self.end]
+        return tuple(takewhile(is_plain, stages)) or (self.stage,)
+
+    @property
+    def _number(self) -> int:
+        return self.staged.stages.index(self.stage)
+
+    def at_most(self, count: int) -> Task:
+        """Return the task where so many stages may run together, its own first."""
+        return replace(self, end=self._number + count)
 
     def scratch_name(self, wanted: str) -> str:
         """Return a name for a private buffer that none of the kernel's tensors has."""

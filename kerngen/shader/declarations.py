@@ -40,6 +40,14 @@ class Const:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Override:
+    """`override name: u32;`, a constant whose value a pipeline gives."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """A uniform or storage binding of group 0."""
 
@@ -82,23 +90,25 @@ class Verbatim:
 @final
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """The compute entry point `main`; `builtins` are (builtin, name, type)."""
+    """The compute entry point `main`; `builtins` are (builtin, name, type).
 
-    workgroup_size: int
+    `workgroup_size` is a number, or the name of an override.
+    """
+
+    workgroup_size: int | str
     builtins: tuple[tuple[str, str, str], ...]
     body: tuple[t.Stmt, ...]
 
 
 Declaration: TypeAlias = (
-    Struct | Const | Buffer | WorkgroupVar | Function | Verbatim | EntryPoint
+    Struct | Const | Override | Buffer | WorkgroupVar | Function | Verbatim | EntryPoint
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One shader: a comment at the top, extensions, then declarations in order."""
+    """One shader: extensions, then declarations in order."""
 
-    header: tuple[str, ...]
     declarations: tuple[Declaration, ...]
     enables: tuple[str, ...] = ()

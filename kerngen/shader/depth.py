@@ -28,7 +28,54 @@ def named_where_deep(
     After:   let inner = exp(... exp(x[i]) ...);
              y[i] = exp(... inner ...);
     """
-    return tuple(part for each in body for part in _statement(each, fresh))
+    statements = tuple(body)
+    # Rebuilding every expression took a sixth of a build, and hardly one is too deep.
+    if all(_levels(expr) <= DEEPEST for expr in _expressions(statements)):
+        return statements
+    return tuple(part for each in statements for part in _statement(each, fresh))
+
+
+def _expressions(body: Iterable[t.Stmt]) -> Iterator[t.Expr]:
+    """Yield the expressions that may be too deep."""
+    for statement in body:
+        match statement:
+            case t.Let(_, value) | t.Assign(_, value):
+                yield value
+            case t.Var(_, value) | t.Return(value) if value is not None:
+                yield value
+            case t.If(condition, then):
+                yield condition
+                yield from _expressions(then)
+            case t.For() | t.Block():
+                yield from _expressions(statement.body)
+            case t.Var() | t.Return() | t.Evaluate() | t.Blank():
+                pass
+            case _:
+                assert_never(statement)
+
+
+def _levels(expr: t.Expr) -> int:
+    """Return the levels that an expression takes."""
+    match expr:
+        case t.Ident() | t.Literal():
+            return 0
+        case t.Binary(_, left, right):
+            # The left side of a chain takes no parentheses.
+            first = _levels(left) + (0 if _is_chain(expr) else _CALL)
+            second = _levels(right) + _CALL
+            return max(first, second)
+        case t.Member(base):
+            return _levels(base)
+        case t.Element(base, index):
+            return max(_levels(base), _levels(index) + _CALL)
+        case t.Call(_, arguments):
+            return max(map(_levels, arguments), default=-_CALL) + _CALL
+        case t.Unary(_, operand):
+            return _levels(operand) + _SIGN
+        case t.Template(_, arguments):
+            return max(map(_levels, arguments), default=-_TEMPLATE) + _TEMPLATE
+        case _:
+            return 0
 
 
 def _statement(statement: t.Stmt, fresh: Callable[[str], str]) -> Iterator[t.Stmt]:
@@ -61,50 +108,38 @@ class _Names:
 
     def shallow(self, expr: t.Expr) -> t.Expr:
         """Return an expression that nests within the limit."""
-        return self._visit(expr)[0]
-
-    def _visit(self, expr: t.Expr) -> tuple[t.Expr, int]:
-        """Return an expression within the limit, and the levels that it takes."""
+        if _levels(expr) <= DEEPEST:
+            return expr
         match expr:
             case t.Unary(_, operand):
-                inner, depth = self._below(operand, _SIGN)
-                return replace(expr, operand=inner), depth
+                return replace(expr, operand=self._below(operand, _SIGN))
             case t.Binary(_, left, right):
-                # The left side of a chain takes no parentheses.
-                first, one = self._below(left, 0 if _is_chain(expr) else _CALL)
-                second, other = self._below(right, _CALL)
-                return replace(expr, left=first, right=second), max(one, other)
+                first = self._below(left, 0 if _is_chain(expr) else _CALL)
+                return replace(expr, left=first, right=self._below(right, _CALL))
             case t.Call(_, arguments):
-                inside, depth = self._arguments(arguments, _CALL)
-                return replace(expr, arguments=inside), depth
+                return replace(expr, arguments=self._arguments(arguments, _CALL))
             case t.Template(_, arguments, _):
-                inside, depth = self._arguments(arguments, _TEMPLATE)
-                return replace(expr, arguments=inside), depth
+                return replace(expr, arguments=self._arguments(arguments, _TEMPLATE))
             case t.Element(base, index):
-                place, one = self._visit(base)
-                at, other = self._below(index, _CALL)
-                return t.Element(place, at), max(one, other)
+                return t.Element(self.shallow(base), self._below(index, _CALL))
             case t.Member(base, name):
-                place, depth = self._visit(base)
-                return t.Member(place, name), depth
+                return t.Member(self.shallow(base), name)
             case _:
-                return expr, 0
+                return expr
 
     def _arguments(
         self, arguments: tuple[t.Expr, ...], levels: int
-    ) -> tuple[tuple[t.Expr, ...], int]:
-        visited = [self._below(argument, levels) for argument in arguments]
-        depth = max((depth for _, depth in visited), default=0)
-        return tuple(argument for argument, _ in visited), depth
+    ) -> tuple[t.Expr, ...]:
+        return tuple(self._below(argument, levels) for argument in arguments)
 
-    def _below(self, expr: t.Expr, levels: int) -> tuple[t.Expr, int]:
+    def _below(self, expr: t.Expr, levels: int) -> t.Expr:
         """Return an expression some levels down, or its name if that is too deep."""
-        inner, depth = self._visit(expr)
-        if depth + levels <= DEEPEST:
-            return inner, depth + levels
+        inner = self.shallow(expr)
+        if _levels(inner) + levels <= DEEPEST:
+            return inner
         name = self.fresh("inner")
         self.lets.append(t.Let(name, inner))
-        return t.Ident(name), levels
+        return t.Ident(name)
 
 
 def _is_chain(expr: t.Binary) -> bool:

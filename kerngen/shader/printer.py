@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import assert_never
+from typing import Final, TypeAlias, assert_never
 
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -28,13 +28,21 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 
 
+_ANGLES: Final = frozenset(op for op in _BARE if "<" in op or ">" in op)
+_OneLiner: TypeAlias = wgsl.Const | wgsl.Override | wgsl.Buffer | wgsl.WorkgroupVar
+
+
 def print_module(module: wgsl.Module) -> str:
     """Return the WGSL text of a module, ending in one newline."""
-    parts = ["\n".join(map(_comment, module.header))]
-    parts.append("\n".join(f"enable {name};" for name in module.enables))
+    parts = ["\n".join(f"enable {name};" for name in module.enables)]
     for _, run in groupby(module.declarations, key=_stands_alone):
         parts.extend(_print_run(list(run)))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def comments(lines: Iterable[str]) -> str:
+    """Return lines of comments."""
+    return "".join(f"{_comment(line)}\n" for line in lines)
 
 
 def _comment(text: str) -> str:
@@ -43,7 +51,7 @@ def _comment(text: str) -> str:
 
 
 def _stands_alone(declaration: wgsl.Declaration) -> bool:
-    return not isinstance(declaration, wgsl.Const | wgsl.Buffer | wgsl.WorkgroupVar)
+    return not isinstance(declaration, _OneLiner)
 
 
 def _print_run(run: list[wgsl.Declaration]) -> list[str]:
@@ -60,6 +68,8 @@ def _declaration(declaration: wgsl.Declaration) -> Iterator[str]:
             yield "}"
         case wgsl.Const(name, type_, value):
             yield f"const {name}: {type_} = {expression(value)};"
+        case wgsl.Override(name):
+            yield f"override {name}: u32;"
         case wgsl.Buffer(binding, space, name, type_):
             yield f"@group(0) @binding({binding}) var<{space}> {name}: {type_};"
         case wgsl.WorkgroupVar(name, type_):
@@ -91,39 +101,38 @@ def _member(member: wgsl.StructMember) -> str:
     return f"{size}{member.name}: {member.type},{comment}"
 
 
-def _block(body: Iterable[t.Stmt]) -> Iterator[str]:
+def _block(body: Iterable[t.Stmt], indent: str = _INDENT) -> Iterator[str]:
     for statement in body:
-        yield from (
-            f"{_INDENT}{line}" if line else "" for line in _statement(statement)
-        )
+        yield from _statement(statement, indent)
 
 
-def _statement(statement: t.Stmt) -> Iterator[str]:
+def _statement(statement: t.Stmt, indent: str) -> Iterator[str]:
     match statement:
         case t.Let(name, value):
-            yield f"let {name} = {expression(value)};"
+            yield f"{indent}let {name} = {expression(value)};"
         case t.Var(name, value, type_):
             typed = f"{name}: {type_}" if type_ else name
-            yield f"var {typed}{_initial(value)};"
+            yield f"{indent}var {typed}{_initial(value)};"
         case t.Assign():
-            yield f"{_assignment(statement)};"
+            yield f"{indent}{_assignment(statement)};"
         case t.If(condition, then):
-            yield f"if ({expression(condition)}) {{"
-            yield from _block(then)
-            yield "}"
+            yield f"{indent}if ({expression(condition)}) {{"
+            yield from _block(then, indent + _INDENT)
+            yield f"{indent}}}"
         case t.For(name, start, condition, update, body):
             head = f"var {name} = {expression(start)}; {expression(condition)}"
-            yield f"for ({head}; {_assignment(update)}) {{"
-            yield from _block(body)
-            yield "}"
+            yield f"{indent}for ({head}; {_assignment(update)}) {{"
+            yield from _block(body, indent + _INDENT)
+            yield f"{indent}}}"
         case t.Block(comment, body):
-            yield f"{{  {_comment(comment)}"
-            yield from _block(body)
-            yield "}"
+            yield f"{indent}{{  {_comment(comment)}"
+            yield from _block(body, indent + _INDENT)
+            yield f"{indent}}}"
         case t.Evaluate(call):
-            yield f"{expression(call)};"
+            yield f"{indent}{expression(call)};"
         case t.Return(value):
-            yield "return;" if value is None else f"return {expression(value)};"
+            end = "" if value is None else f" {expression(value)}"
+            yield f"{indent}return{end};"
         case t.Blank():
             yield ""
         case _:
@@ -165,17 +174,15 @@ def expression(expr: t.Expr) -> str:
 
 def _arguments(arguments: tuple[t.Expr, ...]) -> Iterator[str]:
     """Print arguments; WGSL takes `f(a < b, c > d)` for a template `a<b, c>`."""
-    angled = [isinstance(a, t.Binary) and set("<>") & set(a.op) for a in arguments]
-    for argument, has_angle in zip(arguments, angled, strict=True):
+    angled = [a for a in arguments if isinstance(a, t.Binary) and a.op in _ANGLES]
+    for argument in arguments:
         text = expression(argument)
-        yield f"({text})" if has_angle and sum(map(bool, angled)) > 1 else text
+        yield f"({text})" if len(angled) > 1 and argument in angled else text
 
 
 def _side(expr: t.Expr, bare: frozenset[str]) -> str:
     text = expression(expr)
-    if isinstance(expr, t.Binary) and expr.op not in bare:
-        return f"({text})"
-    return text
+    return f"({text})" if type(expr) is t.Binary and expr.op not in bare else text
 
 
 def _operand(expr: t.Expr) -> str:

@@ -8,7 +8,8 @@ realised by the padding in front of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never, final
+from dataclasses import replace
+from typing import Final, assert_never, final
 
 from kerngen.ir.once import once
 from kerngen.layout.types import (
@@ -22,6 +23,9 @@ from kerngen.layout.types import (
 )
 from kerngen.shader import declarations as wgsl
 from kerngen.shader.names import Namer, member_names, unlike_enumerants
+
+UNIFORM: Final = "Uniform"
+"""The uniform struct of every kernel, so that equal shaders are equal to the letter."""
 
 
 @final
@@ -40,6 +44,13 @@ class StructDeclarations:
     def declarations(self) -> tuple[wgsl.Struct, ...]:
         """What was declared, inner structs before outer ones."""
         return tuple(self._declared)
+
+    def declare_uniform(self, laid: StructLayout) -> str:
+        """Declare a kernel's uniform struct; return its name, the same in every shader.
+
+        A struct that was declared before may have that name: the uniform's has a `_` then.
+        """
+        return self._struct(replace(laid, name=UNIFORM))
 
     def type_of(self, laid: Laid) -> str:
         """Return the WGSL type of what is laid out, and declare its structs."""

@@ -54,13 +54,19 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["a", "b"])
     "There are 'a' and 'b'."
     """
+    verb = "There are" if len(names) > 1 else "There is"
+    return f"{verb} {enumerated(names)}." if names else ""
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """
+    Return names as a part of a sentence, of many only the first.
+
+    >>> enumerated(["a", "b", "c"])
+    "'a', 'b' and 'c'"
+    """
     shown = [f"'{name}'" for name in names[:_MOST_LISTED]]
     if rest := len(names) - len(shown):
         shown.append(f"{rest} more")
-    *first, last = shown or [""]
-    verb = "There are" if first else "There is"
-    return (
-        f"{verb} {' and '.join(filter(None, (', '.join(first), last)))}."
-        if last
-        else ""
-    )
+    *first, last = shown
+    return " and ".join(filter(None, (", ".join(first), last)))

@@ -133,12 +133,18 @@ class Binder:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """`sum[p] body`, over one or more indices."""
+    """`sum[p] body`, or `sum[p when condition] body`, over one or more indices."""
 
     kind: ReduceKind
     binders: tuple[Binder, ...]
+    condition: Expr | None
     body: Expr
     span: Span = field(compare=False, repr=False)
+
+    @property
+    def terms(self) -> tuple[Expr, ...]:
+        """What its indices are in scope of: the condition, if any, then the body."""
+        return (self.body,) if self.condition is None else (self.condition, self.body)
 
 
 Expr: TypeAlias = (
@@ -207,6 +213,15 @@ class HostStatement:
 
 @final
 @dataclass(frozen=True, slots=True)
+class RequireStatement:
+    """`require d % 8 == 0;`."""
+
+    condition: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class TargetMember:
     """One step of a member target: `.pos`, or `.trail[k]` into an array."""
 
@@ -231,7 +246,8 @@ class Assignment:
     span: Span = field(compare=False, repr=False)
 
 
-Statement: TypeAlias = LetStatement | HostStatement | Assignment
+Equation: TypeAlias = LetStatement | HostStatement | Assignment
+Statement: TypeAlias = Equation | RequireStatement
 
 
 # Items
@@ -317,6 +333,41 @@ class KernelItem:
     doc: str
     span: Span = field(compare=False, repr=False)
 
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """The statements that name or write a value, in order."""
+        return tuple(s for s in self.body if not isinstance(s, RequireStatement))
+
+    @property
+    def requires(self) -> tuple[RequireStatement, ...]:
+        """The conditions on a call, in order."""
+        return tuple(s for s in self.body if isinstance(s, RequireStatement))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GradientItem:
+    """`kernel name = gradient of kernel by x given y;`."""
+
+    name: Identifier
+    kernel: Identifier
+    by: tuple[Identifier, ...]
+    given: tuple[Identifier, ...]
+    doc: str
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DerivativeItem:
+    """`derivative of function(parameters) { lets values }`, a value per parameter."""
+
+    function: Identifier
+    parameters: tuple[Parameter, ...]
+    lets: tuple[LetStatement, ...]
+    values: tuple[Expr, ...]
+    span: Span = field(compare=False, repr=False)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -330,11 +381,23 @@ class Option:
 
 @final
 @dataclass(frozen=True, slots=True)
-class ScheduleItem:
-    """`schedule kernel.stage when guard { strategy option(...)* }`."""
+class ScheduleTarget:
+    """What a schedule is for: `softmax`, its stage `softmax.top`, or `matmul_*`.
+
+    In the name of a `kernel`, a `*` matches any characters, or none.
+    """
 
     kernel: Identifier
     stage: Identifier | None
+    span: Span = field(compare=False, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScheduleItem:
+    """`schedule target, ... when guard { strategy option(...)* }`."""
+
+    targets: tuple[ScheduleTarget, ...]
     guard: Expr | None
     strategy: Identifier
     options: tuple[Option, ...]
@@ -342,7 +405,14 @@ class ScheduleItem:
 
 
 Item: TypeAlias = (
-    UseItem | ConstItem | StructItem | FunctionItem | KernelItem | ScheduleItem
+    UseItem
+    | ConstItem
+    | StructItem
+    | FunctionItem
+    | DerivativeItem
+    | KernelItem
+    | GradientItem
+    | ScheduleItem
 )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.wording import COMPARISONS
 
 _Condition: TypeAlias = Callable[[Mistake], bool]
 
@@ -17,10 +19,19 @@ def _compared(mistake: Mistake) -> bool:
     return mistake.source.text[mistake.span.end :].lstrip().startswith("<")
 
 
+_SEPARATORS: Final = frozenset(
+    {"if", "|", "and", "where", "while", "such", "with", "given"}
+)
+"""What a reduction's condition follows elsewhere: `sum[j | j <= i]`, `sum[j where ...]`."""
+
 _BINDERS: tuple[tuple[_Condition, str], ...] = (
     (
-        lambda m: m.kind in {"IF", "PIPE", "AND"} or m.span.text == "where",
-        "A condition is part of what is reduced: 'sum[i] if c { x[i] } else { 0.0 }'.",
+        lambda m: m.kind == "WHEN" and m.text_before(1) == "[",
+        "Name the indices before the condition: 'sum[j when j <= i]'.",
+    ),
+    (
+        lambda m: m.kind == "WHEN",
+        "Only a reduction has a condition: 'sum[j when j <= i] x[j]'.",
     ),
     (
         lambda m: m.kind == "INT" and not _compared(m),
@@ -31,23 +42,64 @@ _BINDERS: tuple[tuple[_Condition, str], ...] = (
         "Indices begin at 0; a range gives their end: 'sum[i < n]'.",
     ),
     (
-        lambda m: m.kind in {"COLON", "ASSIGN"} or m.span.text == "in",
+        lambda m: m.kind in {"COLON", "ASSIGN"} or m.span.text in {"in", "for"},
         "An index begins at 0 and ranges over its axis: 'sum[i]', or 'sum[i < n]'.",
     ),
 )
 
 
+def separates_condition(mistake: Mistake) -> bool:
+    """Whether what follows is meant as a reduction's condition: `sum[j | j <= i]`."""
+    if not mistake.accepts >= {"WHEN", "CLOSE_BRACKET"}:
+        return False
+    return mistake.span.text in _SEPARATORS or _bar(mistake) is not None
+
+
+def _bar(mistake: Mistake) -> Lexeme | None:
+    """Find the `|` that the range before a comparison has: `sum[j < n | j <= i]`."""
+    if mistake.kind not in COMPARISONS or mistake.opening is None:
+        return None
+    inside = mistake.preceding[mistake.preceding.index(mistake.opening) :]
+    return next((lexeme for lexeme in reversed(inside) if lexeme.text == "|"), None)
+
+
+def _with_when(mistake: Mistake) -> str:
+    """Return the hint that has the user's own indices and condition."""
+    opening, text = mistake.opening, mistake.source.text
+    assert opening is not None, "a reduction's"
+    bar = _bar(mistake)
+    begin, end = (bar.start, bar.end) if bar else (mistake.span.start, mistake.span.end)
+    kind = mistake.preceding[mistake.preceding.index(opening) - 1].text
+    indices = " ".join(text[opening.end : begin].split()).rstrip(", ")
+    condition = " ".join(_up_to_bracket(text, end).split()).removeprefix("that ")
+    return (
+        f"A condition follows 'when': '{kind}[{indices} when {condition or 'c'}] ...'."
+    )
+
+
+def _up_to_bracket(text: str, begin: int) -> str:
+    """Return what stands before the bracket that closes those around it."""
+    depth, end = 0, begin
+    for lexeme in lexemes(text, begin):
+        depth += {"[": 1, "]": -1}.get(lexeme.text, 0)
+        if depth < 0 or lexeme.text == ";":
+            break
+        end = lexeme.end
+    return text[begin:end]
+
+
 def binder_remedy(mistake: Mistake) -> str:
     """Return how an index is introduced instead."""
+    if separates_condition(mistake):
+        return _with_when(mistake)
     if mistake.kind == "AT_MOST" and mistake.before:
         index = mistake.before.text
         rest = mistake.source.text[mistake.span.end :]
         bound = " ".join(re.split(r"[],;\n]", rest, maxsplit=1)[0].split())
         if bound in left_indices(mistake):
             return (
-                "A range is the same for all elements; use an 'if' inside of the "
-                "reduction: 'sum[{index}] if {index} <= {bound} {{ ... }} else {{ 0.0 "
-                "}}'."
+                "A range is the same for all elements; leave terms out by a condition: "
+                f"'sum[{index} when {index} <= {bound}] ...'."
             )
         written = f"'{index} < {bound} + 1' for '{index} <= {bound}'"
         return f"A range ends before its bound: write {written}."

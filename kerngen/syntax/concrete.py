@@ -16,8 +16,14 @@ from kerngen.source.text import Source
 from kerngen.syntax.lalr import Tables
 from kerngen.syntax.parser import grammar_text
 
-_CLOSING = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE", "OPEN_BRACE"})
-"""What may follow a list's last comma; `{` follows the outputs of a kernel."""
+_CLOSING = frozenset(
+    {"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE", "OPEN_BRACE", "WHEN"}
+)
+"""What may follow a list's last comma.
+
+`{` follows the outputs of a kernel or the kernels of a schedule, `when` these or the
+indices of a reduction.
+"""
 
 
 @final

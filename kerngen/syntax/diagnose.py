@@ -13,14 +13,14 @@ from typing import TypeAlias
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import faults, foreign, forms, habits, slips, wording
-from kerngen.syntax.binders import binder_remedy, mut_remedy
+from kerngen.syntax.binders import binder_remedy, mut_remedy, separates_condition
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.numbers import as_written_here
 from kerngen.syntax.remedies import begins_statement, remedy, separates_parameters
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
-_INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST"}
+_INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST", "REQUIRE"}
 
 # The terminal that closes a bracket, and those that can't stand inside it.
 _CLOSING = {
@@ -379,7 +379,8 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
         return None
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
-    if wants_name or mistake.accepts == _AFTER_INDEX:
+    is_bare = mistake.accepts - {"WHEN"} == _AFTER_INDEX
+    if wants_name or is_bare or separates_condition(mistake):
         return habits.IndexNotBare(span=mistake.span, remedy=binder_remedy(mistake))
     return None
 

@@ -75,7 +75,7 @@ _LOOP = "an index on the left, as in 'y[i] = ...;', which ranges over its axis"
 _NO_BARRIER = "nothing: each statement sees all that those before it wrote"
 _GATHER = (
     "a sum of what belongs to each element: "
-    "'h[b] = sum[i] if i32(ids[i]) == b { 1.0 } else { 0.0 };'"
+    "'h[b] = sum[i when i32(ids[i]) == b] 1.0;'"
 )
 _SHARED = (
     "the value alone, as in 'let t[i] = ...;': the compiler decides where it is kept"
@@ -94,7 +94,7 @@ WORDS = {
     **dict.fromkeys(("pass", "discard"), "nothing: remove it"),
     "switch": _CHOICE,
     "match": _CHOICE,
-    "where": _CHOICE,
+    "where": f"{_CHOICE}, or a reduction's condition: 'sum[j when c] x[j]'",
     "then": _CHOICE,
     "elif": "'else if'",
     "elsif": "'else if'",
@@ -139,7 +139,7 @@ WORDS = {
     "in": "the bare index: it ranges over its axis, or over 'i < n' in 'sum[i < n]'",
     "print": "an output for it",
     "printf": "an output for it",
-    "assert": "a check in Python, before the call",
+    "assert": "'require d % 8 == 0;' in the kernel, or a check in Python before the call",
     "barrier": _NO_BARRIER,
     "workgroupBarrier": _NO_BARRIER,
     "storageBarrier": _NO_BARRIER,
@@ -173,11 +173,11 @@ PARAMETER_WORDS = {
 
 _PLACE = (
     "two reductions: 'let top{left} = max[{i}] {x};', then "
-    "'min[{i}] if {x} == top{left} {{ {i} }} else {{ {n} }}'"
+    "'min[{i} when {x} == top{left}] {i}'"
 )
 _RANK = (
-    "the place of each element, 'let at[i] = sum[j] if x[j] < x[i] or "
-    "x[j] == x[i] and j < i {{ 1 }} else {{ 0 }};', then"
+    "the place of each element, 'let at[i] = sum[j when x[j] < x[i] or "
+    "x[j] == x[i] and j < i] 1;', then"
 )
 _MEAN = "(sum[{i}] {x}) / f32({n})"
 _SPREAD = "(sum[{i}] ({x} - mean{left}) * ({x} - mean{left})) / f32({n})"
@@ -195,17 +195,17 @@ REDUCTIONS = {
     "norm": "'sqrt(sum[{i}] {x} * {x})'",
     "any": "'max[{i}] if {x} {{ 1 }} else {{ 0 }}', and compare it with 0",
     "all": "'min[{i}] if {x} {{ 1 }} else {{ 0 }}', and compare it with 1",
-    "count": "'sum[{i}] if {x} {{ 1 }} else {{ 0 }}'",
+    "count": "'sum[{i} when {x}] 1'",
     "product": "'prod[{i}] {x}'",
     "mul": "'prod[{i}] {x}'",
     "add": "'sum[{i}] {x}'",
     "reduce": "'sum[{i}] {x}'",
     "amax": "'max[{i}] {x}'",
     "amin": "'min[{i}] {x}'",
-    "scan": "'y[i] = sum[j] if j <= i {{ x[j] }} else {{ 0.0 }};'",
-    "cumsum": "'y[i] = sum[j] if j <= i {{ x[j] }} else {{ 0.0 }};'",
-    "sort": f"{_RANK} 'y[p] = sum[i] if at[i] == p {{{{ x[i] }}}} else {{{{ 0.0 }}}};'",
-    "median": f"{_RANK} 'sum[i] if at[i] == n / 2 {{{{ x[i] }}}} else {{{{ 0.0 }}}}'",
+    "scan": "'y[i] = sum[j when j <= i] x[j];'",
+    "cumsum": "'y[i] = sum[j when j <= i] x[j];'",
+    "sort": f"{_RANK} 'y[p] = sum[i when at[i] == p] x[i];'",
+    "median": f"{_RANK} 'sum[i when at[i] == n / 2] x[i]'",
     "dot": "'sum[i] a[i] * b[i]'",
     "inner": "'sum[i] a[i] * b[i]'",
     "matmul": _PRODUCT,

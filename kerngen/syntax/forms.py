@@ -292,6 +292,8 @@ def _introduces_index(
     text = mistake.source.text
     if closest(named.text, ("sum", "prod", "max", "min")):
         return False
+    if not named.text.isidentifier():
+        return False
     declared = re.search(rf"\b(?:let\s+{named.text}\b|{named.text}\s*:)", text)
     names = {lexeme.text for lexeme in brackets[1:-1]} - {","}
     return (

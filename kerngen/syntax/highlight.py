@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from pygments.lexer import (
     RegexLexer,
     bygroups,  # pyright: ignore[reportUnknownVariableType]  # it has no annotations
+    default,
     words,
 )
 from pygments.token import (
@@ -25,11 +26,11 @@ from pygments.token import (
 
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.syntax.wording import KEYWORDS
+from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
 
 _TYPE: Final = r"\b(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
 _NAME: Final = r"[A-Za-z_]\w*"
-_WORDS: Final = sorted(word.lower() for word in KEYWORDS - {"REDUCE"})
+_WORDS: Final = sorted(word.lower() for word in KEYWORDS - CONTEXTUAL - {"REDUCE"})
 
 
 class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
@@ -45,8 +46,19 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
             (r"//.*", Comment.Single),
             (r'"[^"\n]*"?', String),
             (
-                rf"\b(kernel|fn|struct|schedule)(\s+)({_NAME})",
+                rf"\b(kernel|fn|struct)(\s+)({_NAME})",
                 bygroups(Keyword.Declaration, Whitespace, Name.Function),
+            ),
+            (
+                r"\b(gradient|derivative)(\s+)(of)\b",
+                bygroups(Keyword, Whitespace, Keyword),
+            ),
+            (r"\b(?:by|given)(?=\s+(?!and\b|or\b)\w)", Keyword),
+            (r"\brequire(?=\s+(?!and\b|or\b)[\w(])", Keyword),
+            (
+                rf"\b(schedule)(\s+)(?={_NAME}|\*)",
+                bygroups(Keyword.Declaration, Whitespace),
+                "targets",
             ),
             (words(_WORDS, prefix=r"\b", suffix=r"\b"), Keyword),
             (r"\b(?:sum|prod|max|min)(?=\s*\[)", Keyword.Reserved),
@@ -64,5 +76,15 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
             (r"->|[-+*/]=|[=!<>]=|<<|>>|[-+*/%=<>|^&~]", Operator),
             (r"[()\[\]{},;:.]", Punctuation),
             (r".", Name),
-        ]
+        ],
+        # What a schedule is for: `softmax, matmul_*.total`.
+        "targets": [
+            (r"\s+", Whitespace),
+            (r"//.*", Comment.Single),
+            (rf"(\.)(\s*)({_NAME})", bygroups(Punctuation, Whitespace, Name)),
+            (rf"(?!when\b){_NAME}", Name.Function),
+            (r"\*", Operator),
+            (r",", Punctuation),
+            default("#pop"),
+        ],
     }

@@ -8,7 +8,7 @@ Which rules take what is lark's to say; see its documentation on 'shaping the tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast, final
@@ -17,6 +17,8 @@ from lark import Lark, Token
 from lark.lexer import LexerThread
 from lark.parsers.lalr_analysis import Shift
 from lark.utils import TextSlice
+
+from kerngen.syntax.wording import CONTEXTUAL
 
 END: Final = "$END"
 """The kind of token that stands behind the last one."""
@@ -127,6 +129,8 @@ class Tables:
         ends: list[int] = []
         while True:
             token = next(tokens, None)
+            if token is not None and token.type in CONTEXTUAL:
+                token = _in_context(token, steps[states[-1]])
             kind = END if token is None else token.type
             while not isinstance(step := steps[states[-1]].get(kind), int):
                 if step is None:
@@ -189,6 +193,11 @@ class Tables:
             if kind == END and states[-1] in self._ends.values():
                 return True
         return True
+
+
+def _in_context(token: Token, steps: Mapping[str, int | _Rule]) -> Token:
+    """Return a contextual word as it is if a state takes it, else as a name."""
+    return token if token.type in steps else Token.new_borrow_pos("NAME", token, token)
 
 
 def _rule(rule: Any, *, placeholders: bool) -> _Rule:

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
-ITEM_WORDS = frozenset({"use", "const", "struct", "fn", "kernel", "schedule"})
+ITEM_WORDS = frozenset(
+    {"use", "const", "struct", "fn", "derivative", "kernel", "schedule"}
+)
 
 _LEXEME = re.compile(
     r"""

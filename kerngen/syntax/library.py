@@ -137,14 +137,14 @@ class Library:
         return tuple(
             user
             for user in self._users_of(name)
-            if kernels & self._glance(user).scheduled
+            if self._glance(user).schedules_any(kernels)
         )
 
     def tuned_by(self, name: str) -> tuple[str, ...]:
         """Return the files that a file uses and whose kernels it schedules."""
-        scheduled = self._outline(name).scheduled
-        uses = self.uses(name)
-        return tuple(u.name for u in uses if self._outline(u.name).kernels & scheduled)
+        own = self._outline(name)
+        used = (use.name for use in self.uses(name))
+        return tuple(u for u in used if own.schedules_any(self._outline(u).kernels))
 
     def digest(self, name: str) -> str:
         """Return the hash of all that a file's output is made from.

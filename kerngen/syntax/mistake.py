@@ -9,6 +9,7 @@ from typing import final
 from kerngen.source.text import Source, Span
 from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
 
+_NAMED_KERNEL = frozenset({"OPEN_PAREN", "ASSIGN"})
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -124,4 +125,7 @@ def look_around(kind: str, span: Span, accepts: Iterable[str], begin: int) -> Mi
         end = preceding[-1].end if preceding else begin
         span = Span(span.source, end, end)
     opening = opened[-1] if opened else None
-    return Mistake(kind, span, frozenset(accepts), tuple(preceding), opening)
+    accepted = frozenset(accepts)
+    # Behind a kernel's name, parameters are meant far more often than a gradient.
+    accepted = frozenset({"OPEN_PAREN"}) if accepted == _NAMED_KERNEL else accepted
+    return Mistake(kind, span, accepted, tuple(preceding), opening)

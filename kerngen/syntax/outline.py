@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import final
 
 from kerngen.source.text import Source, Span
-from kerngen.syntax.lexemes import Lexeme, lexemes
+from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
+from kerngen.syntax.patterns import ANY, is_pattern, matching
 
 _KEYWORD = re.compile(r'//[^\r\n]*|"[^"\r\n]*"?|\b(use|kernel|schedule)\b')
 """A keyword, or a comment or string that is passed over with the words in it."""
+
+_ENDS_TARGETS = ITEM_WORDS | {"when"}
 
 
 @final
@@ -31,25 +34,57 @@ class Use:
 @final
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The files that a file uses, and the kernels that it defines and schedules."""
+    """The files that a file uses, and the kernels that it defines and schedules.
+
+    What it schedules may be a pattern: `matmul_*`.
+    """
 
     uses: tuple[Use, ...]
     kernels: frozenset[str]
     scheduled: frozenset[str]
 
+    def schedules_any(self, kernels: frozenset[str]) -> bool:
+        """Whether the file schedules any of these kernels."""
+        patterns = filter(is_pattern, self.scheduled)
+        return not kernels.isdisjoint(self.scheduled) or any(
+            any(matching(pattern, kernels)) for pattern in patterns
+        )
+
 
 def outline_of(source: Source) -> Outline:
     """Return the outline of a file, whatever its text is."""
     uses: list[Use] = []
-    named: dict[str, set[str]] = {"kernel": set(), "schedule": set()}
+    kernels: set[str] = set()
+    scheduled: set[str] = set()
     for keyword, after in _after_keywords(source.text):
-        if keyword != "use":
-            named[keyword].add(after.text)
+        if keyword == "kernel":
+            kernels.add(after.text)
+        elif keyword == "schedule":
+            scheduled.update(_targets(source.text, after))
         elif _is_string(after):
             span = Span(source, after.start, after.end)
             uses.append(Use(after.text[1:-1], span))
-    kernels, scheduled = map(frozenset, named.values())
-    return Outline(tuple(uses), kernels, scheduled)
+    return Outline(tuple(uses), frozenset(kernels), frozenset(scheduled))
+
+
+def _targets(text: str, first: Lexeme) -> Iterator[str]:
+    """Yield the kernels and patterns of a schedule: `a`, `b*` of `a, b*.mean when ...`."""
+    name, in_stage = "", False
+    for lexeme in lexemes(text, first.start):
+        match lexeme.text:
+            case ",":
+                yield name
+                name, in_stage = "", False
+            case ".":
+                in_stage = True
+            case "*":
+                name += ANY
+            case word if word not in _ENDS_TARGETS and word.isidentifier():
+                name += "" if in_stage else word
+            case _:
+                break
+    if name:
+        yield name
 
 
 def _after_keywords(text: str) -> Iterator[tuple[str, Lexeme]]:

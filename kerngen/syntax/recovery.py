@@ -1,7 +1,7 @@
 """Where to go on after a syntax error, so that one run reports the errors of a file.
 
 Parsing resumes at places that can't be misread: after the `;` of a faulty statement, at
-a `let` or `host` of the same body, or at the next item.  What is passed over is a gap:
+a `let`, `host` or `require` of the same body, or at the next item.  What is passed over is a gap:
 one mistake causes no second report there, and what the rest of the file can't find may
 be in it.
 """
@@ -21,7 +21,7 @@ Rule: TypeAlias = Literal["program", "kernel_rest"]
 _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"})
 
 _NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
-_STATEMENT = re.compile(r"(?:let|host)\s+\w")
+_STATEMENT = re.compile(r"(?:let|host|require)\s+\w")
 _JOINS = frozenset("-.'")
 _ITEM_NAME = re.compile(r"\s*[\w\"]")
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -233,6 +233,14 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Only fields of a struct have attributes; how a kernel runs is set by a schedule.",
     ),
     (
+        lambda m: m.kind == "WHEN" and m.follows_value,
+        "A reduction has its condition in its brackets: 'sum[j when j <= i] x[j]'.",
+    ),
+    (
+        lambda m: m.text_before(1) == "when" and m.kind == "CLOSE_BRACKET",
+        "A condition follows 'when': 'sum[j when j <= i] x[j]'.",
+    ),
+    (
         lambda m: _in_file(m) and m.kind in {"LET", "HOST"},
         "Outside kernels, write a constant: 'const A: f32 = 1.0;'.",
     ),
@@ -259,7 +267,7 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Remove it: a schedule has no ';' in it.",
     ),
     (
-        lambda m: _in_schedule(m) and m.kind == "COMMA",
+        lambda m: _in_schedule(m) and m.kind == "COMMA" and m.opening is not None,
         "Options follow each other without commas: 'gemm tile(64, 64, 16) micro(4, 4)'.",
     ),
     (
@@ -271,6 +279,10 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: _in_schedule(m) and m.kind == "IF",
         "A guard follows 'when': 'schedule f when n > 64 { ... }'.",
+    ),
+    (
+        lambda m: _in_schedule(m) and "COMMA" in m.accepts and m.opening is None,
+        "Kernels are separated by ',': 'schedule f, g when n > 64 { ... }'.",
     ),
     (
         lambda m: _in_schedule(m) and m.accepts_only("OPEN_PAREN"),
@@ -441,6 +453,14 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: m.kind == "SEMICOLON" and "OPEN_BRACE" in m.accepts,
         "Remove it: the body follows.",
+    ),
+    (
+        lambda m: m.accepts <= {"GRADIENT", "OF", "BY"} and m.item == "kernel",
+        "A gradient is written 'kernel g = gradient of f by x given y;'.",
+    ),
+    (
+        lambda m: m.accepts_only("OF"),
+        "A derivative is written 'derivative of f(x: f32) { ... }'.",
     ),
     (
         lambda m: m.item == "kernel" and m.accepts_only("OPEN_PAREN"),

@@ -23,10 +23,10 @@ _REDUCTIONS: Final = ("sum", "prod", "max", "min")
 
 # Words of the language that stand before a name, by what may stand before them.
 _BEFORE_NAMES: Final = {
-    "": ("let", "host"),
-    ";": ("let", "host"),
-    "{": ("let", "host"),
-    "}": ("let", "host", "kernel", "struct", "const", "schedule"),
+    "": ("let", "host", "require"),
+    ";": ("let", "host", "require"),
+    "{": ("let", "host", "require"),
+    "}": ("let", "host", "require", "kernel", "struct", "const", "schedule"),
     "(": ("mut",),
     ",": ("mut",),
     "=": ("if",),

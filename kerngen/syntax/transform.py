@@ -16,12 +16,13 @@ from kerngen.syntax import ast
 from kerngen.syntax.faults import MisplacedDoc, NumberTooLong
 from kerngen.syntax.numbers import whole
 
-Described: TypeAlias = ast.UseItem | ast.ScheduleItem
+Described: TypeAlias = ast.UseItem | ast.ScheduleItem | ast.DerivativeItem
 Documented: TypeAlias = (
     ast.ConstItem
     | ast.StructItem
     | ast.FunctionItem
     | ast.KernelItem
+    | ast.GradientItem
     | ast.StructField
     | ast.Parameter
 )
@@ -148,16 +149,52 @@ class Rules:
     ) -> ast.KernelItem:
         return ast.KernelItem(name, parameters, outputs or (), body, "", span)
 
+    def gradient(
+        self,
+        span: Span,
+        name: ast.Identifier,
+        kernel: ast.Identifier,
+        by: tuple[ast.Identifier, ...],
+        given: tuple[ast.Identifier, ...] | None,
+    ) -> ast.GradientItem:
+        return ast.GradientItem(name, kernel, by, given or (), "", span)
+
+    def names(self, _span: Span, *names: ast.Identifier) -> tuple[ast.Identifier, ...]:
+        return names
+
+    def derivative(
+        self,
+        span: Span,
+        function: ast.Identifier,
+        parameters: tuple[ast.Parameter, ...],
+        lets: tuple[ast.LetStatement, ...],
+        values: tuple[ast.Expr, ...],
+    ) -> ast.DerivativeItem:
+        return ast.DerivativeItem(function, parameters, lets, values, span)
+
     def schedule(
         self,
         span: Span,
-        kernel: ast.Identifier,
-        stage: ast.Identifier | None,
+        targets: tuple[ast.ScheduleTarget, ...],
         guard: ast.Expr | None,
         strategy: ast.Identifier,
         options: tuple[ast.Option, ...],
     ) -> ast.ScheduleItem:
-        return ast.ScheduleItem(kernel, stage, guard, strategy, options, span)
+        return ast.ScheduleItem(targets, guard, strategy, options, span)
+
+    def targets(
+        self, _span: Span, *targets: ast.ScheduleTarget
+    ) -> tuple[ast.ScheduleTarget, ...]:
+        return targets
+
+    def target(
+        self, span: Span, kernel: ast.Identifier, stage: ast.Identifier | None
+    ) -> ast.ScheduleTarget:
+        return ast.ScheduleTarget(kernel, stage, span)
+
+    def pattern(self, span: Span, *parts: ast.Identifier | Token) -> ast.Identifier:
+        names = (p.name if isinstance(p, ast.Identifier) else str(p) for p in parts)
+        return ast.Identifier("".join(names), span)
 
     def options(self, _span: Span, *options: ast.Option) -> tuple[ast.Option, ...]:
         return options
@@ -207,6 +244,9 @@ class Rules:
         self, span: Span, name: ast.Identifier, value: ast.Expr
     ) -> ast.HostStatement:
         return ast.HostStatement(name, value, span)
+
+    def require(self, span: Span, condition: ast.Expr) -> ast.RequireStatement:
+        return ast.RequireStatement(condition, span)
 
     def assignment(
         self,
@@ -262,9 +302,11 @@ class Rules:
         span: Span,
         kind: ast.Identifier,
         binders: tuple[ast.Binder, ...],
+        condition: ast.Expr | None,
         body: ast.Expr,
     ) -> ast.Reduction:
-        return ast.Reduction(cast("ast.ReduceKind", kind.name), binders, body, span)
+        name = cast("ast.ReduceKind", kind.name)
+        return ast.Reduction(name, binders, condition, body, span)
 
     def conditional(
         self, span: Span, condition: ast.Expr, then: ast.Expr, otherwise: ast.Expr

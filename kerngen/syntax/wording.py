@@ -6,9 +6,12 @@ from collections.abc import Set as AbstractSet
 
 COMPARISONS = frozenset({"EQUAL", "UNEQUAL", "LESS", "AT_MOST", "GREATER", "AT_LEAST"})
 
-ITEMS = frozenset({"USE", "CONST", "STRUCT", "FN", "KERNEL", "SCHEDULE"})
+ITEMS = frozenset({"USE", "CONST", "STRUCT", "FN", "DERIVATIVE", "KERNEL", "SCHEDULE"})
 
-KEYWORDS = ITEMS | {
+CONTEXTUAL = frozenset({"REQUIRE", "GRADIENT", "OF", "BY", "GIVEN", "DERIVATIVE"})
+"""Words that are names wherever the parser can't take them: `let gradient = ...`."""
+
+KEYWORDS = ITEMS | CONTEXTUAL | {
     "WHEN", "MUT", "LET", "HOST", "IF", "ELSE", "TRUE", "FALSE", "OR", "AND", "NOT",
     "REDUCE",
 }  # fmt: skip
@@ -32,10 +35,13 @@ _MORE = _OPERATORS | {"DOT", "OPEN_BRACKET", "OPEN_PAREN"}
 _PHRASES: tuple[tuple[AbstractSet[str], AbstractSet[str], str], ...] = (
     (ITEMS, frozenset({"$END"}), "an item such as 'kernel' or 'fn'"),
     (ITEMS - {"USE", "SCHEDULE"}, frozenset(), "an item such as 'kernel' or 'fn'"),
-    (frozenset({"LET", "HOST", "NAME"}), frozenset(), "a statement"),
+    (frozenset({"LET", "HOST", "NAME"}), frozenset({"REQUIRE"}), "a statement"),
     (_OPERANDS, frozenset({"NOT", "TILDE"}), "a value"),
     (frozenset({"OR"}), _MORE, "an operator"),
     (frozenset({"PIPE"}), _MORE, "an operator"),
+    # A pattern of kernels is rarer than what else may be there.
+    (frozenset({"WHEN"}), frozenset({"STAR"}), "'when'"),
+    (frozenset({"NAME", "STAR"}), frozenset({"REDUCE"}), "a name"),
     (frozenset({"NAME"}), frozenset({"REDUCE"}), "a name"),
     (frozenset({"ASSIGN"}), frozenset({"ASSIGN_OP"}), "'='"),
 )

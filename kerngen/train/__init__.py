@@ -18,10 +18,12 @@ from __future__ import annotations
 from kerngen.parts import TRAIN, needing
 
 with needing(__name__, TRAIN):
+    from kerngen.train.captured import CapturedStep
     from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
     from kerngen.train.trainer import Trainer
 
 __all__ = [
+    "CapturedStep",
     "CheckpointError",
     "NonFiniteError",
     "TornStateError",

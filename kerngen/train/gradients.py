@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import final
 
@@ -81,6 +82,14 @@ class Gradients:
         """Overwrite all with zeros."""
         with self._whole.writing("a clearing was interrupted", anew=True):
             self.arena.clear()
+
+    def replaying(self, *, anew: bool) -> AbstractContextManager[None]:
+        """Let a block write them: all of them `anew`, or what there is further."""
+        return self._whole.writing("a replay was interrupted", anew=anew)
+
+    def forget_norm(self) -> None:
+        """Forget what clipping knew: the calls were captured, and have not run."""
+        self._clipped = None
 
     def norm(self) -> Scalar[f32]:
         """Return the norm of all, on the device."""

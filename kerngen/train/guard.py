@@ -32,9 +32,13 @@ class Guard:
 
     def note(self, total: Scalar[f32], step: int) -> None:
         """Record that a step fails if the sum of its gradients' squares is not finite."""
+        self.arm()
+        clip.note_nonfinite(self.failed, total, step=step)
+
+    def arm(self) -> None:
+        """Let the next look of this thread wait for what was recorded."""
         self._thread = get_ident()
         self._armed = True
-        clip.note_nonfinite(self.failed, total, step=step)
 
     @contextmanager
     def look(self) -> Generator[int, None, None]:

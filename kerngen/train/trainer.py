@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -19,12 +19,14 @@ from kerngen.runtime import (
     Matrix,
     Scalar,
     ShapeError,
+    StateError,
     Tensor,
     f32,
 )
 from kerngen.runtime.context import check_context
 from kerngen.train.adamw import AdamW, Setting, by_settings, check_names, check_range
 from kerngen.train.arena import Arena, Span, lay_out
+from kerngen.train.captured import CapturedStep
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
 from kerngen.train.gradients import Gradients
@@ -82,6 +84,7 @@ class Trainer:
         self._arenas["parameters"].write(arrays)
         segments = [s for arena in self._arenas.values() for s in arena.segments]
         self._whole = Integrity([*segments, self._guard.failed, self._gradients.one])
+        self._captured: CapturedStep | None = None
         self._device_lost = ""
         ctx.watch(self)
 
@@ -155,6 +158,8 @@ class Trainer:
             ShapeError: If the loss is not a scalar.
         """
         with self._during("backward", gradients=accumulate):
+            if self._captured is not None and not accumulate:
+                self._captured.replaces = True
             self._gradients.backward(loss, self._parameters, accumulate=accumulate)
 
     def clear_gradients(self) -> None:
@@ -246,14 +251,17 @@ class Trainer:
             for span in layout.spans(group)
         ]
         with self._during("adamw_step", gradients=True), self.ctx.batch():
+            if self._captured is None:
+                step = self._step + 1
+            else:
+                step = self._captured.note_update(groups)
             norm = self._gradients.norm_of(names)
             if not norm.is_finite:
-                self._guard.note(norm.total, self._step + 1)
-            self._update(updates)
+                self._guard.note(norm.total, step)
+            self._update(updates, step)
         self._stepped_at = self._gradients.writes
 
-    def _update(self, updates: Sequence[tuple[AdamW, Span]]) -> None:
-        step = self._step + 1
+    def _update(self, updates: Sequence[tuple[AdamW, Span]], step: int) -> None:
         with self._whole.writing(f"step {step} reached some of the parameters only"):
             for settings, span in updates:
                 optim.adamw_unless(
@@ -270,6 +278,42 @@ class Trainer:
                     step=step,
                 )
             self._step = step
+
+    @contextmanager
+    def capture(self) -> Generator[CapturedStep, None, None]:
+        """Record a step without taking it: `replay()` takes it, as often as needed.
+
+        The block holds what a step does, from the network to `adamw_step`, once; it may
+        upload and read nothing, so batches are tensors that are overwritten between
+        replays.  `docs/training.md` has an example, and `Context.capture` what else holds.
+
+        Raises:
+            StateError: If the block has no step, or more than one, or what can't be
+                captured.
+            TornStateError: If an error left an earlier step half taken.
+        """
+        with self._during("capture"), self.ctx.capture() as recorded:
+            before = self._step
+            step = self._captured = CapturedStep(recorded, before + 1, self._take)
+            try:
+                yield step
+                step.finish()
+            finally:
+                self._captured, self._step = None, before
+                self._gradients.forget_norm()
+
+    def _take(self, record: Callable[[int], None], *, replaces: bool) -> None:
+        """Take a captured step, which replaces the gradients or uses those there are."""
+        step = self._step + 1
+        with (
+            self._during("replay", gradients=not replaces),
+            self._gradients.replaying(anew=replaces),
+            self._whole.writing(f"step {step} reached some of the parameters only"),
+        ):
+            self._guard.arm()
+            record(step)
+            self._step = step
+        self._stepped_at = self._gradients.writes
 
     def check(self) -> None:
         """Wait for the steps that were recorded, if any were since the last check.
@@ -307,7 +351,7 @@ class Trainer:
     def reset(self) -> None:
         """Forget the steps: their count is 0 and the moments are zeros again."""
         with (
-            self._during("reset"),
+            self._during("reset", captured=False),
             self._whole.writing("a reset was interrupted"),
         ):
             for group in ("m", "v"):
@@ -380,9 +424,17 @@ class Trainer:
 
     @contextmanager
     def _during(
-        self, what: str, *, gradients: bool = False
+        self, what: str, *, gradients: bool = False, captured: bool = True
     ) -> Generator[None, None, None]:
-        """Refuse to go on from what is not whole, the gradients too if they are used."""
+        """Refuse to go on from what is not whole, the gradients too if they are used.
+
+        Refuse it in captures as well, but in the trainer's own if it can be `captured`.
+        """
+        if self.ctx.is_capturing and not (captured and self._captured):
+            raise StateError(
+                f"{what}: a capture of the context would not count the step. Use "
+                "trainer.capture(), and call this outside if it is no part of a step."
+            )
         if self._device_lost:
             raise DeviceLost(self._device_lost)
         if fault := self._whole.fault:

@@ -57,16 +57,18 @@ def pruned(
     """
     said = outline_of(Source("", text))
     files = {use.path: kernels_at(use.path) for use in said.uses}
-    known = {kernel, *said.kernels}.union(*(has or () for has in files.values()))
+    known = frozenset({kernel, *said.kernels}).union(
+        *(has or () for has in files.values())
+    )
     instead = "" if used in files else f'use "{used}";'
     for path in (path for path, has in files.items() if has is None):
         text = text.replace(f'use "{path}";', instead)
         instead = ""
     lost = {
-        block: scheduled
+        block: said.scheduled
         for block in _blocks(text)
-        if (scheduled := outline_of(Source("", block)).scheduled)
-        and scheduled.isdisjoint(known)
+        if (said := outline_of(Source("", block))).scheduled
+        and not said.schedules_any(known)
     }
     names = frozenset[str]().union(*lost.values())
     return _blanked(text, lost), tuple(sorted(names))

@@ -10,11 +10,7 @@ from typing import Final, final
 from kerngen.bench.arguments import Sizes
 from kerngen.bench.words import duration
 from kerngen.format.form import formatted
-from kerngen.schedule.program import (
-    EVERYWHERE_BYTES,
-    EVERYWHERE_INVOCATIONS,
-    ScheduledStage,
-)
+from kerngen.schedule.program import EVERYWHERE, ScheduledStage
 from kerngen.source.text import Source
 from kerngen.tune.candidates import Candidate
 from kerngen.tune.checked import EXACT_BELOW, words
@@ -129,12 +125,10 @@ def _reach(size: int) -> tuple[int, int]:
 
 def _needs(scheduled: ScheduledStage) -> Iterator[str]:
     """Yield what a schedule asks of the adapter beyond what WebGPU promises."""
-    shaders = [s for variant in scheduled.variants for s in variant.shaders]
-    memory = max(shader.workgroup_bytes for shader in shaders)
-    invocations = max(shader.workgroup_size for shader in shaders)
-    if memory > EVERYWHERE_BYTES:
-        yield f"adapter.workgroup_bytes >= {memory}"
-    if invocations > EVERYWHERE_INVOCATIONS:
-        yield f"adapter.invocations >= {invocations}"
-    if any(shader.subgroups for shader in shaders):
+    needs = scheduled.needs
+    if needs.workgroup_bytes > EVERYWHERE.workgroup_bytes:
+        yield f"adapter.workgroup_bytes >= {needs.workgroup_bytes}"
+    if needs.invocations > EVERYWHERE.invocations:
+        yield f"adapter.invocations >= {needs.invocations}"
+    if needs.subgroups:
         yield "adapter.subgroups"

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, final
 import hypothesis
 from hypothesis.errors import Flaky, Unsatisfiable
 
-from kerngen.plan.tree import Schedule, Variant
+from kerngen.plan.tree import Case
 from kerngen.runtime import FeatureError, UniformRangeError
 from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
@@ -240,8 +240,7 @@ class Calls:
 
 def blank_result(file: str, subject: Subject, way: Way) -> Result:
     """Return what is filled in once a way was run."""
-    stage = way.name if way.schedule.variants else ""
-    names = stage, way.schedule.strategy, way.variant.name
+    names = way.stage, way.strategy.name, way.variant.name
     return Result(file, subject.kernel.name, *names, subject)
 
 
@@ -264,4 +263,4 @@ def given_of(drawn: Drawn, fitting: Fitting) -> Given:
 
 def reference_way(subject: Subject) -> Way:
     """Return a way that takes any lengths; it stands for the reference."""
-    return Way(subject.runtime, 0, Schedule(REFERENCE, ()), Variant("", ()))
+    return Way(subject.runtime, "", Case(REFERENCE, ()), Case("", ()))

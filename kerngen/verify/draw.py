@@ -9,9 +9,10 @@ from typing import Any, Final, final
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from kerngen.ir.evaluate import bounds
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import Kernel, Parameter, Role
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import scalar_of
 from kerngen.runtime.kernel import ScalarSpec
 from kerngen.runtime.ranges import shape_of
 from kerngen.verify.sizes import LONGEST, Fitting, Sizes
@@ -154,8 +155,7 @@ def _float(parameter: Parameter) -> st.SearchStrategy[float]:
 
 def _integer(parameter: Parameter) -> st.SearchStrategy[int]:
     assert isinstance(parameter.memory, Leaf)
-    signed = parameter.memory.type is Scalar.I32
-    low, high = (-(2**31), 2**31 - 1) if signed else (0, 2**32 - 1)
+    low, high = bounds(scalar_of(parameter.memory.type))
     default = parameter.default
     usual = [int(default)] * 2 if isinstance(default, int) else []
     ends = st.sampled_from([*usual, 1, 2, 0, low, high])

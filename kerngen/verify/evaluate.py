@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, assert_never, final
 import numpy as np
 
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.evaluate import bounds
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     Affine,
@@ -70,7 +71,7 @@ _JOINS: Final[Mapping[str, np.ufunc]] = {
     "max": np.maximum,
     "min": np.minimum,
 }
-_LIMITS: Final = {Scalar.I32: (-(2**31), 2**31 - 1), Scalar.U32: (0, 2**32 - 1)}
+_LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
 
 
 @final
@@ -315,7 +316,12 @@ class Evaluator:
         inner = replace(
             scope, indices={**scope.indices, **grid(expr.indices, extents, rank)}
         )
-        body = self.of(expr.body, replace(inner, rank=rank))
+        inner = replace(inner, rank=rank)
+        body = self.of(expr.body, inner)
+        if expr.condition is not None:
+            condition = self.of(expr.condition, inner)
+            condition = vectors.widened(condition, Scalar.BOOL, expr.type)
+            body = number.choose(condition, body, _nothing(expr))
         parts = len(vectors.components(expr.body.type))
 
         def spread(part: Array) -> Array:
@@ -343,6 +349,15 @@ def _literal(value: float, type_: Scalar) -> Number:
     if type_ is Scalar.F32:
         return number.literal(value)
     return number.known(np.asarray(value, number.dtype_of(type_)))
+
+
+def _nothing(expr: Reduce) -> Number:
+    """Return what a term that is left out counts as: what changes no result."""
+    scalar, first = scalar_of(expr.type), {"sum": 0, "prod": 1}
+    if expr.kind in first:
+        return _literal(first[expr.kind], scalar)
+    least, most = _LIMITS.get(scalar, (-np.inf, np.inf))
+    return _literal(most if expr.kind == "min" else least, scalar)
 
 
 def _widest(expr: BuiltinCall) -> ValueType:

@@ -15,6 +15,7 @@ import numpy as np
 
 from kerngen.ir.memory import Leaf
 from kerngen.plan.size import evaluate
+from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.ranges import shape_of
 from kerngen.verify.evaluate import Computed
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
@@ -71,7 +72,8 @@ def _groups(fitting: Fitting, sizes: Sizes) -> int:
     lengths = fitting.lengths(sizes)
     if lengths is None:
         return 0
-    return max(evaluate(d.groups, lengths) for d in fitting.way.variant.dispatches)
+    dispatches = dispatches_in(fitting.way.variant.body)
+    return max(evaluate(each.groups, lengths) for each in dispatches)
 
 
 def _elements(fitting: Fitting, sizes: Sizes) -> int:

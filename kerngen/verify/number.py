@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import F16_MAX, F32_MAX, Scalar
 
 Array: TypeAlias = NDArray[Any]
 
@@ -32,13 +32,13 @@ ULP: Final = 2.0**-23
 """One ulp of 1: WGSL lets a result be rounded up or down, not only to nearest."""
 TINY: Final = 2.0**-126
 """The least normal number; what is smaller may be flushed to zero."""
-HIGHEST: Final = 3.4028234663852886e38
+HIGHEST: Final = F32_MAX
 DIVISION_ULPS: Final = 2.5
 LARGEST_DIVISOR: Final = 2.0**126
 """WGSL says nothing of larger ones, whose reciprocals may be flushed to zero."""
 HALF_ULP: Final = 2.0**-10
 HALF_TINY: Final = 2.0**-14
-HIGHEST_HALF: Final = 65504.0
+HIGHEST_HALF: Final = F16_MAX
 _MANTISSA: Final = 2.0**24
 _UNITS: Final = (1.0, 2.0**12)
 """Numbers are tried as multiples of one and of 1 / 4096: sums of such are exact."""
@@ -296,8 +296,11 @@ def choose(condition: Number, then: Number, otherwise: Number) -> Number:
     if then.value.dtype != np.float64:
         either = np.where(either > 0, np.inf, 0.0)
     unsure, chosen = condition.unsure, condition.value
+    value = np.where(chosen, then.value, otherwise.value)
+    # An infinity that may not be chosen is none: extremes pass over those that are.
+    lost = unsure & np.isinf(value)
     return Number(
-        np.where(chosen, then.value, otherwise.value),
+        np.where(lost, np.zeros_like(value), value),
         np.where(unsure, either, np.where(chosen, then.error, otherwise.error)),
         np.where(
             unsure,

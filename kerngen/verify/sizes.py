@@ -13,11 +13,12 @@ import numpy as np
 
 from kerngen.ir.nodes import Extent, Statement
 from kerngen.plan.hostmath import ceil_div
-from kerngen.runtime.errors import ShapeError
+from kerngen.runtime.errors import ArgumentError, ShapeError
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.ranges import check_gathers, check_ranges, derive, shape_of
 from kerngen.verify.meaning import Subject
 from kerngen.verify.places import chains
+from kerngen.verify.required import meeting
 from kerngen.verify.ways import Way
 
 Sizes: TypeAlias = tuple[tuple[str, int], ...]
@@ -65,7 +66,7 @@ class Fitting:
     @cached_property
     def telling(self) -> tuple[int, ...]:
         """Lengths where schedules change what they do, and their neighbours."""
-        text = f"{self.way.schedule.strategy}_{self.way.schedule.invocations}"
+        text = f"{self.way.strategy.name}_{self.way.strategy.needs.invocations}"
         edges = {int(digits) for digits in re.findall(r"\d+", text)} | {64, 256}
         near = {n + by for n in edges for by in (-1, 0, 1) if n > 1}
         return tuple(sorted({*_AWKWARD, *(n for n in near if n <= 1025)}))
@@ -77,7 +78,7 @@ class Fitting:
             derive(self.kernel, lengths)
             check_ranges(self.kernel, lengths)
             check_gathers(self.kernel, lengths)
-        except (ShapeError, ArithmeticError):
+        except (ShapeError, ArgumentError, ArithmeticError):
             return None
         return lengths
 
@@ -105,7 +106,13 @@ class Fitting:
         return self._mended[sizes]
 
     def candidates(self, sizes: Sizes) -> Iterator[Sizes]:
-        """Yield sizes ever less like the given ones."""
+        """Yield sizes ever less like the given ones, that meet what the kernel requires."""
+        return (
+            tuple(meeting(self.kernel, dict(each)).items())
+            for each in self._near(sizes)
+        )
+
+    def _near(self, sizes: Sizes) -> Iterator[Sizes]:
         yield sizes
         dims, under = self.kernel.dims, dict(sizes)
         for most in _MOST:

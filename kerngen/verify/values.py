@@ -13,12 +13,11 @@ from kerngen.runtime.elements import Element
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.struct import Struct
 from kerngen.verify.contents import leaves
+from kerngen.verify.number import HIGHEST
 
 Array: TypeAlias = NDArray[Any]
 Generator: TypeAlias = np.random.Generator
 Draw: TypeAlias = Callable[[Generator, tuple[int, ...]], Array]
-
-_HIGHEST: Final = 3.4028234663852886e38
 
 
 def _signed(rng: Generator, shape: tuple[int, ...]) -> Array:
@@ -34,7 +33,7 @@ def _powers(low: int, high: int) -> Draw:
 
 
 def _special(rng: Generator, shape: tuple[int, ...]) -> Array:
-    odd = (np.nan, np.inf, -np.inf, _HIGHEST, -_HIGHEST, -0.0, 1e-45, 2.0**-126)
+    odd = (np.nan, np.inf, -np.inf, HIGHEST, -HIGHEST, -0.0, 1e-45, 2.0**-126)
     plain = rng.integers(-3, 4, shape)
     return np.where(rng.random(shape) < 0.1, rng.choice(odd, shape), plain)
 

@@ -1,41 +1,41 @@
-"""Ways to run a kernel: one stage by one schedule's one variant, the rest as usual."""
+"""Ways to run a kernel: one stage by one strategy's one variant, the rest as usual."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
 from kerngen.plan.size import ALWAYS, holds
-from kerngen.plan.tree import Schedule, Stage, Variant
+from kerngen.plan.tree import Case, Choice, Dispatch, Sequence
 from kerngen.runtime.kernel import Dims, Kernel
 
 
 @final
 @dataclass(frozen=True)
 class Way:
-    """The choice of `variant` of `schedule` for stage number `stage` of a kernel."""
+    """The choice of a strategy for a stage, and of a variant; `body` runs that alone.
+
+    The variant is a case of the strategy's choice by lengths.  A strategy without one has
+    a variant without a name, which has all its dispatches.
+    """
 
     original: Kernel
-    stage: int
-    schedule: Schedule
-    variant: Variant
+    stage: str
+    strategy: Case
+    variant: Case
+    body: Sequence = ()
 
     def __str__(self) -> str:
         """Stage, strategy and variant."""
-        names = self.name, self.schedule.strategy, self.variant.name
+        names = self.stage, self.strategy.name, self.variant.name
         return " ".join(filter(None, names))
-
-    @property
-    def name(self) -> str:
-        """The stage's name."""
-        return self.original.stages[self.stage].name
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel, forced to run so."""
-        return forced(self.original, self.stage, self.schedule, self.variant)
+        """The kernel, forced to run so: only the variants of other stages are chosen."""
+        return replace(self.original, body=self.body)
 
     def takes(self, lengths: Dims) -> bool:
         """Whether the variant is for lengths such as these."""
@@ -43,51 +43,60 @@ class Way:
 
 
 def ways(kernel: Kernel) -> tuple[Way, ...]:
-    """Return every way to run a kernel."""
-    return tuple(Way(kernel, *choice) for choice in choices(kernel))
+    """Return every way to run a kernel.
+
+    A strategy that several choices have for a stage is one way.
+    """
+    found: dict[str, Way] = {}
+    for stage, strategy, variant, body in _ways(kernel.body):
+        way = Way(kernel, stage, strategy, variant, body)
+        found.setdefault(str(way), way)
+    return tuple(found.values())
 
 
-def choices(kernel: Kernel) -> Iterator[tuple[int, Schedule, Variant]]:
-    """Yield every stage by its number, with each schedule and variant of it."""
-    for number, stage in enumerate(kernel.stages):
-        for schedule in {s.strategy: s for s in stage.schedules}.values():
-            for variant in schedule.variants:
-                yield number, schedule, variant
+def _ways(body: Sequence) -> Iterator[tuple[str, Case, Case, Sequence]]:
+    """Yield each stage, strategy and variant of a sequence, and the sequence with that."""
+    for at, step in enumerate(body):
+        if not isinstance(step, Choice) or not step.stages:
+            continue
+        before, after = _usual(body[:at]), _usual(body[at + 1 :])
+        for case in step.cases:
+            own = ((step.stages[0], case, *each) for each in _variants(case.body))
+            for stage, strategy, variant, within in (*own, *_ways(case.body)):
+                forced = replace(case, body=within, when=ALWAYS)
+                whole = (*before, Choice((forced,), step.stages), *after)
+                yield stage, strategy, variant, whole
 
 
-def forced(kernel: Kernel, stage: int, schedule: Schedule, variant: Variant) -> Kernel:
-    """Return a kernel with no choice left but among the variants of other stages."""
-    stages = kernel.stages
-    only = replace(schedule, variants=(replace(variant, when=ALWAYS),))
-    after = stage + schedule.covers
-    chosen = {
-        **leading(stages, 0, stage),
-        stage: only,
-        **leading(stages, after, len(stages)),
-    }
-    kept = (
-        replace(
-            each, schedules=(replace(chosen[n], when=ALWAYS),) if n in chosen else ()
+def _variants(body: Sequence) -> Iterator[tuple[Case, Sequence]]:
+    """Yield the variants of a strategy, each with the strategy's steps where it runs."""
+    usual = _usual(body)
+    choices = [at for at, step in enumerate(body) if _is_by_lengths(step)]
+    for at in choices:
+        step = body[at]
+        assert isinstance(step, Choice)
+        for variant in step.cases:
+            forced = Choice((replace(variant, when=ALWAYS),))
+            yield variant, (*usual[:at], forced, *usual[at + 1 :])
+    if not choices:
+        yield Case("", tuple(s for s in body if isinstance(s, Dispatch))), usual
+
+
+def _is_by_lengths(step: Choice | Dispatch) -> bool:
+    return isinstance(step, Choice) and not step.stages
+
+
+def _usual(body: Sequence) -> Sequence:
+    """Return a sequence where each choice of a strategy has its last case alone."""
+    return tuple(
+        (
+            Choice((_usual_case(step.cases[-1]),), step.stages)
+            if isinstance(step, Choice) and step.stages
+            else step
         )
-        for n, each in enumerate(stages)
+        for step in body
     )
-    return replace(kernel, stages=tuple(kept))
 
 
-def leading(stages: Sequence[Stage], start: int, end: int) -> dict[int, Schedule]:
-    """Schedules by stage that lead from one to another; those without a guard first."""
-    found = _leading(stages, start, end)
-    assert found is not None, f"nothing leads from stage {start} to {end}"
-    return found
-
-
-def _leading(
-    stages: Sequence[Stage], start: int, end: int
-) -> dict[int, Schedule] | None:
-    if start >= end:
-        return {} if start == end else None
-    for schedule in reversed(stages[start].schedules):
-        rest = _leading(stages, start + schedule.covers, end)
-        if rest is not None:
-            return {start: schedule, **rest}
-    return None
+def _usual_case(case: Case) -> Case:
+    return replace(case, body=_usual(case.body))

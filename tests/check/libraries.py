@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kerngen.check.files import Checker
+from kerngen.gradient.item import derive_item
 from kerngen.ir.nodes import Module
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
@@ -36,4 +37,4 @@ def module_of(case: Path) -> Module:
         return read_source(origin / name, name)
 
     library = Library(read, names, None if is_lone else case.parent.name)
-    return Checker(library).module(case.relative_to(origin).as_posix())
+    return Checker(library, derive_item).module(case.relative_to(origin).as_posix())

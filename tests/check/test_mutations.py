@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kerngen.check import check
+from kerngen.gradient.item import derive_item
 from kerngen.ir.verify import verify_module
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.render import render
@@ -48,7 +49,7 @@ def test_spoilt_programs_give_diagnostics_or_valid_ir(text: str) -> None:
     diagnostics: tuple[Diagnostic, ...] = ()
     faults: list[str] = []
     try:
-        faults = verify_module(check(read(source), source))
+        faults = verify_module(check(read(source), source, derive_item))
     except CompileError as error:
         diagnostics = error.diagnostics
     assert faults == []

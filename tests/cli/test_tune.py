@@ -279,6 +279,12 @@ schedule twice when n == 64 {{ generic }}
 
 // scale, n = 512: 1 ms, before 2 ms.
 schedule scale when n == 512 {{ generic }}
+
+// all, n = 9: by hand.
+schedule s*.y when n == 9 {{ generic }}
+
+// all, n = 8: by hand.
+schedule twice, t*.y when n == 8 {{ generic }}
 """
 
 
@@ -289,10 +295,11 @@ def test_what_is_kept_of_kernels_that_are_gone_is_dropped_and_said(
     edit(layer / "dsl" / "tuned.kern", EARLIER)
     arguments = ("tune", "scale", "--sizes", "n=64", "--out", "dsl/tuned.kern")
     said = kerngen(*arguments).stdout
-    assert "schedules of kernels that are gone were dropped: 'twice'." in said
-    assert "1 result of earlier runs kept" in said
+    assert "schedules of kernels that are gone were dropped: 't*', 'twice'." in said
+    assert "2 results of earlier runs kept" in said
     text = (layer / "dsl" / "tuned.kern").read_text("utf-8")
     assert "schedule scale when n == 512" in text
+    assert "schedule s*.y when n == 9" in text
     assert "twice" not in text
     assert "lost.kern" not in text
     kerngen("build")

@@ -71,9 +71,9 @@ def expected(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def labels(module: ModuleType, kernel: str) -> list[str]:
     """The shaders that the plan names, in the order of preference."""
-    plan = Path(str(module.__file__)).parent / "wgsl" / "layer.plan"
+    plan = Path(str(module.__file__)).parent / "wgsl" / "layer" / "layer.plan"
     found = re.findall(r"run ([\w.]+)\(", plan.read_text("utf-8"))
-    return [name for name in found if name.startswith(f"layer.{kernel}.")]
+    return [name for name in found if name.startswith(f"{kernel}.")]
 
 
 def test_a_kernel_that_calls_through_three_files_runs(
@@ -177,7 +177,7 @@ def test_a_tuned_file_comes_and_goes(
     compiled.clear()
     kerngen("build")
     assert compiled == ["dsl/layer.kern", "dsl/tuned.kern"]
-    assert labels(load("layer"), "layer")[0] == "layer.layer.generic"
+    assert labels(load("layer"), "layer")[0] == "layer.generic"
     (SOURCE / "tuned.kern").unlink()
     kerngen("build")
     assert files(OUT) == plain
@@ -199,8 +199,20 @@ def test_show_says_which_file_asked_for_a_schedule(kerngen: Run) -> None:
     edit(SOURCE / "layer.kern", f"{LAYER}schedule layer when m == 9 {{ generic }}\n")
     edit(SOURCE / "tuned.kern", TUNED)
     shown = kerngen("show", "layer").output
-    assert "when m == 1  (asked for in dsl/tuned.kern)\n" in shown
-    assert "when m == 9  (asked for)\n" in shown
+    assert "  1. generic  (asked for in dsl/tuned.kern)\n" in shown
+    assert "  2. generic  (asked for)\n" in shown
+    assert "    generic | when m == 1 | " in shown
+    assert "    generic | when m == 9 | " in shown
+
+
+def test_a_pattern_schedules_kernels_of_other_files(kerngen: Run) -> None:
+    kerngen("build")
+    edit(SOURCE / "tuned.kern", TUNED.replace("schedule layer", "schedule l*r"))
+    kerngen("build", "--check", code=1)  # what is there is for another schedule
+    kerngen("build")
+    shown = kerngen("show", "layer").output
+    assert "  1. generic  (asked for in dsl/tuned.kern)\n" in shown
+    assert "    generic | when m == 1 | " in shown
 
 
 @pytest.mark.parametrize("arguments", [("dsl/tuned.kern",), ("dsl/layer.kern",), ()])
@@ -226,7 +238,8 @@ def test_the_page_on_files_is_true(kerngen: Run) -> None:
         edit(SOURCE / name, text)
     kerngen("build")
     shown = kerngen("show", "gate").output
-    assert "1. generic when m * n < 1000  (asked for in dsl/tuned.kern)" in shown
+    assert "1. generic  (asked for in dsl/tuned.kern)" in shown
+    assert "generic | when m * n < 1000 | " in shown
 
 
 def test_one_files_build_knows_the_tuned_files_of_the_project(kerngen: Run) -> None:

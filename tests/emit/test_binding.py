@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kerngen.plan.adapter import AdapterInfo
 from kerngen.plan.size import ONE, evaluate, holds
-from kerngen.plan.tree import Term
+from kerngen.plan.tree import Choice, Term, cases_in, dispatches_in
 from kerngen.runtime.errors import UniformRangeError
-from kerngen.runtime.kernel import AdapterInfo, Kernel
+from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.struct import UniformStruct
 from tests.compile import emitted, loaded
 from tests.emit.sources import SOURCE
@@ -130,7 +131,9 @@ def test_a_host_that_does_not_fit_is_named() -> None:
 def test_guards_read_dims_scalars_and_the_adapter() -> None:
     update = loaded(SOURCE)._UPDATE
     assert update.guard_scalars == ("step",)
-    first, second, *_ = update.stages[0].schedules
+    (choice,) = update.body
+    assert isinstance(choice, Choice)
+    first, second, *_ = choice.cases
     adapter = AdapterInfo(16384, 256, subgroups=False, f16=False)
     small = replace(adapter, workgroup_bytes=512)
     assert holds(first.when, {"n": 8, "step": 3, **adapter.facts}) is True
@@ -142,12 +145,8 @@ def test_guards_read_dims_scalars_and_the_adapter() -> None:
 
 
 def test_group_counts_are_functions_of_the_dims() -> None:
-    variants = loaded(SOURCE)._UPDATE.stages[0].schedules[-1].variants
-    counts = [
-        evaluate(v.dispatches[0].groups, {"n": n})
-        for v in variants
-        for n in (0, 1, 4096)
-    ]
+    dispatches = dispatches_in(loaded(SOURCE)._UPDATE.body)
+    counts = [evaluate(d.groups, {"n": n}) for d in dispatches for n in (0, 1, 4096)]
     assert counts[0] == 0
     assert all(count >= 1 for count in counts[1:3])
 
@@ -168,12 +167,10 @@ def test_a_kernel_named_like_a_builtin_breaks_no_other() -> None:
     assert module.abs_reference(x, k=-1).tolist() == [4, 5]
     assert module.float__reference(x, s=2.0).tolist() == [6, -8]
     assert module._ABS.hosts(2, -3) == (2, -3, 3)
-    for stage in module._MIN.stages:
-        for schedule in stage.schedules:
-            for variant in schedule.variants:
-                assert evaluate(variant.dispatches[0].groups, {"n": 5000}) >= 1
-                for scratch in variant.scratch:
-                    assert evaluate(scratch.length, {"n": 5000}) >= 1
+    for dispatch in dispatches_in(module._MIN.body):
+        assert evaluate(dispatch.groups, {"n": 5000}) >= 1
+    for case in cases_in(module._MIN.body):
+        assert all(evaluate(s.length, {"n": 5000}) >= 1 for s in case.scratch)
 
 
 def test_the_header_names_source_and_hash() -> None:

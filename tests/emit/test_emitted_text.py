@@ -7,6 +7,7 @@ import json
 import keyword
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import black
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerngen.compiler import compile_text
-from kerngen.emit.docs import write_comment, write_docstring
+from kerngen.emit.docs import paragraphs, write_comment, write_docstring
 from kerngen.emit.python_names import PythonNamer
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.writer import Writer
@@ -38,6 +39,7 @@ from tests.emit.sources import (
 from tests.emit.struct_source import SOURCE as STRUCTS
 
 ROOT = Path(__file__).parents[2]
+GENERATED = sorted((ROOT / "generated" / "kerngen_kernels").glob("*.py"))
 SOURCES = [
     SOURCE,
     ADAMW,
@@ -106,6 +108,44 @@ def test_pyright_finds_nothing(samples: list[str], tmp_path: Path) -> None:
         )
     )
     run("basedpyright", "--level", "error", "-p", str(project))
+
+
+FULL = (
+    "An example of a paragraph whose lines are as wide as those of sources may be, all"
+)
+"""A line that is too long where a docstring is indented."""
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_paragraph_that_is_too_wide_is_wrapped_anew(depth: int) -> None:
+    doc = f"{FULL} of\n{FULL} of\nit.\n\n- {FULL} of it."
+    lines = paragraphs(doc, depth)
+    assert " ".join(" ".join(lines).split()) == " ".join(doc.split())
+    assert not broken(lines)
+    assert max(map(len, lines)) <= 88 - 4 * depth
+
+
+def broken(lines: Sequence[str]) -> list[str]:
+    """Return the lines that end early though both the one before and the text go on."""
+    return [
+        line
+        for before, line, after in zip(lines, lines[1:], lines[2:], strict=False)
+        if len(before) > 70 and line.strip() and len(line) < 40 and after[:1].isalnum()
+    ]
+
+
+@pytest.mark.parametrize("file", GENERATED, ids=lambda file: file.stem)
+def test_paragraphs_of_docstrings_are_whole(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            doc = ast.get_docstring(node) or ""
+            assert not broken(doc.splitlines())
+
+
+def test_the_standard_kernels_take_few_lines_and_files() -> None:
+    shaders = (ROOT / "generated" / "kerngen_kernels" / "wgsl").glob("*/*.wgsl")
+    assert len([*shaders]) <= 1_150
+    assert sum(file.read_text("utf-8").count("\n") for file in GENERATED) <= 16_000
 
 
 # Documentation can't become code

@@ -13,7 +13,7 @@ from tests.compile import loaded
 
 HEAD = """
     kernel k(mut y: f32[n, n], mut count: i32[], mut bins: u32[n], x: f32[n], ids: i32[t],
-             w: f32[t, n], p: u32, q: i32, s: f32) {
+             w: f32[t, n], at: u32[t], p: u32, q: i32, s: f32) {
 """
 
 CASES = {
@@ -26,6 +26,8 @@ CASES = {
     "y[ids[r], j] = w[r, j];": "y[ids] = w",
     "y[ids[r], j] -= w[r, j];": "np.subtract.at(y, ids, w)",
     "bins[ids[r]] += 1;": "np.add.at(bins, ids, 1)",
+    "bins[at[r]] += 1;": "np.add.at(bins, at, 1)",
+    "y[at[r], j] *= w[r, j] + s;": "np.multiply.at(y, at, w + s)",
     "count = sum[i] (x[i] > 0.0);": "count[...] = np.sum(x > 0)",
     "count = sum[i]  x[i] > 0.0;": "count[...] = np.sum(x > 0)",
 }
@@ -42,6 +44,7 @@ class Arguments:
         self.x = rng.uniform(-1, 1, 5).astype(np.float32)
         self.ids = np.array([3, 0, 4], np.int32)
         self.w = rng.uniform(-1, 1, (3, 5)).astype(np.float32)
+        self.at = np.array([1, 4, 1], np.uint32)
         self.p, self.q, self.s = 2, 1, 0.5
 
 
@@ -53,9 +56,10 @@ def only_fault(text: str) -> Diagnostic:
 
 
 def mended(statement: str) -> str:
-    """The statement with the longest piece of code in its hint taken literally."""
+    """The statement with the first piece of code that reads elements in its hint."""
     fault = only_fault(f"{HEAD}{statement} }}")
-    written: str = max(re.findall(r"'([^']*)'", fault.hint), key=len)
+    pieces: list[str] = re.findall(r"'([^']*)'", fault.hint)
+    written = next(piece for piece in pieces if "[" in piece)
     if written.endswith(";"):
         return written
     return statement.replace(fault.span.text, written)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kerngen.check.structs import LARGEST
+from kerngen.compiler import compile_text
 from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, MemoryType, Struct, structs_in
 from kerngen.ir.nodes import Module
@@ -209,8 +210,8 @@ def test_fields_state_what_numpy_finds() -> None:
 def test_a_layout_that_is_edited_fails_at_import() -> None:
     text = emitted(struct("Light", color="vec3f", size="f32", falloff=array("f32", 5)))
     for old, new in (
-        ('Field("size", f32, offset=12)', 'Field("size", f32, offset=8)'),
-        ('Field("size", f32, offset=12)', 'Field("size", u32, offset=12)'),
+        ('Field("size", f32, 12)', 'Field("size", f32, 8)'),
+        ('Field("size", f32, 12)', 'Field("size", u32, 12)'),
         ("lengths=(5,), stride=4", "lengths=(5,), stride=8"),
         ("lengths=(5,), stride=4", "lengths=(4,), stride=4"),
         ("SIZE: ClassVar[int] = 48", "SIZE: ClassVar[int] = 64"),
@@ -222,6 +223,26 @@ def test_a_layout_that_is_edited_fails_at_import() -> None:
         edited = edited.replace("check_abi, f32", "check_abi, u32, f32")
         with pytest.raises(AssertionError, match="Light"):
             from_text(edited)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('("a", f32, 4)', '("a", f32, 8)'),
+        ('("a", f32, 4)', '("a", u32, 4)'),
+        ('("a", f32, 4)', '("b", f32, 4)'),
+        ('("a", "<f4")', '("a", "<u4")'),
+        ("SIZE = 8", "SIZE = 12"),
+    ],
+)
+def test_a_uniform_struct_that_is_edited_fails_at_import(old: str, new: str) -> None:
+    made = compile_text(
+        "kernel k(x: f32[n], a: f32) -> y: f32[n] { y[i] = a * x[i]; }", "k.kern"
+    )
+    text = made.binding.replace("\n_FILES = ModuleFiles.of(__name__, __file__)\n", "")
+    assert old in text
+    with pytest.raises(AssertionError, match="KUniform"):
+        from_text(text.replace(old, new))
 
 
 def from_text(text: str) -> None:

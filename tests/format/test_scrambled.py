@@ -9,6 +9,7 @@ import pytest
 
 from kerngen.check.files import Checker
 from kerngen.format.form import formatted
+from kerngen.gradient.item import derive_item
 from kerngen.ir.dump import dump_module
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
@@ -30,7 +31,7 @@ def form(text: str) -> str:
 def meaning(text: str) -> list[str]:
     """The typed IR, and how the user is quoted in what is generated."""
     library = Library(lambda name: Source(name, text), ["a.kern"], None)
-    module = Checker(library).module("a.kern")
+    module = Checker(library, derive_item).module("a.kern")
     quotes = [kernel.signature for kernel in module.kernels]
     quotes += [step.text for kernel in module.kernels for step in kernel.body]
     return [dump_module(module), *quotes]

@@ -22,7 +22,16 @@ Tokens: TypeAlias = list[str]
 _Step: TypeAlias = Callable[[Tokens, Random], None]
 
 _BRACKETS: Final = (("(", ")"), ("[", "]"), ("{", "}"), ("exp(", ")"), ("x[", "]"))
-_PREFIXES: Final = ("-", "~", "not ", "sum[j] ", "if x { y } else ", "/// a\n", "x.")
+_PREFIXES: Final = (
+    "-",
+    "~",
+    "not ",
+    "sum[j] ",
+    "sum[j when j < i] ",
+    "if x { y } else ",
+    "/// a\n",
+    "x.",
+)
 _JOINTS: Final = (" + x", " * x[i]", " and x", ", x", "[i]", ".x", " / 2", "; x = 1")
 
 

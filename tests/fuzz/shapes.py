@@ -254,6 +254,14 @@ RIGHT: Final[dict[str, Shape]] = {
     "schedules of a product": _many(
         "schedule k when n == # { gemm tile(64, 64, 16) }\n", f"kernel k{_GEMM}"
     ),
+    "schedules of several": _many(
+        "kernel k#(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }\n"
+        "schedule k#, k when n == # { generic }\n",
+        f"kernel k{_X}",
+    ),
+    "schedules of a pattern": _many(
+        "schedule *k* when n == # { generic }\n", f"kernel k{_X}"
+    ),
     "schedules of 30 stages": _many(
         "schedule k when n == # { generic }\n",
         _HEAD + "z[i] = sum[j] z[j];\n" * 30 + _END,
@@ -296,6 +304,9 @@ WRONG: Final[dict[str, Shape]] = {
     "unknown types": _many("struct S# { a: floatt }\n"),
     "unknown members": _body("p[i].bb# = 1.0;\n", _IN_STRUCT, "}\n"),
     "unknown kernels": _many("schedule kk# { generic }\n"),
+    "unknown patterns": _many("schedule k#* { generic }\n", f"kernel x{_X}"),
+    "too many matches": _many(f"kernel k#{_X}schedule k* when n == # {{ generic }}\n"),
+    "stars": _many("k*", f"kernel {'k' * 5000}{_X}schedule ", "x { generic }\n"),
     "unknown stages": _many("schedule k.stage# { generic }\n", _MAIN),
     "schedules that don't fit": _many("schedule k { gemm }\n", _MAIN),
     "equal kernels": _many("kernel k(x:f32[n])->y:f32[n]{y[i]=x[i];}\n"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from kerngen.ir.staging import form_stages
 from kerngen.ir.verify_stages import verify_stages
 from kerngen.source.text import Source
 from kerngen.syntax.parser import parse
-from tests.compile import checked
+from tests.gradient.differences import checked_file
 from tests.language.cases import CASES, Case
 
 ROOT = Path(__file__).parents[2]
@@ -41,10 +40,5 @@ def test_stages_of_every_case_are_valid(case: Case) -> None:
 
 @pytest.mark.parametrize("file", sorted((ROOT / "dsl").rglob("*.kern")), ids=str)
 def test_stages_of_the_standard_kernels_are_valid(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    others = {
-        stem: file.with_stem(stem).read_text(encoding="utf-8")
-        for stem in re.findall(r'^use "(.+)\.kern";', text, re.MULTILINE)
-    }
-    for kernel in checked(text, **others).kernels:
+    for kernel in checked_file(file).kernels:
         assert verify_stages(form_stages(kernel)) == []

@@ -20,6 +20,7 @@ import kerngen
 import kerngen.runtime as gpu
 from kerngen.cli import main
 from kerngen.compiler import compile_text
+from kerngen.plan.tree import dispatches_in
 from kerngen.runtime import f32
 from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.kernel import Kernel
@@ -60,15 +61,9 @@ def test_a_module_is_what_the_build_writes(
     assert inspect.getsource(module) == built.binding
     kernel = kernel_of(module.axpy)
     assert isinstance(kernel, Kernel)
-    dispatches = [
-        dispatch
-        for stage in kernel.stages
-        for schedule in stage.schedules
-        for variant in schedule.variants
-        for dispatch in variant.dispatches
-    ]
-    for dispatch in dispatches:
-        text = built.files[f"wgsl/{dispatch.wgsl}.wgsl"].decode()
+    folder = module.__name__.rpartition(".")[2]
+    for dispatch in dispatches_in(kernel.body):
+        text = built.files[f"wgsl/{folder}/{dispatch.wgsl}.wgsl"].decode()
         assert kernel.shader(dispatch) == text
     assert list(tmp_path.iterdir()) == []
 

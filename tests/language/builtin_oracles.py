@@ -1,6 +1,7 @@
 """What each built-in means, by Python's own arithmetic, and where to try it.
 
-Each oracle takes plain Python numbers: doubles for f32, ints for i32 and u32.
+Each oracle takes plain Python numbers: doubles for f32, ints for i32 and u32.  They are
+written apart from the compiler's rows on purpose: `tests/programs` computes with them, too.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
 from tests.compile import built, unless_unfit
 from tests.language.cases import CASES, Case
+from tests.language.conditional import CONDITIONAL
 from tests.language.halves import HALVES
 from tests.language.meaning import check, fitting
 from tests.language.products import PRODUCTS
@@ -45,11 +46,12 @@ def marks(case: int, strategy: int) -> list[pytest.MarkDecorator]:
     return [] if is_due and strategy < len(STRATEGIES) else [pytest.mark.nightly]
 
 
+EVERY = (*CASES, *HALVES, *PRODUCTS, *WINDOWS, *CONDITIONAL)
 ALL = [
     pytest.param(
         case, strategy, id=shown(case, strategy), marks=marks(number, position)
     )
-    for number, case in enumerate((*CASES, *HALVES, *PRODUCTS, *WINDOWS))
+    for number, case in enumerate(EVERY)
     for position, strategy in enumerate((*STRATEGIES, *OPTIONAL))
 ]
 

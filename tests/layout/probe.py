@@ -173,7 +173,7 @@ def up_to_a_field(laid: StructLayout, number: int) -> StructLayout:
 def _head(structs: StructDeclarations, *, is_half: bool) -> Iterator[str]:
     if is_half:
         yield "enable f16;"
-    yield print_module(wgsl.Module((), structs.declarations))
+    yield print_module(wgsl.Module(structs.declarations))
 
 
 def _read(number: int, laid: StructLayout) -> Iterator[Place]:

@@ -17,7 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from kerngen.ir.builtins import Accuracy
+from kerngen.ir.builtin import Accuracy, Builtin, Variation
 
 Array: TypeAlias = NDArray[np.float64]
 Rule: TypeAlias = Callable[..., "Approx"]
@@ -31,14 +31,14 @@ DIVISION = Accuracy(ulps=2.5, source="WGSL 15.7.4.1: x / y")
 class Arithmetic:
     """The arithmetic that computed a result.
 
-    `functions` is the accuracy of the functions, `depth` the number of additions on the
+    `functions` are the rows of the functions, `depth` the number of additions on the
     longest path of a sum of so many terms.  `dropped`, where set, is a term that each
     sum leaves out: a planted fault.  `errs`, where set, plays the errors out: each
     result is off by as much as it may, up or down by chance, and carries no bound.
     """
 
     dtype: type[np.floating[Any]]
-    functions: Mapping[np.ufunc, Accuracy]
+    functions: Mapping[np.ufunc, Builtin]
     depth: Callable[[int], int]
     dropped: int | None = None
     errs: np.random.Generator | None = None
@@ -103,7 +103,7 @@ class Approx(NDArrayOperatorsMixin):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
     ) -> Approx | NDArray[np.bool_]:
-        """Run an operator or function by its rule; functions without one are increasing."""
+        """Run an operator by its rule, a function by its row."""
         assert method == "__call__", method
         assert not kwargs, kwargs
         operands = [self.arithmetic.leaf(value) for value in inputs]
@@ -114,7 +114,7 @@ class Approx(NDArrayOperatorsMixin):
             return np.asarray(ufunc(*(operand.value for operand in operands)))
         if ufunc in _RULES:
             return _RULES[ufunc](self.arithmetic, *operands)
-        return _increasing(self.arithmetic, ufunc, *operands)
+        return _function(self.arithmetic, ufunc, *operands)
 
     def __array_function__(
         self,
@@ -253,25 +253,23 @@ def _sign(arithmetic: Arithmetic, a: Approx) -> Approx:
     return Approx(arithmetic, np.sign(a.value), np.where(other, 2.0, 0.0))
 
 
-def _cosine(arithmetic: Arithmetic, a: Approx) -> Approx:
-    """Nowhere steeper than 1."""
-    row = arithmetic.functions[np.cos]
-    return arithmetic.rounded(np.cos(a.value), a.error, row)
-
-
-def _increasing(arithmetic: Arithmetic, function: np.ufunc, a: Approx) -> Approx:
-    """Where the ends of the operand's interval go, and the function's own error."""
+def _function(arithmetic: Arithmetic, function: np.ufunc, a: Approx) -> Approx:
+    """How far errors of the operand spread, by its row, and the function's own error."""
+    row = arithmetic.functions[function]
+    assert row.variation in (Variation.MONOTONE, Variation.LIPSCHITZ), row.name
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         low, value, high = (
             np.asarray(function(a.value + error), dtype=np.float64)
             for error in (-a.error, 0 * a.error, a.error)
         )
-        spread = np.maximum(high - value, value - low)
-    row = arithmetic.functions[function]
-    ulps = row.ulps + row.ulps_per_argument * (np.abs(a.value) + a.error)
+        spread = np.maximum(np.abs(high - value), np.abs(value - low))
+    if row.variation is Variation.LIPSCHITZ:
+        spread = a.error
+    own = row.accuracy
+    ulps = own.ulps + own.ulps_per_argument * (np.abs(a.value) + a.error)
     spread = np.where(np.isnan(spread), np.inf, spread)
     ulp = arithmetic.unit * (np.abs(value) + spread)
-    return arithmetic.flushed(value, spread + row.absolute + ulps * ulp)
+    return arithmetic.flushed(value, spread + own.absolute + ulps * ulp)
 
 
 def _parts(args: tuple[Any, ...], part: str) -> tuple[Any, ...]:
@@ -332,5 +330,4 @@ _RULES: Mapping[np.ufunc, Rule] = {
     np.negative: _negative,
     np.absolute: _absolute,
     np.sign: _sign,
-    np.cos: _cosine,
 }

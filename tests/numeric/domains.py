@@ -217,7 +217,7 @@ DOMAINS: Mapping[str, Domain] = {
         derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
     ),
     **_all(
-        "norm_linear norm_linear_half norm_gated norm_gated_half",
+        "norm_linear_half norm_gated_half",
         Domain(
             lengths=_bounded("s d f", 1, 140),
         ),

@@ -79,7 +79,7 @@ class Fault:
         """Change the shader."""
         folder = kernel.folder
         assert isinstance(folder, Path)
-        (file,) = folder.glob(f"*.{self.shader}.wgsl")
+        file = folder / f"{self.shader}.wgsl"
         comment, blank, code = file.read_text("utf-8").partition("\n\n")
         assert code.count(self.right) == 1
         code = code.replace(self.right, self.wrong)

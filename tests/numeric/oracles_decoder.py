@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .approx import Array, known
+from .approx import Array
 from .oracles_layers import grouped_query_attention
-from .oracles_numbers import philox
 
 Numbers = NDArray[np.uint32]
 
@@ -96,33 +95,17 @@ def cached_attention(q: Array, k: Array, v: Array) -> Array:
     return np.swapaxes(grouped_query_attention(q, k, v)[0], 0, 1)
 
 
-def gumbel(x: Array, *, temperature: float, seed: int, place: int) -> Array:
-    """Logits and noise."""
-    rows, columns = x.shape
-    drawn = [
-        [philox(j, place, (seed + i) & 0xFFFFFFFF)[0] >> 9 for j in range(columns)]
-        for i in range(rows)
-    ]
-    u = (np.array(drawn, np.float64).reshape(rows, columns) + 0.5) / 2**23
-    noise: Array = -np.log(-np.log(known(u, x)))
-    return x / temperature + noise
-
-
 DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "decoder": {
         "embedding_half": embedding,
         "embedding_part": embedding_part,
         "embedding_part_half": embedding_part,
-        "norm_linear": norm_linear,
         "norm_linear_half": norm_linear,
-        "norm_gated": norm_gated,
         "norm_gated_half": norm_gated,
-        "linear_add": linear_add,
         "linear_add_half": linear_add,
         "rotary_heads": rotary_heads,
         "norm_rotary_heads": norm_rotary_heads,
         "take_heads": take_heads,
         "cached_attention": cached_attention,
-        "gumbel": gumbel,
     },
 }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from .approx import Array, exactly
+from .approx import Array, exactly, known
 
 Leaf: TypeAlias = Callable[[Array], Array]
 """Makes numbers that carry bounds on their errors: for oracles that take no tensors."""
@@ -126,6 +126,18 @@ def normal(
     return result
 
 
+def gumbel(x: Array, *, temperature: float, seed: int, place: int) -> Array:
+    """Logits and noise."""
+    rows, columns = x.shape
+    drawn = [
+        [philox(j, place, (seed + i) & 0xFFFFFFFF)[0] >> 9 for j in range(columns)]
+        for i in range(rows)
+    ]
+    u = (np.array(drawn, np.float64).reshape(rows, columns) + 0.5) / 2**23
+    noise: Array = -np.log(-np.log(known(u, x)))
+    return x / temperature + noise
+
+
 def dropout(x: Array, *, rate: float, seed: int, offset: int, stream: int) -> Array:
     """0 where the random number is below the rate."""
     kept = units(x.shape[0], seed, offset, stream)[0] >= np.float32(rate)
@@ -173,6 +185,7 @@ NUMBERS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "random_bits": random_bits,
         "uniform": uniform,
         "normal": normal,
+        "gumbel": gumbel,
         "dropout": dropout,
     },
     "cast": {

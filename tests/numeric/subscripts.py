@@ -119,6 +119,8 @@ def _element(kind: str, path: str) -> tuple[str, str]:
         element, _, length = kind[6:-1].rpartition(",")
         if length.strip().isdigit():
             return f"{length.strip()}u", element.strip()
+        if element:  # An override is the length.
+            return length.strip(), element.strip()
         return f"arrayLength(&{path})", kind[6:-1]
     found = _VECTOR.fullmatch(kind)
     assert found is not None, f"{path} of type {kind!r} has no elements"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen.plan.tree import dispatches_in
 from kerngen.runtime import Context, FeatureError, LimitError, f16, f32
 from tests.compile import built
 from tests.runtime.kernels import DOUBLED, launch
@@ -72,9 +73,10 @@ def test_the_least_is_webgpus(least: Context) -> None:
 
 def fits(way: Way) -> bool:
     """Whether a context with the least can run a kernel this way."""
-    dispatches = [d for s in way.schedules for v in s.variants for d in v.dispatches]
+    needs = [strategy.needs for strategy in way.strategies]
+    dispatches = dispatches_in(way.kernel.body)
     return (
-        all(s.invocations <= 256 and s.workgroup_bytes <= 16384 for s in way.schedules)
+        all(s.invocations <= 256 and s.workgroup_bytes <= 16384 for s in needs)
         and max(len(dispatch.bindings) for dispatch in dispatches) <= 8
     )
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import kerngen_kernels
+from kerngen.plan.tree import Choice
 from kerngen.runtime import Context, ShapeError, f32, u32
 from kerngen.runtime.kernel import TensorSpec
 from kerngen_kernels import loss
@@ -168,8 +169,9 @@ def test_generic(ctx: Context, module: str) -> None:
         for kernel in kernels:
             case = Case(module, kernel, oracles[kernel.name])
             assert all(
-                [s.strategy for s in stage.schedules] == ["generic"]
-                for stage in kernel.stages
+                [case.name for case in choice.cases] == ["generic"]
+                for choice in kernel.body
+                if isinstance(choice, Choice)
             )
             hold_to_oracle(ctx, next(ways(case)), few(case))
 

@@ -16,6 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.struct import Field
 from tests.budget import examples
@@ -60,7 +61,7 @@ def value_of(field: Field, words: list[int]) -> NDArray[Any]:
 
 def struct_text(kernel: Kernel) -> tuple[str, str]:
     """The uniform struct as the generated shader has it, and its name."""
-    stem = kernel.stages[0].schedules[0].variants[0].dispatches[0].wgsl
+    stem = next(dispatches_in(kernel.body)).wgsl
     code = (kernel.folder / f"{stem}.wgsl").read_text("utf-8")
     found = re.search(r"^struct (\w+) \{.*?^\}", code, re.MULTILINE | re.DOTALL)
     assert found, code

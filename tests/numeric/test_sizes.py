@@ -15,6 +15,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.plan.size import evaluate
+from kerngen.plan.tree import dispatches_in
 from kerngen.runtime import Context
 from kerngen.runtime.kernel import TensorSpec
 from tests.compile import built, with_generic_schedules
@@ -50,7 +51,7 @@ def fits(way: Way, dims: Dims) -> bool:
 
 
 def groups(way: Way, dims: Dims) -> int:
-    return max(evaluate(d.groups, dims) for d in way.variant.dispatches)
+    return max(evaluate(d.groups, dims) for d in dispatches_in(way.way.variant.body))
 
 
 def sizes_past_the_fold(way: Way, most: int) -> Iterator[Dims]:
@@ -139,6 +140,6 @@ def test_generic_folds_into_two_dimensions(ctx: Context) -> None:
     with built(with_generic_schedules("nn", ("column_sum",))) as kernels:
         (kernel,) = (kernel for kernel in kernels if kernel.name == "column_sum")
         way = next(ways(Case("nn", kernel, ORACLES["nn"]["column_sum"])))
-        assert way.schedule.strategy == "generic"
+        assert way.way.strategy.name == "generic"
         (dims,) = sizes_past_the_fold(way, MOST_GROUPS)
         run_past_the_fold(ctx, way, dims)

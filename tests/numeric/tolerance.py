@@ -15,6 +15,7 @@ to `longest` terms.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, final
@@ -22,7 +23,8 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.ir.builtins import BUILTINS, Accuracy
+from kerngen.ir.builtin import Accuracy, Builtin
+from kerngen.ir.builtins import BUILTINS
 from kerngen.plan.hostmath import ceil_div
 from kerngen.schedule import columnwise, columnwise_block, parts, rows
 
@@ -32,14 +34,15 @@ from .oracles import ERF
 Oracle: TypeAlias = Callable[..., Any]
 Result: TypeAlias = NDArray[np.floating[Any]]
 
-_FUNCTIONS: Mapping[np.ufunc, str] = {
-    np.exp: "exp",
-    np.log: "log",
-    np.sqrt: "sqrt",
-    np.tanh: "tanh",
-    np.cos: "cos",
-    ERF: "erf",
-}
+_CALL = re.compile(r"np\.(\w+)\(\{0\}\)")
+"""A function of NumPy's, of one argument."""
+
+_FUNCTIONS: Mapping[np.ufunc, Builtin] = {
+    getattr(np, call[1]): row
+    for row in BUILTINS.values()
+    if (call := _CALL.fullmatch(row.numpy))
+} | {ERF: BUILTINS["erf"]}
+"""The built-ins that oracles call by NumPy's names."""
 
 
 def serial(count: int) -> int:
@@ -136,13 +139,16 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
 
 def shader_arithmetic(depth: Callable[[int], int]) -> Arithmetic:
     """WGSL's float32, with sums of the given depth."""
-    functions = {key: BUILTINS[name].accuracy for key, name in _FUNCTIONS.items()}
-    return Arithmetic(np.float32, functions, depth)
+    return Arithmetic(np.float32, _FUNCTIONS, depth)
 
 
 def reference_arithmetic(dtype: type[np.floating[Any]]) -> Arithmetic:
     """NumPy's: its sums are serial at worst, its functions good to a few ulps."""
-    functions = dict.fromkeys(_FUNCTIONS, Accuracy(ulps=4.0, source="NumPy"))
+    accuracy = Accuracy(ulps=4.0, source="NumPy")
+    functions = {
+        function: replace(row, accuracy=accuracy)
+        for function, row in _FUNCTIONS.items()
+    }
     return Arithmetic(dtype, functions, serial)
 
 

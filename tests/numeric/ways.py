@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any, final
 
@@ -13,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from kerngen.plan.hostmath import ceil_div
-from kerngen.plan.size import holds
-from kerngen.plan.tree import Schedule, Variant
+from kerngen.plan.tree import Case as PlanCase
+from kerngen.plan.tree import choices_in, stages_of
 from kerngen.runtime import Context, f16
 from kerngen.runtime.kernel import Kernel
-from kerngen.verify.ways import choices, forced
+from kerngen.verify import ways as verified
 
 from .approx import Arithmetic
 from .cases import Arrays, Case, Scalars
@@ -47,7 +46,7 @@ def some(several: Iterable[Way], most: int) -> Iterator[Any]:
     for way in listed:
         kinds.setdefault(way.kind, []).append(way)
     kept = {
-        min(part, key=lambda way: len(way.case.kernel.stages))
+        min(part, key=lambda way: len(stages_of(way.case.kernel.body)))
         for kind in kinds.values()
         for part in _parts(kind, most)
     }
@@ -66,32 +65,31 @@ def _parts(several: Sequence[Way], most: int) -> Iterator[Sequence[Way]]:
 @final
 @dataclass(frozen=True, eq=False)
 class Way:
-    """The choice of `variant` of `schedule` for stage number `stage`."""
+    """A way to run the kernel of a case."""
 
     case: Case
-    stage: int
-    schedule: Schedule
-    variant: Variant
+    way: verified.Way
 
     def __str__(self) -> str:
         """Kernel, stage, strategy and variant."""
-        stage = self.case.kernel.stages[self.stage].name
-        return f"{self.case}.{stage} {self.schedule.strategy} {self.variant.name}"
+        names = self.way.stage, self.way.strategy.name, self.way.variant.name
+        return f"{self.case}.{' '.join(names)}"
 
     @property
     def kind(self) -> tuple[str, str]:
         """Strategy, whatever its options, and variant."""
-        return self.schedule.strategy.split("_")[0], self.variant.name
-
-    @cached_property
-    def kernel(self) -> Kernel:
-        """The kernel, with no choice left but among the variants of other stages."""
-        return forced(self.case.kernel, self.stage, self.schedule, self.variant)
+        return self.way.strategy.name.split("_")[0], self.way.variant.name
 
     @property
-    def schedules(self) -> tuple[Schedule, ...]:
+    def kernel(self) -> Kernel:
+        """The kernel, with no choice left but among the variants of other stages."""
+        return self.way.kernel
+
+    @property
+    def strategies(self) -> tuple[PlanCase, ...]:
         """What runs, in order."""
-        return tuple(chain.from_iterable(s.schedules for s in self.kernel.stages))
+        choices = (choice for choice in choices_in(self.way.body) if choice.stages)
+        return tuple(chain.from_iterable(choice.cases for choice in choices))
 
     @property
     def halves(self) -> bool:
@@ -103,7 +101,7 @@ class Way:
         """How each stage sums."""
         outputs = [spec for spec in self.case.kernel.tensors if spec.access != "read"]
         whole = any(not spec.axes for spec in outputs)
-        strategies = (s.strategy.split("_")[0] for s in self.schedules)
+        strategies = (s.name.split("_")[0] for s in self.strategies)
         return tuple(SUMMATIONS[strategy, whole] for strategy in strategies)
 
     @property
@@ -139,7 +137,7 @@ class Way:
 
     def takes(self, dims: Dims, scalars: Mapping[str, float]) -> bool:
         """Whether the variant is for sizes such as these."""
-        return holds(self.variant.when, self.case.lengths(dims, scalars))
+        return self.way.takes(self.case.lengths(dims, scalars))
 
     def run(
         self, ctx: Context, arrays: Arrays, scalars: Mapping[str, float]
@@ -181,8 +179,8 @@ def _nearby(sizes: Dims) -> Iterator[Dims]:
 
 def ways(case: Case) -> Iterator[Way]:
     """Every way to run a kernel."""
-    for number, schedule, variant in choices(case.kernel):
-        yield Way(case, number, schedule, variant)
+    for way in verified.ways(case.kernel):
+        yield Way(case, way)
 
 
 def run_reference(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -272,7 +271,5 @@ class _Versions:
 
 
 def _code(version: Version) -> list[str]:
-    """Return the shaders without their first lines, which name them."""
     variants = version.scheduled.variants if version.scheduled else ()
-    shaders = [shader for variant in variants for shader in variant.shaders]
-    return [re.sub(r"\A(//.*\n)*", "", shader.text) for shader in shaders]
+    return [shader.code for variant in variants for shader in variant.shaders]

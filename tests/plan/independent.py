@@ -67,13 +67,19 @@ FUNCTIONS: dict[str, Any] = {
 
 @dataclass
 class Kernel:
-    """The lines of one kernel: lengths, lets, and stages of schedules of variants."""
+    """The lines of one kernel: lengths, lets, and the tree of its steps."""
 
     lengths: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     lets: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    stages: list[tuple[str, list[Any]]] = field(
-        default_factory=list[tuple[str, list[Any]]]
-    )
+    steps: list[Line] = field(default_factory=list["Line"])
+
+
+@dataclass
+class Line:
+    """A line of fields, and the lines in it."""
+
+    fields: list[str]
+    inner: list[Line] = field(default_factory=list["Line"])
 
 
 def value(text: str, names: Mapping[str, int]) -> Any:
@@ -89,25 +95,23 @@ def read(text: str) -> dict[str, Kernel]:
     """Return the kernels of a plan file by name."""
     kernels: dict[str, Kernel] = {}
     kernel = Kernel()
+    above: list[list[Line]] = []
     for line in text.splitlines()[1:]:
         depth = (len(line) - len(line.lstrip())) // 2
         fields = line.strip().split(" | ")
         word, _, rest = fields[0].partition(" ")
         if depth == 0 and word == "kernel":
             kernel = kernels[rest] = Kernel()
+            above = [[], kernel.steps]
         elif depth == 1 and word == "length":
             kernel.lengths.append((rest, fields[1]))
         elif depth == 1 and word == "let":
             name, _, size = rest.partition(" = ")
             kernel.lets.append((name, size))
-        elif depth == 1 and word == "stage":
-            kernel.stages.append((rest, []))
-        elif depth == 2:
-            kernel.stages[-1][1].append((fields, []))
-        elif depth == 3:
-            kernel.stages[-1][1][-1][1].append([fields])
-        elif depth == 4:
-            kernel.stages[-1][1][-1][1][-1].append(fields)
+        elif depth > 1 or word in ("stage", "run"):
+            step = Line(fields)
+            above[depth].append(step)
+            above[depth + 1 :] = [step.inner]
     return kernels
 
 
@@ -127,29 +131,47 @@ def lengths(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, int]:
 def choices(
     kernel: Kernel, dims: Mapping[str, int], adapter: Mapping[str, int]
 ) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Return what runs, stage by stage: the schedule, and shaders with workgroups."""
+    """Return what runs, in order: stage, strategy, and shaders that have workgroups."""
     names = {**dims, **{f"adapter.{k}": int(v) for k, v in adapter.items()}}
     names |= lengths(kernel, dims)
     for name, size in kernel.lets:
         names[name] = value(size, names)
-    chosen: list[tuple[str, str, tuple[str, ...]]] = []
-    at = 0
-    while at < len(kernel.stages):
-        stage, schedules = kernel.stages[at]
-        fields, variants = next(
-            (f, v)
-            for f, v in schedules
-            if int(_field(f, "bytes", "0")) <= adapter["workgroup_bytes"]
-            and int(_field(f, "invocations", "0")) <= adapter["invocations"]
-            and (adapter["subgroups"] or "subgroups" not in f)
-            and value(_field(f, "when", "True"), names)
+    chosen: list[tuple[str, str, list[str]]] = []
+
+    def applies(case: Line) -> bool:
+        return bool(
+            int(_field(case.fields, "bytes", "0")) <= adapter["workgroup_bytes"]
+            and int(_field(case.fields, "invocations", "0")) <= adapter["invocations"]
+            and (adapter["subgroups"] or "subgroups" not in case.fields)
+            and value(_field(case.fields, "when", "True"), names)
         )
-        lines = next(v for v in variants if value(_field(v[0], "when", "True"), names))
-        runs = tuple(
-            _field(line, "run", "").partition("(")[0]
-            for line in lines
-            if value(_field(line, "groups", ""), names) > 0
-        )
-        chosen.append((stage, fields[0], runs))
-        at += int(_field(fields, "covers", "1"))
-    return chosen
+
+    def run(steps: list[Line]) -> None:
+        taken = False  # whether a case of the choice at hand was
+        for step in steps:
+            shader = _field(step.fields, "run", "").partition("(")[0]
+            if step.fields[0].startswith("stage "):
+                case = next(filter(applies, step.inner))
+                first = step.fields[0].removeprefix("stage ").split(", ")[0]
+                chosen.append((first, case.fields[0], []))
+                enter(case)
+            elif step.fields[0].startswith("run "):
+                note(shader, step)
+            else:
+                if not taken and applies(step):
+                    taken = True
+                    enter(step)
+                taken = taken and bool(_field(step.fields, "when", ""))
+
+    def enter(case: Line) -> None:
+        shader = _field(case.fields, "run", "").partition("(")[0]
+        if shader:
+            note(shader, case)
+        run(case.inner)
+
+    def note(shader: str, line: Line) -> None:
+        if value(_field(line.fields, "groups", ""), names) > 0:
+            chosen[-1][2].append(shader)
+
+    run(kernel.steps)
+    return [(stage, strategy, tuple(shaders)) for stage, strategy, shaders in chosen]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from kerngen.compiler import compile_text
-from kerngen.plan.read import PlanSyntaxError, PlanVersionError, read_plan
-from kerngen.plan.write import checksum_line, plan_text
+from kerngen.plan.lines import PlanSyntaxError
+from kerngen.plan.read import PlanVersionError, read_plan
+from kerngen.plan.size import Guard, Symbol, compare
+from kerngen.plan.text import guard_text
+from kerngen.plan.tree import Case, Choice, choices_in
+from kerngen.plan.write import PlanValueError, checksum_line, plan_text
 from kerngen.runtime import AbiError, Context, ShapeError
 from kerngen.runtime.choices import all_dims, kernel_of
 from kerngen.runtime.generated import ModuleFiles
@@ -21,7 +25,7 @@ from tests.plan import independent
 from tests.runtime.kernels import internals
 
 ROOT = Path(__file__).parents[2] / "generated" / "kerngen_kernels" / "wgsl"
-PLANS = sorted(ROOT.glob("*.plan"))
+PLANS = sorted(ROOT.glob("*/*.plan"))
 SOURCE = """
     kernel many(x: f32[m, n], step: u32, scale: f32, off: vec3i) -> y: f32[m, step], z: f32[n / 2] {
         host wide = i32(f32(n) * 0.5 + scale);
@@ -43,7 +47,7 @@ def signed(body: str) -> str:
 
 
 def sample() -> str:
-    return compile_text(SOURCE, "s.kern").files["wgsl/s.plan"].decode()
+    return compile_text(SOURCE, "s.kern").files["wgsl/s/s.plan"].decode()
 
 
 @pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)
@@ -53,13 +57,13 @@ def test_plans_are_read_back(file: Path) -> None:
 
 
 def test_the_standard_kernels_take_few_lines() -> None:
-    assert sum(file.read_text("utf-8").count("\n") for file in PLANS) <= 4500
+    assert sum(file.read_text("utf-8").count("\n") for file in PLANS) <= 4700
 
 
 @pytest.mark.parametrize("module", [softmax, matmul, conv], ids=lambda m: m.__name__)
 def test_another_reader_chooses_alike(ctx: Context, module: ModuleType) -> None:
     name = module.__name__.rpartition(".")[2]
-    plans = independent.read((ROOT / f"{name}.plan").read_text("utf-8"))
+    plans = independent.read((ROOT / name / f"{name}.plan").read_text("utf-8"))
     assert plans
     rng = random.Random(name)
     info = internals(ctx)._planner._capabilities.info
@@ -88,37 +92,96 @@ def test_scalars_that_decide_are_listed() -> None:
 
 # ---- damage
 
-DAMAGE = {
-    "kerngen plan 1": "kerngen plan 2",
-    "dims m, n": "dims m n",
-    "read x f32[m, n]": "read x f32[m, q]",
-    "write y": "writes y",
-    "scalar step u32": "",
-    "guards step": "guards 7",
-    "when n % 4": "when n ** 4",
-    "n % 4 == 0 and": "n and",
-    "groups ceil_div(m * step": "groups ceiling(m * step",
-    "run s.many": "runs s.many",
-    "(x, ": "(ghost, ",
-    "invocations 64": "invocations -64",
-    "  stage top": " stage top",
-    "      - | run": "        - | run",
-    "64)": "9007199254740993)",
-    "| bytes 0": "| bytes 0 | covers 9",
-    " / 2 |": " / evil() |",
-}
+# What is exchanged for what; the line that is refused begins with the third.
+DAMAGE = [
+    ("kerngen plan 2", "kerngen plan 1", ""),
+    ("dims m, n", "dims m n", "  dims m n"),
+    ("dims m, n", "dims m, m", "  dims m, m"),
+    ("read x f32[m, n]", "read x f32[m, q]", "  read x"),
+    ("write z f32[n_div_2]", "write y f32[n_div_2]", "  write y f32[n_div_2]"),
+    ("write y", "writes y", "  writes y"),
+    ("scalar step u32", "", "  guards step"),
+    ("scalar scale", "scalar step", "  scalar step f32"),
+    ("guards step", "guards 7", "  guards 7"),
+    ("0 m |", "0 q |", '  range "x" 0 q'),
+    ("around [n_div_2, w", "around [q, w", '  range "x" 0'),
+    ("temporary top", "temporary x", "  temporary x"),
+    ("when n % 4", "when n ** 4", "    generic | when n **"),
+    ("n % 4 == 0 and", "n and", "    generic | when n and"),
+    ("adapter.f16", "adapter.f8", "    generic | when"),
+    ("groups ceil_div(m * step", "groups ceiling(m * step", "    generic | when"),
+    (" | groups ceil_div(m, 64)", "", "    generic | when"),
+    ("run many", "runs many", "    generic | when"),
+    ("(x, ", "(ghost, ", "    generic | when"),
+    (
+        "finish(top*, parts)",
+        "finish(top*, part)",
+        "        run many.top.reduce.finish",
+    ),
+    ("with LANES = 4,", "with LANES 4,", "      upto32 | when"),
+    ("with LANES = 8,", "with LANES = -8,", "      upto128 | when"),
+    ("| with LANES = 32,", "| with | with LANES = 32,", "      upto512 | when"),
+    ("scratch parts[s3]", "scratch x[s3]", "      aligned | when"),
+    ("invocations 64", "invocations -64", "    generic | when"),
+    ("    generic | when", "      generic | when", "      generic | when"),
+    ("    generic | when", "    no name | when", "    no name | when"),
+    ("  stage top", " stage top", " stage top"),
+    ("  stage top", "  stage top, ", "  stage top, "),
+    ("  stage y", "  stage top", "kernel many"),
+    ("64)", "9007199254740993)", "    generic | when"),
+    ("| invocations 64", "| invocations 64 | covers 9", "    generic | when"),
+    (" / 2 |", " / evil() |", "  length n_div_2"),
+    # The last case of a choice has a condition, or a choice is not whole.
+    ("    map | inv", "    map | when n > 2 | inv", "  stage y"),
+    ("      edge | run many.y", "      edge | when n > 2 | run many.y", "    map"),
+    ("      edge | scr", "      stage rest\n      edge | scr", "      stage rest"),
+    (
+        "      edge | scr",
+        "      run f(x) | groups 1\n      edge | scr",
+        "      run f(x)",
+    ),
+    # Stages in a case are not the last ones of its choice.
+    (
+        "length, 256)",
+        "length, 256)\n      stage z\n        map | run many.z(x) | groups 1",
+        "    map",
+    ),
+]
 
 
-@pytest.mark.parametrize("old", DAMAGE)
-def test_a_damaged_plan_is_refused(old: str) -> None:
-    """Each is refused for what it says, not for its hash alone."""
+@pytest.mark.parametrize(("old", "new", "place"), DAMAGE)
+def test_a_damaged_plan_is_refused(old: str, new: str, place: str) -> None:
+    """Each is refused for what its line says, not for its hash alone."""
     body = body_of(sample())
     assert old in body
-    damaged = signed(body.replace(old, DAMAGE[old], 1))
+    damaged = signed(body.replace(old, new, 1))
     with pytest.raises((PlanSyntaxError, PlanVersionError)) as caught:
         read_plan(damaged)
     if isinstance(caught.value, PlanSyntaxError):
-        assert 1 <= caught.value.line <= damaged.count("\n")
+        assert damaged.split("\n")[caught.value.line - 1].startswith(place)
+    else:
+        assert not place
+
+
+@pytest.mark.parametrize(
+    ("guard", "fault"),
+    [
+        (compare("<", Symbol("n"), 2**53 + 1), "9007199254740993 is beyond 2^53"),
+        (compare("<", Symbol("adapter.f8"), 1), "'adapter.f8' is none of adapter.f16,"),
+    ],
+)
+def test_what_no_reader_takes_is_not_written(guard: Guard, fault: str) -> None:
+    plan = read_plan(sample())
+    (kernel,) = plan.kernels
+    only = Case("map", next(choices_in(kernel.body)).cases[0].body)
+    body = (Choice((replace(only, when=guard), only), ("top",)),)
+    wrong = replace(plan, kernels=(replace(kernel, body=body),))
+    with pytest.raises(
+        PlanValueError, match=f"the plan of 'many' .*{re.escape(fault)}"
+    ):
+        plan_text(wrong)
+    with pytest.raises(PlanSyntaxError):
+        read_plan(signed(body_of(sample()).replace("n % 4 == 0", guard_text(guard), 1)))
 
 
 def test_no_edit_is_read() -> None:
@@ -147,8 +210,8 @@ def test_signed_edits_end_in_one_error_or_a_plan() -> None:
 
 
 def test_an_import_says_which_plan_is_wrong(tmp_path: Path) -> None:
-    folder = tmp_path / "wgsl"
-    folder.mkdir()
+    folder = tmp_path / "wgsl" / "s"
+    folder.mkdir(parents=True)
     plan = folder / "s.plan"
 
     def refused() -> str:
@@ -160,14 +223,14 @@ def test_an_import_says_which_plan_is_wrong(tmp_path: Path) -> None:
     plan.write_text(sample().replace("groups", "group", 1), "utf-8")
     assert "is damaged, line" in refused()
     plan.write_text("kerngen plan 7 | x\n", "utf-8")
-    assert "another version: expected 'kerngen plan 1'" in refused()
+    assert "another version: expected 'kerngen plan 2'" in refused()
     assert str(plan) in refused()
     assert refused().endswith("Run 'kerngen build' again.")
 
 
 def test_a_module_of_another_plan_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "wgsl"
-    folder.mkdir()
+    folder = tmp_path / "wgsl" / "s"
+    folder.mkdir(parents=True)
     (folder / "s.plan").write_text(sample(), "utf-8")
     files = ModuleFiles.of("my.s", str(tmp_path / "s.py"))
     with pytest.raises(AbiError, match="no kernel 'other'"):

@@ -34,6 +34,7 @@ CONSTRUCTS: Final = (
     *("compound assignment", "output of integers", "rank 0", "rank 3"),
     *("literal axis", "arithmetic axis", "reserved name"),
     *("sum", "prod", "max", "min", "two indices", "reduction in a reduction"),
+    *("condition of a reduction", "condition by a key"),
     *("reduction to rank 0", "matrix product", "batched product", "softmax"),
     *("given range", "broadcast", "transpose", "diagonal"),
     *("gather", "gather by u32", "affine subscript", "constant subscript"),
@@ -109,7 +110,10 @@ class _Collector:
                     self.expression(item.body, _Place())
                 case ast.ScheduleItem():
                     self.note("schedule")
-                    self.note("schedule of a stage", really=item.stage is not None)
+                    self.note(
+                        "schedule of a stage",
+                        really=any(target.stage for target in item.targets),
+                    )
                 case _:
                     pass
 
@@ -160,7 +164,7 @@ class _Collector:
             s for s in self.kernel.body if not isinstance(s, ast.HostStatement)
         ]
         self.note("several statements", really=len(statements) > 1)
-        for statement in self.kernel.body:
+        for statement in self.kernel.equations:
             self.names(statement.name)
             match statement:
                 case ast.HostStatement():
@@ -314,6 +318,14 @@ class _Collector:
                     self.note("batched product", really=batched)
             case _:
                 pass
+        if expr.condition is not None:
+            self.note("condition of a reduction")
+            by_key = (
+                isinstance(expr.condition, ast.Binary) and expr.condition.op == "=="
+            )
+            self.note("condition by a key", really=by_key)
+            self.expression(expr.condition, inner)
+            inner = replace(inner, branch=True)
         self.expression(expr.body, inner)
 
     # Reads

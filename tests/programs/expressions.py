@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from kerngen.syntax import ast
 
@@ -28,13 +28,11 @@ from .memory import (
     scalar_of,
 )
 from .numbers import Value
+from .reductions import At, Run, chosen, collect, joining
 from .tensors import Array, clamped, inside
 
 if TYPE_CHECKING:
     from .interpreter import Call, Interpreter
-
-At: TypeAlias = dict[str, Any]
-Run: TypeAlias = Callable[[At], Any]
 
 CASTS = frozenset({"f32", "i32", "u32"})
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -61,18 +59,6 @@ _INTEGER: Mapping[str, Callable[[int, int], int]] = {
     "^": lambda a, b: a ^ b,
     "<<": lambda a, b: a << b % 32,
     ">>": lambda a, b: a >> b % 32,
-}
-_REDUCE_REAL: Mapping[str, Callable[[list[Any]], Any]] = {
-    "sum": numbers.total,
-    "prod": numbers.product,
-    "max": numbers.highest,
-    "min": numbers.lowest,
-}
-_EMPTY: Mapping[tuple[str, str], int] = {
-    ("max", "i32"): -(2**31),
-    ("max", "u32"): 0,
-    ("min", "i32"): 2**31 - 1,
-    ("min", "u32"): 2**32 - 1,
 }
 
 
@@ -485,50 +471,29 @@ class Body:
 
     def _reduction(self, expr: ast.Reduction, want: str | None) -> Compiled:
         assert self.call is not None
-        ranges = self.call.ranges(expr.binders, expr.body, self.scope)
+        ranges = self.call.ranges(expr.binders, expr.terms, self.scope)
         inner = replace(self, scope=self.scope.within(ranges))
+        condition = None
+        if expr.condition is not None:
+            condition = inner.of(expr.condition)
+            assert condition.type == "bool"
+            inner = replace(inner, scope=replace(inner.scope, clamps=True))
         body = inner.of(expr.body, want)
-        run, type_, spend = body.run, body.type, self.interpreter.spend
+        type_, spend = body.type, self.interpreter.spend
+        run = body.run if condition is None else chosen(condition.run, body.run)
         names = list(ranges)
         lengths = list(ranges.values())
 
         def terms(at: At) -> list[Any]:
             collected: list[Any] = []
-            _collect(dict(at), names, lengths, run, collected)
+            collect(dict(at), names, lengths, run, collected)
             spend(len(collected) * cost)
-            return collected
+            return [term for term in collected if term is not None]
 
         cost = len(list(numbers_in(type_)))
         self.note("reduction of composites", really=cost > 1)
-        join = _joining(expr.kind, type_)
+        join = joining(expr.kind, type_)
         return Compiled(type_, lambda at: join(terms(at)))
-
-
-def _collect(
-    at: At, names: list[str], lengths: list[int], run: Run, into: list[Any]
-) -> None:
-    """Compute the body at every combination of the indices."""
-    if not names:
-        into.append(run(at))
-        return
-    for value in range(lengths[0]):
-        at[names[0]] = value
-        _collect(at, names[1:], lengths[1:], run, into)
-
-
-def _reduce_integers(kind: str, terms: list[int], type_: str) -> int:
-    match kind:
-        case "sum":
-            return numbers.wrap(sum(terms), type_)
-        case "prod":
-            result = 1
-            for term in terms:
-                result = numbers.wrap(result * term, type_)
-            return result
-        case "max":
-            return max(terms, default=_EMPTY[kind, type_])
-        case _:
-            return min(terms, default=_EMPTY[kind, type_])
 
 
 def _literal(value: float, want: str | None) -> Compiled:
@@ -583,16 +548,3 @@ def _operator(op: str, type_: str) -> Callable[[Any, Any], Any]:
         return lambda a, b: numbers.integer_remainder(a, b, type_)
     whole = _INTEGER[op]
     return lambda a, b: numbers.wrap(whole(a, b), type_)
-
-
-def _joining(kind: str, type_: str) -> Callable[[list[Any]], Any]:
-    """Return what joins the terms of a reduction, number by number."""
-    inner = parts_of(type_)
-    if inner:
-        each = _joining(kind, str(inner[0]))
-        return lambda terms: tuple(
-            each([term[n] for term in terms]) for n in range(len(inner))
-        )
-    if type_ == "f32":
-        return _REDUCE_REAL[kind]
-    return lambda terms: _reduce_integers(kind, terms, type_)

@@ -95,7 +95,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "an unclamped gather",
-        "kerngen.schedule.loads:_clamped",
+        "kerngen.schedule.subscripts:_clamped",
         't.call("clamp", *clamped)',
         "clamped[0]",
     ),
@@ -259,10 +259,10 @@ FAULTS: Final = (
         "greatest > length",
     ),
     PlantedFault(
-        "a stage that is skipped behind those that run together",
-        "kerngen.runtime.planner:Planner._choose",
-        "position += schedule.covers",
-        "position += schedule.covers + (schedule.covers > 1)",
+        "stages that are skipped behind one that runs alone",
+        "kerngen.plan.select:_Selector.steps",
+        "self._choice(step, origin, scratch)",
+        "step.stages and origin.stage or self._choice(step, origin, scratch)",
     ),
     PlantedFault(
         "padding behind a member that the shader leaves out",
@@ -287,6 +287,24 @@ FAULTS: Final = (
         "kerngen.runtime.geometry:matrix_by_vector",
         "np.matmul(v[..., None, :], m)[..., 0, :]",
         "np.matmul(m, v[..., None])[..., 0]",
+    ),
+    PlantedFault(
+        "a condition that keeps what it should leave out",
+        "kerngen.ir.conditions:unconditional",
+        "condition.operand, otherwise, then",
+        "condition.operand, then, otherwise",
+    ),
+    PlantedFault(
+        "a prefix that is a term too long",
+        "kerngen.runtime.reference:prefixes",
+        "shift + 1",
+        "shift + 2",
+    ),
+    PlantedFault(
+        "a key that counts where it is no place",
+        "kerngen.runtime.reference:scatter",
+        "inside &= (place >= 0) & (place < length)",
+        "inside &= place < length",
     ),
     PlantedFault(
         "an array in a struct of which only the first element is read",

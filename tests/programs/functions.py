@@ -1,4 +1,7 @@
-"""The built-in functions, as the interpreter computes them, with bounds."""
+"""The built-in functions, as the interpreter computes them, with bounds.
+
+They are written apart from the rows of the compiler on purpose, but for the accuracies.
+"""
 
 from __future__ import annotations
 

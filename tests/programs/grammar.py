@@ -456,6 +456,10 @@ class Grammar:
     ) -> Piece:
         """A reduction over these indices."""
         inner = replace(place.inner, indices=(*place.indices, *indices))
+        condition = ""
+        if self.dice.chance(40):
+            condition = self.condition(indices, place)
+            inner = replace(inner, branch=True)
         wanted = tuple(index.axis for index in indices)
         alike = [t for t in self.world.readable(type_) if set(wanted) <= set(t.axes)]
         if alike and (self.world.crowded or self.dice.chance(60)):
@@ -475,8 +479,22 @@ class Grammar:
             body = binary(
                 op, head, self.of(type_, replace(inner, depth=place.depth - 2))
             )
-        binders = [self.binder(index, head) for index in indices]
-        return reduction(kind, binders, body)
+        binders = [self.binder(index, head, condition) for index in indices]
+        return reduction(kind, binders, body, condition)
+
+    def condition(self, indices: list[Index], place: Place) -> str:
+        """What chooses the terms of a reduction: a bound, a key, or anything."""
+        own, roll = self.dice.pick(indices), self.dice.below(100)
+        outer = self.dice.pick(place.indices).name if place.indices else ""
+        if outer and roll < 30:
+            return f"{own.name} {self.dice.pick(COMPARISONS)} {outer}"
+        if outer and roll < 75 and own.axis in self.world.input_axes():
+            type_: Type = "u32" if self.dice.chance(50) else "i32"
+            key = element(self.world.input(type_, (own.axis,)).name, [own.name])
+            chosen = Piece(f"u32({outer})" if type_ == "u32" else outer)
+            return binary("==", *self.dice.several((key, chosen), 2)).text
+        known = (*place.indices, *indices)
+        return self.truth(replace(place, indices=known, depth=1)).text
 
     def load_over(self, tensor: Tensor, indices: list[Index], place: Place) -> Piece:
         """A read that uses each of the indices bare, where it has an axis for it."""
@@ -496,9 +514,13 @@ class Grammar:
         ]
         return element(tensor.name, subscripts)
 
-    def binder(self, index: Index, head: Piece) -> str:
-        """An index as it is introduced; with its range where nothing else says it."""
+    def binder(self, index: Index, head: Piece, condition: str = "") -> str:
+        """An index as it is introduced; with its range where nothing else says it.
+
+        A condition may subscript another axis by the index before the head does.
+        """
         given = self.world.landed("given ranges") and self.dice.chance(15)
+        given |= index.name in _VALUE.findall(condition)
         if uses(head, index) and not given:
             return index.name
         return f"{index.name} < {index.axis}"

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from kerngen.syntax import ast
 
 from . import hosts
-from .expressions import At, Body, Compiled, Scope, literal_kind
+from .expressions import Body, Compiled, Scope, literal_kind
 from .functions import Accuracy
 from .memory import (
     Fixed,
@@ -30,6 +30,7 @@ from .memory import (
     scalar_of,
 )
 from .numbers import Real, UndecidedError, Value
+from .reductions import At
 from .targets import Spot, spot_of, written_part
 from .tensors import Array, Given, IllegalCallError, taken
 
@@ -157,7 +158,7 @@ class Call:
             case ast.HostStatement():
                 self._host(statement)
             case ast.LetStatement(name=name, binders=binders, value=value):
-                ranges = self.ranges(binders, value, self.scope, name.name)
+                ranges = self.ranges(binders, (value,), self.scope, name.name)
                 typed = Body(self.scope.within(ranges), self.interpreter, self).of(
                     value
                 )
@@ -233,7 +234,7 @@ class Call:
     def ranges(
         self,
         binders: Sequence[ast.Binder],
-        body: ast.Expr,
+        terms: tuple[ast.Expr, ...],
         scope: Scope,
         let: str = "",
     ) -> dict[str, int]:
@@ -247,7 +248,8 @@ class Call:
             if binder.bound is not None:
                 found[name] = self.length(binder.bound)
                 continue
-            known = next(bare_uses(name, body), None)
+            uses = (use for term in terms for use in bare_uses(name, term))
+            known = next(uses, None)
             if known is None:
                 self.interpreter.noted.add("range by reads")
                 found[name] = self._read_over(let, place)
@@ -303,8 +305,9 @@ def bare_uses(name: str, expr: ast.Expr) -> Iterator[tuple[ast.Expr, int]]:
         case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
             for part in (condition, then, otherwise):
                 yield from bare_uses(name, part)
-        case ast.Reduction(body=body):
-            yield from bare_uses(name, body)
+        case ast.Reduction():
+            for part in expr.terms:
+                yield from bare_uses(name, part)
         case _:
             return
 

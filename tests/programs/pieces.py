@@ -110,11 +110,14 @@ def conditional(condition: Piece, then: Piece, otherwise: Piece) -> Piece:
     return Piece(text, Level.UNARY, literal=literal)
 
 
-def reduction(kind: str, binders: Iterable[str], body: Piece) -> Piece:
-    """Return `kind[binders] body`."""
+def reduction(
+    kind: str, binders: Iterable[str], body: Piece, condition: str = ""
+) -> Piece:
+    """Return `kind[binders] body`, or `kind[binders when condition] body`."""
     bare = body.level >= Level.UNARY or body.factors or body.reduced
     inner = body.text if bare else f"({body.text})"
-    text = f"{kind}[{', '.join(binders)}] {inner}"
+    when = f" when {condition}" if condition else ""
+    text = f"{kind}[{', '.join(binders)}{when}] {inner}"
     return Piece(text, Level.OPEN, factors=True, reduced=True)
 
 

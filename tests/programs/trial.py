@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,18 +70,10 @@ def built(*texts: str) -> Generator[Built]:
     """Compile and import a program of one kernel: the first whose schedules fit."""
     name = f"random_{next(_numbers)}"
     compiled, text = _compiled(name, texts)
-    files = {
-        path: _without_comments(text) if path.endswith(".wgsl") else text
-        for path, text in compiled.files.items()
-    }
+    files = compiled.files
     shaders = {text.decode() for path, text in files.items() if path.endswith(".wgsl")}
     with imported(name, files) as (kernel,):
         yield Built(kernel, tuple(sorted(shaders)), text)
-
-
-def _without_comments(text: bytes) -> bytes:
-    """Drop the comments of a shader, so that equal ones are compiled once."""
-    return re.sub(rb" *//[^\n]*", b"", text)
 
 
 def _compiled(name: str, texts: Sequence[str]) -> tuple[CompiledModule, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ ORDER = [
     "syntax",
     "format",
     "check",
+    "gradient",
     "shader",
     "schedule",
     "catalogue",
@@ -151,6 +153,70 @@ def test_generated_modules_import_only_the_runtime() -> None:
             root, *rest = name.split(".")
             assert root in {"kerngen", "numpy"} or root in sys.stdlib_module_names
             assert root != "kerngen" or rest[0] in {"plan", "runtime"}
+
+
+def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that an import of a module runs, without those for checkers."""
+    for statement in body:
+        match statement:
+            case ast.If(test=ast.Name("TYPE_CHECKING"), orelse=rest):
+                yield from top_level(rest)
+            case ast.If(body=inner, orelse=rest) | ast.Try(body=inner, orelse=rest):
+                yield from top_level([*inner, *rest])
+            case ast.With(body=inner):
+                yield from top_level(inner)
+            case _:
+                yield statement
+
+
+def loaded_by(file: Path, known: Collection[str]) -> set[str]:
+    """Return the modules among the known ones that an import of a file imports."""
+    found: set[str] = set()
+    for statement in top_level(ast.parse(file.read_text("utf-8")).body):
+        match statement:
+            case ast.Import(names=names):
+                found.update(alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                inner = {f"{module}.{alias.name}" for alias in names}
+                found |= inner & {*known} or {module}
+            case _:
+                pass
+    return found & {*known}
+
+
+def circles(package: Path) -> list[str]:
+    """Return the modules of a package that are in circles, or between two of them."""
+    files = {
+        ".".join(file.relative_to(package.parent).with_suffix("").parts): file
+        for file in sorted(package.rglob("*.py"))
+    }
+    graph = {name: loaded_by(file, files) for name, file in files.items()}
+    left = {name for name, others in graph.items() if others}
+    while True:
+        imported = {other for name in left for other in graph[name]}
+        inside = {name for name in left & imported if graph[name] & left}
+        if inside == left:
+            return sorted(left)
+        left = inside
+
+
+def test_no_import_goes_round_in_a_circle() -> None:
+    assert circles(ROOT / "kerngen") == []
+
+
+def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
+    texts = {
+        "a": "from p import b",
+        "b": "from p.c import x\nif TYPE_CHECKING:\n    from p.d import y",
+        "c": "def f():\n    import p.a",
+        "d": "import p.b",
+    }
+    (tmp_path / "p").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "p" / f"{name}.py").write_text(text, encoding="utf-8")
+    assert circles(tmp_path / "p") == []
+    (tmp_path / "p" / "c.py").write_text("import p.a", encoding="utf-8")
+    assert circles(tmp_path / "p") == ["p.a", "p.b", "p.c"]
 
 
 def borrowed(file: Path) -> list[str]:

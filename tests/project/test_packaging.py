@@ -24,7 +24,7 @@ from tests.project.tree import ROOT
 
 PAGE = ROOT / "docs" / "packaging.md"
 SOURCE = "kernel double(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i]; }"
-SHADERS = {"my_kernels/wgsl/layers.double.map.wgsl"}
+SHADERS = {"my_kernels/wgsl/layers/double.map.wgsl"}
 PROGRAM = """
 import sys
 import kerngen.runtime as gpu
@@ -68,7 +68,7 @@ def run(*command: str | Path, cwd: Path, code: int = 0) -> str:
 def write_project(folder: Path, pyproject: str) -> None:
     """Write a project with generated kernels."""
     package = folder / "src" / "my_kernels"
-    (package / "wgsl").mkdir(parents=True)
+    (package / "wgsl" / "layers").mkdir(parents=True)
     for name in ("__init__.py", "py.typed"):
         (package / name).touch()
     for name, data in compile_text(SOURCE, "dsl/layers.kern").files.items():

@@ -15,12 +15,12 @@ def watch_dispatches(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> list[str]
     A label is `'kernel' (name of the shader)`.
     """
     backend: Any = ctx.backend
-    launcher = backend._launcher
-    dispatch, labels = launcher._dispatch, list[str]()
+    recorder = backend._recorder
+    dispatch, labels = recorder._dispatch, list[str]()
 
     def spy(ready: Any, *others: Any) -> None:
         labels.extend(step.shader.label for step, _ in ready)
         dispatch(ready, *others)
 
-    monkeypatch.setattr(launcher, "_dispatch", spy)
+    monkeypatch.setattr(recorder, "_dispatch", spy)
     return labels

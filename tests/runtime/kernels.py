@@ -14,12 +14,11 @@ from kerngen.plan.size import ONE, Size, Symbol, ceil_div
 from kerngen.plan.tree import (
     Access,
     Binding,
+    Case,
+    Choice,
     Dispatch,
     RangeCheck,
-    Schedule,
-    Stage,
     Term,
-    Variant,
 )
 from kerngen.runtime import Context, Element, Error, f16, f32, u32, vec3f
 from kerngen.runtime.elements import i32
@@ -50,14 +49,15 @@ def tensor(
 
 
 def one(
+    stage: str,
     wgsl: str,
     *bindings: Binding,
     groups: Size,
     uses_uniform: bool = True,
-) -> tuple[Schedule, ...]:
-    """Return the only schedule of a stage of one dispatch."""
+) -> Choice:
+    """Return the choice of a stage that is always run by one dispatch."""
     dispatch = Dispatch(wgsl, bindings, groups, uses_uniform)
-    return (Schedule("map", (Variant("", (dispatch,)),)),)
+    return Choice((Case("map", (dispatch,)),), (stage,))
 
 
 def as_given(*values: float) -> tuple[float, ...]:
@@ -82,16 +82,14 @@ AXPY = Kernel(
     uniform=uniform(Field("n", u32, 0), Field("alpha", f32, 4), size=8),
     hosts=as_given,
     reference=axpy_reference,
-    stages=(
-        Stage(
+    body=(
+        one(
             "z",
-            one(
-                "axpy",
-                Binding("x"),
-                Binding("y"),
-                Binding("z", writes=True),
-                groups=PER_64,
-            ),
+            "axpy",
+            Binding("x"),
+            Binding("y"),
+            Binding("z", writes=True),
+            groups=PER_64,
         ),
     ),
 )
@@ -114,12 +112,13 @@ ACCUMULATE = Kernel(
     uniform=uniform(Field("n", u32, 0), Field("factor", f32, 4), size=8),
     hosts=as_given,
     reference=accumulate_reference,
-    stages=(
-        Stage(
+    body=(
+        one(
             "total",
-            one(
-                "accumulate", Binding("total", writes=True), Binding("x"), groups=PER_64
-            ),
+            "accumulate",
+            Binding("total", writes=True),
+            Binding("x"),
+            groups=PER_64,
         ),
     ),
 )
@@ -140,15 +139,13 @@ SWAP = Kernel(
     uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=swap_reference,
-    stages=(
-        Stage(
+    body=(
+        one(
             "b",
-            one(
-                "swap",
-                Binding("a", writes=True),
-                Binding("b", writes=True),
-                groups=PER_64,
-            ),
+            "swap",
+            Binding("a", writes=True),
+            Binding("b", writes=True),
+            groups=PER_64,
         ),
     ),
 )
@@ -170,25 +167,21 @@ CENTRE = Kernel(
     hosts=as_given,
     reference=centre_reference,
     temporaries=(Temporary("total", f32, ()),),
-    stages=(
-        Stage(
+    body=(
+        one(
             "total",
-            one(
-                "centre.sum",
-                Binding("x"),
-                Binding("total", writes=True),
-                groups=ONE,
-            ),
+            "centre.sum",
+            Binding("x"),
+            Binding("total", writes=True),
+            groups=ONE,
         ),
-        Stage(
+        one(
             "y",
-            one(
-                "centre.shift",
-                Binding("x"),
-                Binding("total"),
-                Binding("y", writes=True),
-                groups=PER_64,
-            ),
+            "centre.shift",
+            Binding("x"),
+            Binding("total"),
+            Binding("y", writes=True),
+            groups=PER_64,
         ),
     ),
 )
@@ -209,7 +202,7 @@ COUNT = Kernel(
     uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=count_reference,
-    stages=(Stage("x", one("count", Binding("x", writes=True), groups=Symbol("n"))),),
+    body=(one("x", "count", Binding("x", writes=True), groups=Symbol("n")),),
 )
 """x[i] += i, with a workgroup for each element."""
 
@@ -234,16 +227,14 @@ MATMUL = Kernel(
     ),
     hosts=as_given,
     reference=matmul_reference,
-    stages=(
-        Stage(
+    body=(
+        one(
             "c",
-            one(
-                "matmul",
-                Binding("a"),
-                Binding("b"),
-                Binding("c", writes=True),
-                groups=Symbol("m") * Symbol("n"),
-            ),
+            "matmul",
+            Binding("a"),
+            Binding("b"),
+            Binding("c", writes=True),
+            groups=Symbol("m") * Symbol("n"),
         ),
     ),
 )
@@ -264,11 +255,7 @@ DOUBLED = Kernel(
     uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=doubled_reference,
-    stages=(
-        Stage(
-            "y", one("halves", Binding("x"), Binding("y", writes=True), groups=PER_64)
-        ),
-    ),
+    body=(one("y", "halves", Binding("x"), Binding("y", writes=True), groups=PER_64),),
 )
 """y = 2 x, from f16 elements."""
 
@@ -303,14 +290,14 @@ STAMP = Kernel(
     ),
     hosts=stamp_hosts,
     reference=stamp_reference,
-    stages=(Stage("y", one("stamp", Binding("y", writes=True), groups=ONE)),),
+    body=(one("y", "stamp", Binding("y", writes=True), groups=ONE),),
 )
 """Write scalars of every type, and a host value that fails for step 1."""
 
 BROKEN = replace(
     COUNT,
     name="broken",
-    stages=(Stage("x", one("broken", Binding("x", writes=True), groups=Symbol("n"))),),
+    body=(one("x", "broken", Binding("x", writes=True), groups=Symbol("n")),),
 )
 """A kernel whose shader is no WGSL."""
 

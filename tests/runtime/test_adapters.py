@@ -1,127 +1,216 @@
-"""Adapters by number: their order, the choice of one, and what is not there."""
+"""Schedules, limits, features and shaders: what depends on the adapter."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime.adapter import AdapterChoice, in_order
-
-ROOT = Path(__file__).parents[2]
-
-
-@dataclass
-class Listed:
-    """An adapter as wgpu lists it."""
-
-    info: dict[str, str]
-
-
-def listed(name: str, kind: str, backend: str) -> Any:
-    return Listed({"device": name, "adapter_type": kind, "backend_type": backend})
-
-
-def test_the_best_is_the_first() -> None:
-    found = [
-        listed("llvmpipe", "CPU", "Vulkan"),
-        listed("llvmpipe", "CPU", "OpenGL"),
-        listed("a", "IntegratedGPU", "Vulkan"),
-        listed("b", "DiscreteGPU", "OpenGL"),
-        listed("b", "DiscreteGPU", "Vulkan"),
-        listed("c", "DiscreteGPU", "Vulkan"),
-    ]
-    ranked = in_order(found)
-    assert [(a.number, a.name) for a in ranked] == [
-        (0, "b"),
-        (1, "c"),
-        (2, "a"),
-        (3, "llvmpipe"),
-    ]
-    for text, name in {
-        "gpu": "b",
-        "gpu:1": "c",
-        " GPU:2 ": "a",
-        "2": "a",
-        "software": "llvmpipe",
-        "software:0": "llvmpipe",
-    }.items():
-        picked = AdapterChoice.parse(text).pick(ranked)
-        assert picked is not None
-        assert picked.name == name
-    for text in ("gpu:3", "4", "software:1"):
-        assert AdapterChoice.parse(text).pick(ranked) is None
-
-
-def test_hardware_that_opengl_alone_reaches_is_listed() -> None:
-    found = [listed("lvp", "CPU", "Vulkan"), listed("old", "unknown", "OpenGL")]
-    assert [adapter.name for adapter in in_order(found)] == ["old", "lvp"]
-
-
-@pytest.mark.parametrize(
-    "wrong", ["cuda", "gpu:", "gpu:x", "-1", "1:gpu", "reference:1"]
+from kerngen.plan.size import ONE, Literal, Symbol, all_of, compare, divides
+from kerngen.plan.tree import Binding, Case, Choice, Dispatch, Needs, cases_in
+from kerngen.runtime import (
+    Context,
+    Error,
+    FeatureError,
+    LimitError,
+    f16,
+    f32,
+    u32,
 )
-def test_choices_that_name_nothing(wrong: str) -> None:
-    with pytest.raises(gpu.NoAdapter, match=f"'{wrong}'"):
-        gpu.open(adapter=wrong)
+from kerngen.runtime.call_plan import Capabilities
+from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.planner import Planner
+from tests.runtime.kernels import (
+    ACCUMULATE,
+    BROKEN,
+    COUNT,
+    DOUBLED,
+    MATMUL,
+    STAMP,
+    internals,
+    launch,
+    one,
+    refuse,
+    tensor,
+)
+
+# ---- adapters
 
 
-def test_a_number_that_is_not_there() -> None:
-    there = gpu.adapters()
-    number = len(there)
-    with pytest.raises(
-        gpu.NoAdapter, match=rf"No adapter {number} was found: wgpu lists"
-    ):
-        gpu.open(adapter=number)
-    with pytest.raises(gpu.NoAdapter, match=r"No adapter software:7 was found"):
-        gpu.open(adapter="software:7")
+def with_cases(kernel: Kernel, *cases: Case) -> Kernel:
+    return replace(kernel, body=(Choice(cases, ("x",)),))
 
 
-OPEN_BY_NUMBER = """
-import json
-import kerngen.runtime as gpu
-
-listed = gpu.adapters()
-found = []
-for adapter in listed:
-    with gpu.open(adapter=adapter.number) as ctx:
-        found.append([adapter.number, adapter.kind, ctx.adapter_name == adapter.name])
-with gpu.open() as ctx:
-    found.append(ctx.kind)
-print(json.dumps(found))
-"""
+def only_case(kernel: Kernel) -> Case:
+    (case,) = cases_in(kernel.body)
+    return case
 
 
-def test_two_equal_adapters_are_told_apart_by_number(tmp_path: Path) -> None:
-    """Vulkan lists a driver as often as it is named: two adapters, equal in all."""
-    drivers = sorted(Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))
-    assert drivers, "The tests' software adapter is Mesa's lavapipe."
-    copies = [tmp_path / f"{number}.json" for number in range(2)]
-    for copy in copies:
-        copy.write_bytes(drivers[0].read_bytes())
-    environment = {
-        **os.environ,
-        "VK_DRIVER_FILES": os.pathsep.join(map(str, copies)),
-        "VK_ICD_FILENAMES": os.pathsep.join(map(str, copies)),
-        "KERNGEN_ADAPTER": "software:1",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", OPEN_BY_NUMBER],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
+def test_schedules_are_passed_over_for_their_limits(ctx: Context) -> None:
+    usual, broken = only_case(COUNT), only_case(BROKEN)
+    kernel = with_cases(
+        COUNT,
+        replace(broken, needs=Needs(workgroup_bytes=1 << 30)),
+        replace(broken, needs=Needs(invocations=1 << 20)),
+        replace(broken, when=compare("==", Symbol("n"), 7)),
+        usual,
     )
-    assert json.loads(done.stdout) == [
-        [0, "software", True],
-        [1, "software", True],
-        "software",
-    ]
+    x = ctx.zeros(5, u32)
+    launch(kernel, x)
+    np.testing.assert_array_equal(x.numpy(), np.arange(5))
+    with pytest.raises(gpu.ValidationError):
+        launch(kernel, ctx.zeros(7, u32))
+
+
+def test_no_schedule_fits(ctx: Context) -> None:
+    greedy = replace(only_case(COUNT), needs=Needs(workgroup_bytes=1 << 30))
+    kernel = with_cases(COUNT, greedy)
+    x = ctx.zeros(5, u32)
+    refuse(
+        ctx, LimitError, "count (hand.kern:5): no schedule of stage 'x' fits", kernel, x
+    )
+
+
+def test_guards_see_dims_scalars_and_the_adapter(ctx: Context) -> None:
+    usual = only_case(STAMP)
+    failing = replace(
+        usual,
+        body=(Dispatch("broken", (Binding("y", writes=True),), ONE),),
+        when=all_of(
+            compare("==", Symbol("step"), 4),
+            compare(">=", Symbol("adapter.workgroup_bytes"), 16384),
+        ),
+    )
+    kernel = replace(with_cases(STAMP, failing, usual), guard_scalars=("step",))
+    for step in (3, 5, 3):
+        launch(kernel, ctx=ctx, step=step, offset=0, scale=(0, 0, 0))
+    with pytest.raises(gpu.ValidationError):
+        launch(kernel, ctx=ctx, step=4, offset=0, scale=(0, 0, 0))
+
+
+def test_variants_are_chosen_by_dims(ctx: Context) -> None:
+    usual, broken = only_case(COUNT), only_case(BROKEN)
+    variants = Choice((replace(broken, when=divides(4, Symbol("n"))), usual))
+    x = ctx.zeros(5, u32)
+    launch(with_cases(COUNT, replace(usual, body=(variants,))), x)
+    np.testing.assert_array_equal(x.numpy(), np.arange(5))
+
+
+def test_too_many_workgroups(ctx: Context) -> None:
+    kernel = replace(
+        COUNT,
+        body=(one("x", "count", Binding("x", writes=True), groups=Literal(1 << 33)),),
+    )
+    x = ctx.zeros(5, u32)
+    refuse(
+        ctx,
+        LimitError,
+        "count (hand.kern:5): 'count' needs 8589934592 workgroups; the adapter runs at most 65535 x",
+        kernel,
+        x,
+    )
+
+
+def test_too_many_bindings(ctx: Context) -> None:
+    names = [f"t{number}" for number in range(2000)]
+    kernel = replace(
+        COUNT,
+        name="crowd",
+        dims=(),
+        tensors=tuple(tensor(name, 1) for name in names),
+        hosts=lambda: (0,),
+        body=(one("t0", "crowd", *(Binding(name) for name in names), groups=ONE),),
+    )
+    x = ctx.zeros(1, f32)
+    refuse(
+        ctx,
+        LimitError,
+        "crowd (hand.kern:5): 'crowd' binds 2000 tensors",
+        kernel,
+        *[x] * 2000,
+    )
+
+
+def test_webgpu_limits() -> None:
+    with gpu.open(adapter="software", limits=gpu.WEBGPU_LIMITS) as ctx:
+        a, b = ctx.zeros((1 << 13, 1), f32), ctx.zeros((1, (1 << 12) + 1), f32)
+        refuse(
+            ctx,
+            LimitError,
+            "matmul (hand.kern:6): 'c' of shape (8192, 4097) takes 134250496 bytes; the adapter binds "
+            "at most 134217728.",
+            MATMUL,
+            a,
+            b,
+        )
+        with pytest.raises(LimitError, match="larger than any buffer of the adapter"):
+            ctx.empty(1 << 27, f32)
+        x = ctx.vector(np.arange(100), f32)
+        launch(ACCUMULATE, x[3:40], x[50:87], factor=1.0)
+        expected = np.arange(100)
+        expected[3:40] += np.arange(50, 87)
+        np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_f16_needs_a_feature(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = ctx.zeros(4, f16)
+    launch(DOUBLED, x)
+    planner: Any = internals(ctx)._launcher._planner
+    rich: Capabilities = planner._capabilities
+    poor = replace(rich, info=replace(rich.info, f16=False))
+    monkeypatch.setattr(
+        internals(ctx)._launcher,
+        "_planner",
+        Planner(poor, planner._shaders),
+    )
+    y = ctx.zeros(5, f16)
+    refuse(ctx, FeatureError, "doubled (hand.kern:7): 'x' has f16 elements", DOUBLED, y)
+
+
+# ---- shaders
+
+
+def test_a_failing_shader_leaves_the_context_usable(ctx: Context) -> None:
+    x = ctx.zeros(4, u32)
+    launch(COUNT, x)
+    with pytest.raises(gpu.ValidationError, match=r"the shader of 'broken' \(broken\)"):
+        launch(BROKEN, x)
+    launch(COUNT, x)
+    np.testing.assert_array_equal(x.numpy(), 2 * np.arange(4))
+
+
+def test_a_missing_shader(ctx: Context) -> None:
+    dispatch = Dispatch("nowhere", (Binding("x", writes=True),), ONE)
+    kernel = with_cases(COUNT, Case("map", (dispatch,)))
+    x = ctx.zeros(4, u32)
+    refuse(ctx, Error, "count (hand.kern:5): can't read the shader", kernel, x)
+
+
+def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:
+    """A mismatch of shader and description shows up as late as at submission."""
+    lying = replace(
+        COUNT,
+        name="lying",
+        body=(
+            one(
+                "x",
+                "crowd",
+                Binding("x", writes=True),
+                groups=ONE,
+                uses_uniform=False,
+            ),
+        ),
+    )
+    x, y = ctx.zeros(4, u32), ctx.zeros(4, u32)
+    launch(lying, x)
+    ctx.submit()
+    launch(COUNT, y)
+    compute: Any = internals(ctx)._recorder.compute
+    compute.dispatch_workgroups(1 << 20, 1)
+    with pytest.raises(gpu.ValidationError, match="the recorded kernel 'count'"):
+        ctx.submit()
+    launch(COUNT, y)
+    np.testing.assert_array_equal(y.numpy(), np.arange(4))

@@ -19,7 +19,6 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Matrix, f32, native
 from kerngen.runtime.gpu import STORAGE, translate
-from kerngen.runtime.native import wait
 from kerngen.runtime.pool import Pool
 from kerngen.runtime.transfer import Reading
 from kerngen_kernels import elementwise, matmul
@@ -46,6 +45,11 @@ def profile(ctx: Context, x: Matrix[f32]) -> None:
         matmul.matmul_nn(x, x)
 
 
+def capture(ctx: Context, x: Matrix[f32]) -> None:
+    with ctx.capture():
+        matmul.matmul_nn(x, x)
+
+
 USES: dict[str, Use] = {
     "read": lambda _, x: x.numpy(),
     "read_async": lambda _, x: asyncio.run(x.read_async()),
@@ -60,6 +64,7 @@ USES: dict[str, Use] = {
     "buffer": lambda _, x: x.buffer,
     "batch": batch,
     "timed": timed,
+    "capture": capture,
     "profile": profile,
     "trim": lambda ctx, _: ctx.trim(),
 }
@@ -129,7 +134,7 @@ def test_a_watch_that_failed_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> N
     watch: Any = attrgetter("_Watch")(native)()
     watch._thread = current_thread()
     watch._awaited[fails] = None, None
-    monkeypatch.setattr(native, "_PATIENCE", 0)
+    monkeypatch.setattr(native, "PATIENCE", 0)
     monkeypatch.setattr(native, "_settled", fails)
     with pytest.raises(ValueError, match="of the library's"):
         watch._look_after()
@@ -138,7 +143,7 @@ def test_a_watch_that_failed_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> N
 
 def start_reading(x: Matrix[f32]) -> Reading:
     backend: Any = x.ctx.backend
-    reading: Reading = backend._begin_read(x.lease, x.offset, x.nbytes)
+    reading: Reading = backend._begin_reads([(x.lease, x.offset, x.nbytes)])
     return reading
 
 
@@ -148,7 +153,7 @@ def test_a_device_that_is_lost_while_a_read_waits() -> None:
     reading = start_reading(ctx.zeros((1000, 1000), f32))
     ctx.device.destroy()
     with pytest.raises(gpu.DeviceLost), backend._abandoning(reading):
-        wait(backend._device, reading.promise)
+        reading.mapping.wait()
     with pytest.raises(gpu.DeviceLost):
         ctx.zeros(1, f32)
 
@@ -157,7 +162,7 @@ def test_a_device_that_is_lost_when_a_read_has_arrived() -> None:
     ctx = open_software_context()
     backend = internals(ctx)
     reading = start_reading(ctx.zeros((10, 10), f32))
-    wait(ctx.device, reading.promise)
+    reading.mapping.wait()
     ctx.device.destroy()
     with pytest.raises(gpu.DeviceLost):
         backend._end_read(reading)
@@ -168,8 +173,9 @@ def test_a_context_that_is_closed_while_a_read_waits() -> None:
     device, backend = ctx.device, internals(ctx)
     reading = start_reading(ctx.matrix(np.eye(100), f32))
     ctx.close()
-    wait(device, reading.promise)
-    assert backend._end_read(reading).view(np.float32).sum() == 100
+    reading.mapping.wait()
+    (data,) = backend._end_read(reading)
+    assert data.view(np.float32).sum() == 100
     with pytest.raises(Exception, match="lost"):
         device.create_buffer(size=16, usage=STORAGE)
 
@@ -212,7 +218,13 @@ def test_memory_that_runs_out_anywhere(
         x = ctx.matrix(2 * np.eye(3), f32)
         owner: Any = getattr(internals(ctx), part)
         full = wgpu.GPUOutOfMemoryError("Not enough memory left.")
+
+        def fail(**_: object) -> None:
+            raise full
+
         with monkeypatch.context() as patch:
+            if method == "create_bind_group":  # found once, for all groups
+                patch.setattr(owner, "_make", fail)
             patch.setattr(owner, "_device", Fails(owner._device, method, full))
             with pytest.raises(gpu.OutOfMemoryError, match="Drop tensors") as caught:
                 USES[use](ctx, x)

@@ -18,6 +18,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
+from kerngen.runtime.mapping import library
 from kerngen_kernels import elementwise
 from tests.runtime.kernels import ACCUMULATE, CENTRE, launch
 
@@ -40,15 +41,23 @@ def timed(ctx: Context, target: Vector, x: Vector) -> None:
         launch(ACCUMULATE, target, x, factor=2.0)
 
 
+def captured(ctx: Context, target: Vector, x: Vector) -> None:
+    with ctx.capture() as step:
+        launch(ACCUMULATE, target, x, factor=1.0)
+    step.replay(2)
+
+
 OPERATIONS: dict[str, Callable[[Context, Vector, Vector], object]] = {
     "call": lambda _ctx, target, x: launch(ACCUMULATE, target, x, factor=2.0),
     "stages": lambda ctx, _target, _x: launch(CENTRE, ctx.vector([1, 3] * 8, f32)),
     "upload": lambda _ctx, target, _x: target.copy_from(RANGE + 1),
     "copy": lambda _ctx, target, x: target.copy_from(x),
     "clear": lambda _ctx, target, _x: target.clear(),
+    "read": lambda ctx, target, x: ctx.read(x, target),
     "submit": lambda ctx, _target, _x: ctx.submit(),
     "batch": in_a_batch,
     "timed": timed,
+    "captured": captured,
 }
 
 
@@ -114,3 +123,31 @@ def test_an_interrupt_at_any_moment(name: str, ctx: Context) -> None:
             with ThreadPoolExecutor(1) as thread:  # one that waits for no lock of ours
                 thread.submit(check, here, target, [x, other]).result(60)
     assert interrupts > 50
+
+
+class Signalling(dict[int, Any]):
+    """A dictionary in whose next use a signal comes."""
+
+    armed = True
+
+    def pop(self, *key: Any) -> Any:
+        if self.armed:
+            self.armed = False
+            signal.raise_signal(signal.SIGALRM)
+        return super().pop(*key)
+
+
+def test_an_interrupt_while_the_library_calls_back(
+    ctx: Context, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Errors of a callback would be printed, and gone."""
+    x = ctx.vector(RANGE, f32)
+    loaded: Any = library()
+    usual = loaded._pending
+    for _ in range(5):
+        loaded._pending = Signalling()
+        with pytest.raises(KeyboardInterrupt):
+            x.numpy()
+        loaded._pending = usual
+        np.testing.assert_array_equal(x.numpy(), RANGE)
+    assert capfd.readouterr().err == ""

@@ -113,6 +113,37 @@ def test_a_batch_is_one_submission(ctx: Context) -> None:
     np.testing.assert_array_equal(x.numpy(), 21 * np.arange(10, dtype=np.float32))
 
 
+def submitted_at(ctx: Context, calls: int) -> list[int]:
+    """Return after how many calls of a loop there was a submission."""
+    total, x = ctx.zeros(1, f32), ctx.vector([1.0], f32)
+    x.numpy()
+    places: list[int] = []
+    for call in range(1, calls + 1):
+        before = ctx.counters.submits
+        launch(ACCUMULATE, total, x, factor=1.0)
+        if ctx.counters.submits > before:
+            places.append(call)
+    assert total.item() == calls
+    return places
+
+
+def test_an_idle_device_gets_work_early_and_then_larger_pieces(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kerngen.runtime.recorder._PAUSE", 60.0)
+    places = submitted_at(ctx, 1000)
+    assert places[:3] == [8, 8 + 24, 8 + 24 + 40]
+    assert len(places) < 12
+    assert submitted_at(ctx, 1000) == places  # after a read the device is idle
+
+
+def test_a_device_without_work_for_a_while_gets_it_early(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kerngen.runtime.recorder._PAUSE", 0.0)
+    assert submitted_at(ctx, 40) == [8, 16, 24, 32, 40]
+
+
 def test_temporaries_are_bounded(ctx: Context) -> None:
     x = ramp(ctx, 10)
     ctx.submit()

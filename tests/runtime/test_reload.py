@@ -212,3 +212,27 @@ def test_words_of_the_user_are_no_stamp(package: Package) -> None:
     assert gpu.reload() == ()
     package.build(scale=fake + SCALE.format("3.0"))
     assert gpu.reload() == (module.__name__,)
+
+
+@pytest.mark.parametrize("adapter", ["device", "reference"])
+def test_captures_of_old_kernels_end(
+    package: Package, ctx: gpu.Context, adapter: str
+) -> None:
+    package.build(scale=SCALE.format("2.0"), other=SCALE.format("9.0"))
+    module, other = package.module("scale"), package.module("other")
+    here = ctx if adapter == "device" else gpu.open(adapter="reference")
+    ones = here.vector(np.ones(3, np.float32), f32)
+    with here.capture() as old:
+        module.scale(ones)
+    with here.capture() as kept:
+        result = other.scale(ones)
+    package.build(scale=SCALE.format("3.0"))
+    assert gpu.reload() == (f"{package.name}.scale",)
+    with pytest.raises(gpu.StateError, match="'scale' was reloaded"):
+        old.replay()
+    kept.replay()
+    np.testing.assert_array_equal(result.numpy(), np.full(3, 9.0))
+    with here.capture() as new:
+        result = module.scale(ones)
+    new.replay()
+    np.testing.assert_array_equal(result.numpy(), np.full(3, 3.0))

@@ -37,11 +37,11 @@ def message() -> str:
 def test_in_a_tree_of_sources(package: Path) -> None:
     assert message() == (
         f"shipped.inner.layers: the shaders are missing: there is no folder "
-        f"'{package / 'wgsl'}'. Run 'kerngen build' again: it writes them beside the "
+        f"'{package / 'wgsl' / 'layers'}'. Run 'kerngen build' again: it writes them beside the "
         f"module."
     )
     for path, data in compile_text(SOURCE, "layers.kern").files.items():
-        (package / path).parent.mkdir(exist_ok=True)
+        (package / path).parent.mkdir(parents=True, exist_ok=True)
         (package / path).write_bytes(data)
     importlib.import_module("shipped.inner.layers")
 
@@ -64,5 +64,5 @@ def test_in_a_wheel(package: Path, generator: str, words: str) -> None:
     found = message()
     assert "The wheel of 'shipped-kernels 1.2' was built without its package" in found
     assert words in found
-    table = '[tool.setuptools.package-data]\n"shipped.inner" = ["wgsl/*"]'
+    table = '[tool.setuptools.package-data]\n"shipped.inner" = ["wgsl/*/*"]'
     assert (table in found) == ("hatchling" not in generator)

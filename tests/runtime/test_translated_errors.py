@@ -13,6 +13,7 @@ from kerngen.runtime import Context, f32
 from kerngen.runtime.gpu import translate
 from kerngen_kernels import elementwise
 from tests.conftest import open_software_context
+from tests.runtime.kernels import internals
 
 
 class InterruptedByUserError(Exception):
@@ -56,6 +57,9 @@ def test_what_a_signal_handler_raises_stays_what_it_is(
     with open_software_context() as ctx:
         with monkeypatch.context() as patch:
             patch.setattr(ctx.device, method, fail)
+            # What makes bind groups was found when the context was opened.
+            if method == "create_bind_group":
+                patch.setattr(internals(ctx)._bind_groups, "_make", fail)
             with pytest.raises(type(error)) as caught:
                 use(ctx)
         assert caught.value is error

@@ -102,7 +102,7 @@ def test_an_untested_wgpu_keeps_the_checks(monkeypatch: pytest.MonkeyPatch) -> N
 def test_another_backend_keeps_the_checks(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "_API", "elsewhere")
+    monkeypatch.setattr(native, "API", "elsewhere")
     assert native.tick_seconds(ctx.device) == 1e-9
     compute: Any = object()
     assert native.direct_passes(ctx.device)(compute) is compute

@@ -28,7 +28,7 @@ class Case:
 
     text: str
     meaning: Callable[[Array, Array, Array], tuple[Array, ...]]
-    covers: int
+    together: int
     shapes: Callable[[int, int], list[tuple[int, ...]]]
 
 

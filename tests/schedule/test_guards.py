@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 import pytest
 
 from kerngen.compiler import compile_text
 from kerngen.ir.nodes import Expr
-from kerngen.schedule.program import KernelProgram, ScheduledStage
+from kerngen.schedule.program import (
+    EVERYWHERE,
+    KernelProgram,
+    ScheduledCase,
+    StageChoice,
+    cases_in,
+)
 
 SOFTMAX = """kernel f(x: f32[m, n]) -> y: f32[m, n] {
     let top[i] = max[j] x[i, j];
@@ -108,42 +114,103 @@ def test_schedules_that_can_be_chosen_are_kept(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_every_schedule_is_some_outcomes_choice(name: str) -> None:
+def test_every_case_is_some_outcomes_choice(name: str) -> None:
     program = program_of(SCHEDULES[name][0])
-    everything = {id(s) for stage in program.stages for s in stage.schedules}
     chosen = {
-        id(schedule)
+        id(case)
         for large, outcome in outcomes(program)
-        for schedule in run(program, large=large, outcome=outcome)
+        for case in run(program.choices, large=large, outcome=outcome)
     }
-    assert chosen == everything
+    assert chosen == {id(case) for case in cases_in(program.choices)}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_tree_chooses_as_the_lists_of_the_stages_do(name: str) -> None:
+    """Stage by stage: the first schedule that applies, then the first stage it leaves."""
+    program = program_of(SCHEDULES[name][0])
+    names = [stage.name for stage in program.stages]
+    for large, outcome in outcomes(program):
+        listed: list[str] = []
+        at = 0
+        while at < len(names):
+            schedule = next(
+                s
+                for s in program.stages[at].schedules
+                if (large or s.needs.within(EVERYWHERE))
+                and (not s.guard or outcome[s.guard])
+            )
+            assert schedule.stages == (*names[at : at + len(schedule.stages)],)
+            listed.append(schedule.label)
+            at += len(schedule.stages)
+        cases = run(program.choices, large=large, outcome=outcome)
+        assert [case.schedule.label for case in cases] == listed
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_each_case_computes_the_stages_of_its_choice(name: str) -> None:
+    def check(choices: Iterable[StageChoice]) -> tuple[str, ...]:
+        for choice in choices:
+            for case in choice.cases:
+                computed = (*case.schedule.stages, *check(case.rest))
+                assert computed == choice.stages
+        return tuple(stage for choice in choices for stage in choice.stages)
+
+    program = program_of(SCHEDULES[name][0])
+    assert check(program.choices) == tuple(s.name for s in program.stages)
+
+
+def test_choices_nest_until_their_cases_meet() -> None:
+    """A stage that every case leaves for another is a choice behind them, not in each."""
+    text = "schedule f.total when n < 8 { generic }"
+    top, rest = program_of(f"{SOFTMAX} {text}").choices
+    assert top.stages == ("top",)
+    assert not any(case.rest for case in top.cases)
+    assert rest.stages == ("total", "y")
+    assert [[x.stages for x in case.rest] for case in rest.cases] == [
+        [("y",)],
+        [("y",)],
+        [],
+        [],
+    ]
+
+
+def test_many_stages_make_a_tree_of_few_cases() -> None:
+    """Each way to run 60 stages together is one case, and one goes stage by stage."""
+    lets = "\n".join(
+        f"let s{k}[i] = sum[j] x[i, j] * s{k - 1}[i];" for k in range(1, 60)
+    )
+    text = f"""kernel f(x: f32[m, n]) -> y: f32[m, n] {{
+        let s0[i] = max[j] x[i, j]; {lets} y[i, j] = x[i, j] - s59[i];
+    }} schedule f when n < 8 {{ generic }} schedule f when m < 8 {{ rows lanes(64) }}"""
+    program = program_of(text)
+    assert len(program.stages) == 61
+    assert len([*cases_in(program.choices)]) < 61 * 8
 
 
 def test_shaders_are_shared_by_schedules_that_differ_in_their_guard() -> None:
     text, _ = SCHEDULES["the compiler's own choice, asked for under another guard"]
     first, second, *_ = program_of(text).stages[0].schedules
-    assert first.variants is second.variants
+    assert first.variants == second.variants
     assert (first.guard, first.reason) != (second.guard, second.reason)
 
 
 def outcomes(program: KernelProgram) -> Iterator[tuple[bool, Mapping[Expr, bool]]]:
     """Whether the adapter is large, and every outcome of the guards."""
-    schedules = [s for stage in program.stages for s in stage.schedules]
-    guards = dict.fromkeys(s.guard for s in schedules if s.guard)
+    guards = dict.fromkeys(c.guard for c in cases_in(program.choices) if c.guard)
     for large, *values in product((False, True), repeat=1 + len(guards)):
         yield large, dict(zip(guards, values, strict=True))
 
 
 def run(
-    program: KernelProgram, *, large: bool, outcome: Mapping[Expr, bool]
-) -> Iterator[ScheduledStage]:
+    choices: Iterable[StageChoice], *, large: bool, outcome: Mapping[Expr, bool]
+) -> Iterator[ScheduledCase]:
     """Choose as the runtime does."""
-    at = 0
-    while at < len(program.stages):
-        schedule = next(
-            s
-            for s in program.stages[at].schedules
-            if (large or s.runs_everywhere) and (s.guard is None or outcome[s.guard])
+    for choice in choices:
+        case = next(
+            c
+            for c in choice.cases
+            if (large or c.schedule.needs.within(EVERYWHERE))
+            and (c.guard is None or outcome[c.guard])
         )
-        yield schedule
-        at += schedule.covers
+        yield case
+        yield from run(case.rest, large=large, outcome=outcome)

@@ -12,6 +12,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.plan.tree import choices_in
 from kerngen.runtime.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
@@ -99,7 +100,7 @@ def run(ctx: gpu.Context, kernel: Kernel, *arrays: Array) -> Array:
 @pytest.mark.parametrize("count", AT_ONCE)
 def test_rows_agree(least: gpu.Context, lying: str, count: int) -> None:
     with built(KERNEL.format(count=count, **LYING[lying])) as (kernel,):
-        named = [s.strategy for s in kernel.stages[0].schedules]
+        named = [case.name for case in next(choices_in(kernel.body)).cases]
         assert named == [f"gemv_rows{count}"]
         for rows in ROWS:
             check(least, kernel, lying, rows)
@@ -185,7 +186,7 @@ def test_one_row_at_once_is_the_default(lying: str) -> None:
         compile_text(text, "f.kern").programs for text in (asked, plain)
     )
     texts = [
-        [shader.text.split("\n\n", 1)[1] for v in s.variants for shader in v.shaders]
+        [shader.code for v in s.variants for shader in v.shaders]
         for program in (one, other)
         for s in program.stages[0].schedules
     ]

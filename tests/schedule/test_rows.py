@@ -46,7 +46,7 @@ def choices(text: str) -> dict[str, list[tuple[str, int]]]:
     """Return the labels of schedules, with how many stages they run, by the first one."""
     (program,) = compile_text(text, "f.kern").programs
     return {
-        stage.name: [(s.label, s.covers) for s in stage.schedules]
+        stage.name: [(s.label, len(s.stages)) for s in stage.schedules]
         for stage in program.stages
         if stage.schedules
     }
@@ -56,7 +56,7 @@ def choices(text: str) -> dict[str, list[tuple[str, int]]]:
 def test_what_runs_together(name: str) -> None:
     case = CASES[name]
     found = choices(f"{case.text}\nschedule f {{ rows }}")
-    assert max(schedules[0][1] for schedules in found.values()) == case.covers
+    assert max(schedules[0][1] for schedules in found.values()) == case.together
 
 
 SOFTMAX = """kernel f(x: f32[m, n]) -> y: f32[m, n] {
@@ -113,7 +113,7 @@ def test_a_stage_with_a_schedule_of_its_own_stays_alone(
     schedules: str, together: dict[str, int]
 ) -> None:
     found = choices(f"{SOFTMAX}{schedules}")
-    most = {stage: max(covers for _, covers in found[stage]) for stage in found}
+    most = {stage: max(count for _, count in found[stage]) for stage in found}
     assert most == together
 
 
@@ -152,7 +152,7 @@ def test_few_and_long_rows_go_in_parts(ctx: gpu.Context, name: str) -> None:
         for n in (65_540, 65_541):
             before = ctx.counters.snapshot()
             check(ctx, case, kernel, 3, n)
-            assert (ctx.counters - before).dispatches > case.covers
+            assert (ctx.counters - before).dispatches > case.together
 
 
 def test_rows_of_a_run_that_something_else_needs(ctx: gpu.Context) -> None:

@@ -10,13 +10,15 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
+from kerngen.plan.adapter import AdapterInfo
+from kerngen.plan.tree import choices_in
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.kernel import AdapterInfo, Kernel
+from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.shaders import SUBGROUPS, ShaderKey, Shaders
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 
-from .rows import CASES, WIDE, check
+from .rows import CASES, check
 
 SUM = "kernel f(x: f32[n]) -> s: f32[] { s = sum[i] x[i]; }"
 JOINED = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
@@ -97,7 +99,7 @@ def test_shaders_with_subgroups_enable_them() -> None:
 def test_a_naga_that_accepts_the_line_is_given_it() -> None:
     device = Mock()
     text = f"// A shader.\n{SUBGROUPS}\n"
-    Shaders(device, Counters()).compile(ShaderKey(text, 0, ()), "f")
+    Shaders(device, Counters()).compile(ShaderKey.of(text, 0, ()), text, "f")
     device.create_shader_module.assert_called_with(label="f", code=text)
 
 
@@ -113,14 +115,15 @@ def test_the_same_bits_each_time(ctx: gpu.Context) -> None:
 
 def test_adapters_without_subgroups_pass_them_over() -> None:
     with built(f"{JOINED}\nschedule f {{ rows subgroups(1) }}") as (kernel,):
-        asked, *others = kernel.stages[0].schedules
+        choice = next(choices_in(kernel.body))
+        asked, *others = choice.cases
         full = AdapterInfo(16384, 1024, subgroups=True, f16=False)
-        assert asked.subgroups
-        assert full.offers(asked)
+        assert asked.needs.subgroups
+        assert full.offers(asked.needs)
         without = AdapterInfo(16384, 1024, subgroups=False, f16=False)
-        assert not without.offers(asked)
-        assert {s.strategy for s in others if s.subgroups} == {WIDE}
-        assert not others[-1].subgroups
+        assert not without.offers(asked.needs)
+        assert others
+        assert not any(case.needs.subgroups for case in others)
 
 
 @pytest.mark.parametrize(

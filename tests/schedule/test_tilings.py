@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kerngen.runtime as gpu
+from kerngen.plan.tree import cases_in
 from kerngen.runtime.kernel import Kernel
 from kerngen.schedule.tiling import DEFAULT, Tiling
 from tests.budget import examples
@@ -119,6 +120,6 @@ def test_the_default_stays_within_default_limits() -> None:
     with built(
         KERNEL.format(a="m, k", b="k, n", a_at="i, p", b_at="p, j", options="")
     ) as (kernel,):
-        for schedule in kernel.stages[0].schedules:
-            assert schedule.workgroup_bytes <= 16384
-            assert schedule.invocations <= DEFAULT_INVOCATIONS
+        for case in cases_in(kernel.body):
+            assert case.needs.workgroup_bytes <= 16384
+            assert case.needs.invocations <= DEFAULT_INVOCATIONS

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import kerngen.runtime as gpu
 from kerngen.plan.size import ONE
-from kerngen.plan.tree import Binding, Dispatch, Schedule, Stage, Variant
+from kerngen.plan.tree import Binding, Case, Choice, Dispatch
 from kerngen.runtime import kernel as k
 from kerngen.runtime import u32
 from kerngen.runtime.struct import UniformStruct
@@ -78,7 +78,6 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
     out = t.Ident("y")
     body = tuple(t.Assign(out[i], tree) for i, tree in enumerate(trees))
     module = wgsl.Module(
-        ("Expressions.",),
         (
             wgsl.Buffer(1, "storage, read", "x", "array<u32>"),
             wgsl.Buffer(2, "storage, read_write", "y", "array<u32>"),
@@ -88,7 +87,6 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
     (folder / "expressions.wgsl").write_text(print_module(module), encoding="utf-8")
     bindings = (Binding("x"), Binding("y", writes=True))
     dispatch = Dispatch("expressions", bindings, ONE, uses_uniform=False)
-    schedule = Schedule("generic", (Variant("", (dispatch,)),), invocations=1)
     kernel = k.Kernel(
         name="expressions",
         origin="a test",
@@ -101,7 +99,7 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
         scalars=(),
         uniform=UniformStruct,
         hosts=_no_hosts,
-        stages=(Stage("y", (schedule,)),),
+        body=(Choice((Case("generic", (dispatch,)),), ("y",)),),
         reference=_no_hosts,
     )
     (y,) = kernel.launch(ctx, (ctx.vector(np.array(INPUTS), u32),), (), (None,))

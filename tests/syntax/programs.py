@@ -51,7 +51,7 @@ def _deeper(inner: SearchStrategy[ast.Expr]) -> SearchStrategy[ast.Expr]:
         st.builds(ast.Unary, st.sampled_from(["-", "~", "not"]), inner, nowhere),
         st.builds(ast.Binary, binary_ops, inner, inner, nowhere),
         st.builds(ast.Conditional, inner, inner, inner, nowhere),
-        st.builds(ast.Reduction, kinds, binders, inner, nowhere),
+        st.builds(ast.Reduction, kinds, binders, st.none() | inner, inner, nowhere),
     )
 
 
@@ -82,9 +82,10 @@ def write_expression(expr: ast.Expr) -> str:
         case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
             test, yes, no = map(write_expression, (condition, then, otherwise))
             return f"(if {test} {{ {yes} }} else {{ {no} }})"
-        case ast.Reduction(kind=kind, binders=binders, body=body):
+        case ast.Reduction(kind, binders, condition, body):
             indices = ", ".join(map(_write_binder, binders))
-            return f"({kind}[{indices}] ({write_expression(body)}))"
+            when = f" when {write_expression(condition)}" if condition else ""
+            return f"({kind}[{indices}{when}] ({write_expression(body)}))"
         case _:
             assert_never(expr)
 

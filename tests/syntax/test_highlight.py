@@ -18,7 +18,7 @@ from tests.project.tree import ROOT
 PROGRAMS = [*(ROOT / "dsl").glob("*.kern"), ROOT / "tests" / "syntax" / "example.kern"]
 
 KINDS = {
-    **dict.fromkeys(wording.KEYWORDS - {"REDUCE"}, Keyword),
+    **dict.fromkeys(wording.KEYWORDS - wording.CONTEXTUAL - {"REDUCE"}, Keyword),
     "INT": Number,
     "FLOAT": Number.Float,
     "STRING": String,
@@ -40,6 +40,18 @@ def test_tokens_are_the_parsers(file: Path) -> None:
         kind, part = found[token.start_pos or 0]
         assert part == token, (kind, token)
         assert kind in KINDS.get(token.type, Token), (kind, token)
+
+
+def test_contextual_words_are_keywords_in_their_place_alone() -> None:
+    text = """
+        kernel gradient = gradient of f by of, x given y, derivative;
+        derivative of given(by: f32) { let of = by; gradient / of }
+        kernel f(require: f32[n]) -> y: f32[n] { require n % 2 == 0; y[i] = require[i]; }
+    """
+    found = KernLexer().get_tokens(text)
+    words = [part for kind, part in found if kind in Keyword and part.islower()]
+    own = [word for word in words if word.upper() in wording.CONTEXTUAL]
+    assert own == [*("gradient of by given derivative of require".split())]
 
 
 def test_what_is_no_program_has_tokens_too() -> None:

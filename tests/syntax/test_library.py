@@ -93,18 +93,23 @@ TEXTS = {
     "user.kern": 'use "a.kern";\nkernel u(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }',
     "tuned.kern": 'use "a.kern";\nuse "c.kern";\nschedule a when n > C { map }',
     "c.kern": "const C: i32 = 5;",
+    "family.kern": 'use "a.kern";\nschedule x*, a* when n > 4 { map }',
+    "others.kern": 'use "a.kern";\nschedule b*, c.a, *d { map }',
     "alone.kern": "",
 }
+USERS = {"user.kern", "tuned.kern", "family.kern", "others.kern"}
 
 
 @pytest.mark.parametrize(
     ("changed", "concerned"),
     [
-        ("a.kern", {"a.kern", "user.kern", "tuned.kern"}),
-        ("b.kern", {"a.kern", "b.kern", "user.kern", "tuned.kern"}),
+        ("a.kern", {"a.kern", *USERS}),
+        ("b.kern", {"a.kern", "b.kern", *USERS}),
         ("user.kern", {"user.kern"}),
         ("tuned.kern", {"a.kern", "tuned.kern"}),
         ("c.kern", {"a.kern", "c.kern", "tuned.kern"}),
+        ("family.kern", {"a.kern", "family.kern"}),
+        ("others.kern", {"others.kern"}),
         ("alone.kern", {"alone.kern"}),
     ],
 )

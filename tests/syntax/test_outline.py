@@ -23,9 +23,13 @@ ITEMS = (
     'use "a//b {.kern" ;',
     "const use_ : f32 = 1.0 ;",
     "kernel k ( kernel_ : f32 [ n ] ) -> y : f32 [ n ] { y [ i ] = kernel_ [ i ] ; }",
+    "kernel g = gradient of k by kernel_ given y ;",
     "kernel sum ( x : f32 [ n ] ) -> y : f32 [ ] { y = sum [ i ] x [ i ] ; }",
     "schedule k when n > 1 { map }",
     "schedule sum . total { reduce }",
+    "schedule k , sum . total , when n > 1 { map }",
+    "schedule * { generic }",
+    "schedule sum * , * _ * . total , k { map }",
     "fn schedule_ ( x : f32 ) -> f32 { x }",
 )
 
@@ -33,8 +37,14 @@ ITEMS = (
 def parsed(source: Source) -> Outline:
     """The outline, from the syntax tree."""
     items = parse(source).items
-    kernels = (item.name.name for item in items if isinstance(item, ast.KernelItem))
-    scheduled = (i.kernel.name for i in items if isinstance(i, ast.ScheduleItem))
+    kinds = ast.KernelItem | ast.GradientItem
+    kernels = (item.name.name for item in items if isinstance(item, kinds))
+    scheduled = (
+        target.kernel.name
+        for item in items
+        if isinstance(item, ast.ScheduleItem)
+        for target in item.targets
+    )
     return Outline(outline_of(source).uses, frozenset(kernels), frozenset(scheduled))
 
 

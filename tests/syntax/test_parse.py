@@ -130,7 +130,7 @@ def test_kernels_and_functions_may_be_called_like_reductions() -> None:
     assert kernel("kernel sum(x: f32[n]) {}").name.name == "sum"
     item = parse_item("schedule max when n > 1 { reduce }")
     assert isinstance(item, ast.ScheduleItem)
-    assert item.kernel.name == "max"
+    assert [target.kernel.name for target in item.targets] == ["max"]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,9 @@ def test_schedule() -> None:
         { gemm tile(128, 64, 16,) micro(8, 4) pad(1) once() }
     """)
     assert isinstance(item, ast.ScheduleItem)
-    assert item.stage is not None
-    assert (item.kernel.name, item.stage.name) == ("softmax", "total_2")
+    (target,) = item.targets
+    assert target.stage is not None
+    assert (target.kernel.name, target.stage.name) == ("softmax", "total_2")
     assert item.guard == parse_expression(
         "(adapter.workgroup_bytes >= 32768) and (not ((n % 4) == 0))"
     )
@@ -165,7 +166,33 @@ def test_schedule() -> None:
 def test_the_shortest_schedule() -> None:
     item = parse_item("schedule k { generic }")
     assert isinstance(item, ast.ScheduleItem)
-    assert (item.stage, item.guard, item.options) == (None, None, ())
+    assert [target.stage for target in item.targets] == [None]
+    assert (item.guard, item.options) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a, b", ["a", "b"]),
+        ("a.x, sum, b.max,", ["a.x", "sum", "b.max"]),
+        ("matmul_*", ["matmul_*"]),
+        ("*_bias.y, *, sum*max, a * b", ["*_bias.y", "*", "sum*max", "a*b"]),
+    ],
+)
+def test_what_a_schedule_is_for(text: str, expected: list[str]) -> None:
+    item = parse_item(f"schedule {text} when n > 1 {{ generic }}")
+    assert isinstance(item, ast.ScheduleItem)
+    names = [
+        (
+            f"{target.kernel.name}.{target.stage.name}"
+            if target.stage
+            else target.kernel.name
+        )
+        for target in item.targets
+    ]
+    assert names == expected
+    for target, name in zip(item.targets, names, strict=True):
+        assert target.span.text.replace(" ", "") == name
 
 
 # Statements

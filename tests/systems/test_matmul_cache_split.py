@@ -90,7 +90,7 @@ def test_nothing_is_read_or_uploaded_between_parts(
     before = narrow.counters.snapshot()
     cache.matmul("w", x)
     done = narrow.counters - before
-    assert (done.uploads, done.readbacks, done.copies, done.submits) == (0, 0, 0, 0)
+    assert (done.uploads, done.readbacks, done.copies) == (0, 0, 0)
     assert (done.buffers_created, done.bind_groups_created) == (0, 0)
 
 

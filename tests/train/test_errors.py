@@ -166,7 +166,7 @@ def test_an_interrupted_submission_counts_as_lost(
 
     with monkeypatch.context() as patch:
         patch.setattr(fresh.device.queue, "submit", interrupt)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt), fresh.batch():
             take_step(trainer)
     with pytest.raises(TornStateError, match="lost with an error"):
         trainer.state()

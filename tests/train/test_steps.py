@@ -56,7 +56,7 @@ def test_nothing_is_read_back_in_a_step(ctx: gpu.Context) -> None:
         norm = take_step(trainer)
     done = ctx.counters - before
     assert done.readbacks == 0
-    assert done.submits == 5
+    assert done.submits >= 5  # more if the device had nothing to do
     assert done.pipelines_created == done.buffers_created == 0
     assert norm.item() > 0
 

@@ -89,6 +89,24 @@ def test_sums_of_integers_wrap(run: Run) -> None:
     exactly(c, 1)
 
 
+def test_what_a_condition_leaves_out_does_not_matter(run: Run) -> None:
+    ids = np.array([1, 0, 2, -5, 1], S)
+    x = np.array([[1, np.nan, 2, np.inf, 3], [5, -np.inf, 7, np.nan, 9]], F)
+    v = np.arange(10, dtype=F).reshape(5, 2)
+    v[3] = np.nan
+    found = run("conditional", {"m": 2, "n": 5}, x, v, ids)
+    (a,), (b,), (c,), (d,), (e,) = found
+    exactly(a, [6, 21])
+    exactly(b, [1, 5])
+    exactly(c[:, 1:], [[3, 2], [45, 7]])
+    assert not np.isfinite(c.error[:, 0]).any(), "what is chosen does"
+    exactly(d, [v[1], v[0], v[2]])
+    exactly(e, [-5, -5, -5, 1, 2**31 - 1])
+    (a,), _, (c,), *_ = run("conditional", {"m": 2, "n": 5}, x, v, ids * 0 - 1)
+    exactly(a, [0, 0])
+    exactly(c, np.ones((2, 3)))
+
+
 def test_what_changes_comes_first_then_the_outputs(run: Run) -> None:
     x = np.array([10, 20], F)
     found = run("ordered", {"n": 2}, x, x, x)

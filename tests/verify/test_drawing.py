@@ -10,8 +10,17 @@ import pytest
 
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import ALWAYS, NEVER, Symbol, all_of, compare, divides
-from kerngen.plan.tree import Schedule, Variant
+from kerngen.plan.size import ALWAYS, NEVER, ONE, Symbol, all_of, compare, divides
+from kerngen.plan.tree import (
+    Case,
+    Choice,
+    Dispatch,
+    Needs,
+    Sequence,
+    choices_in,
+    dispatches_in,
+    stages_of,
+)
 from kerngen.verify import sizes as lengths_module
 from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.draw import ARRANGEMENTS, Drawn, inputs_of, twins
@@ -150,15 +159,16 @@ def test_lengths_beside_those_of_a_schedule_are_tried(
     known: dict[str, Subject],
 ) -> None:
     subject = known["blocks"]
-    schedule = Schedule("gemm_tile48x96_micro1", (), invocations=320)
-    tried = Fitting(subject, Way(subject.runtime, 0, schedule, Variant("", ()))).telling
+    tiles = Case("gemm_tile48x96_micro1", (), needs=Needs(invocations=320))
+    way = Way(subject.runtime, "c", tiles, Case("", ()))
+    tried = Fitting(subject, way).telling
     assert {47, 48, 49, 95, 96, 97, 319, 320, 321, 63, 64, 65, 255, 256, 257} <= {
         *tried
     }
     assert {0, 1, 2, 3, 7} <= {*tried}
     assert list(tried) == sorted({*tried})
-    long = Schedule("reduce1024_by2000", ())
-    tried = Fitting(subject, Way(subject.runtime, 0, long, Variant("", ()))).telling
+    long = replace(way, strategy=Case("reduce1024_by2000", ()))
+    tried = Fitting(subject, long).telling
     assert {1023, 1024, 1025} <= {*tried}
     assert max(tried) == 1025
 
@@ -191,12 +201,12 @@ def test_a_way_takes_its_own_lengths_alone(known: dict[str, Subject]) -> None:
     subject = known["blocks"]
 
     even = all_of(divides(4, Symbol("m")), compare(">", Symbol("n"), 100))
-    way = replace(reference_way(subject), variant=Variant("", (), when=even))
+    way = replace(reference_way(subject), variant=Case("", (), when=even))
     given = Fitting(subject, way)
     assert not given.suits((("m", 3), ("n", 200)))
     mended = dict(given.near((("m", 3), ("n", 200))) or ())
     assert mended == {"m": 4, "n": 200}
-    never = replace(way, variant=Variant("", (), when=NEVER))
+    never = replace(way, variant=Case("", (), when=NEVER))
     assert Fitting(subject, never).near((("m", 3), ("n", 5))) is None
 
 
@@ -298,7 +308,7 @@ def test_no_plain_call_is_made_where_no_lengths_suit(
     known: dict[str, Subject],
 ) -> None:
     subject = known["blocks"]
-    way = replace(reference_way(subject), variant=Variant("", (), when=NEVER))
+    way = replace(reference_way(subject), variant=Case("", (), when=NEVER))
     assert plain_call(Fitting(subject, way)) is None
     assert [*overlaps(Fitting(subject, way))] == []
 
@@ -325,55 +335,90 @@ def test_tensors_that_may_not_be_one_are_passed_as_one(
 # Ways
 
 
-def test_every_schedule_and_variant_is_a_way(known: dict[str, Subject]) -> None:
-    kernel = known["summed"].runtime
-    every = ways(kernel)
-    assert len({*map(str, every)}) == len(every)
-    listed = [
-        (stage.name, schedule.strategy, variant.name)
-        for stage in kernel.stages
-        for schedule in stage.schedules
-        for variant in schedule.variants
-    ]
-    for way, names in zip(every, listed, strict=True):
-        assert str(way) == " ".join(filter(None, names))
-        covered = {way.stage + n for n in range(way.schedule.covers)}
-        for number, stage in enumerate(way.kernel.stages):
-            if number == way.stage:
-                (schedule,) = stage.schedules
-                assert schedule.strategy == way.schedule.strategy
-                assert schedule.variants == (replace(way.variant, when=ALWAYS),)
-                assert schedule.when == ALWAYS
-            else:
-                assert len(stage.schedules) == (number not in covered)
-                assert all(each.when == ALWAYS for each in stage.schedules)
+def dispatch(name: str) -> Dispatch:
+    return Dispatch(name, (), ONE)
 
 
-def test_stages_are_led_through_without_gaps(known: dict[str, Subject]) -> None:
-    base = known["summed"].runtime
-    stage = base.stages[0]
+def stage(names: str, **cases: Sequence) -> Choice:
+    """Return a choice of some stages: all cases but the last are guarded."""
+    *guarded, last = (Case(name, body) for name, body in cases.items())
+    when = compare("<", Symbol("n"), 8)
+    return Choice((*(replace(c, when=when) for c in guarded), last), (*names,))
 
-    def made(*covers: int) -> Any:
-        return replace(
-            stage,
-            schedules=tuple(
-                Schedule(f"by{count}", (Variant("", ()),), covers=count)
-                for count in covers
-            ),
-        )
 
-    kernel = replace(base, stages=(made(2, 1), made(1), made(1, 2), made(1)))
+def by_lengths(*names: str) -> Choice:
+    """Return a choice by lengths between dispatches."""
+    *guarded, last = (Case(name, (dispatch(name),)) for name in names)
+    when = divides(4, Symbol("n"))
+    return Choice((*(replace(c, when=when) for c in guarded), last))
 
-    def chosen(way: Way) -> list[str]:
-        stages = way.kernel.stages
-        return ["".join(each.strategy for each in stage.schedules) for stage in stages]
 
-    by = {(way.stage, way.schedule.strategy): chosen(way) for way in ways(kernel)}
-    assert by == {
-        (0, "by2"): ["by2", "", "by2", ""],
-        (0, "by1"): ["by1", "by1", "by2", ""],
-        (1, "by1"): ["by1", "by1", "by2", ""],
-        (2, "by1"): ["by1", "by1", "by1", "by1"],
-        (2, "by2"): ["by1", "by1", "by2", ""],
-        (3, "by1"): ["by1", "by1", "by1", "by1"],
+TREE: Sequence = (
+    stage("a", one=(dispatch("a1"),), two=(by_lengths("a4", "a5"),)),
+    stage(
+        "bc",
+        apart=(
+            by_lengths("b4", "b5"),
+            stage("c", c1=(dispatch("c1"),), c2=(dispatch("c2"),)),
+        ),
+        both=(by_lengths("bc4", "bc5"),),
+    ),
+)
+"""Stages a, b and c: b runs with c, or c has a choice of its own."""
+
+RUNS = {
+    "a one": "a1 bc4 bc5",
+    "a two a4": "a4 bc4 bc5",
+    "a two a5": "a5 bc4 bc5",
+    "b apart b4": "a4 a5 b4 c2",
+    "b apart b5": "a4 a5 b5 c2",
+    "c c1": "a4 a5 b4 b5 c1",
+    "c c2": "a4 a5 b4 b5 c2",
+    "b both bc4": "a4 a5 bc4",
+    "b both bc5": "a4 a5 bc5",
+}
+"""The dispatches that each way leaves: all variants of the other stages' last cases."""
+
+
+def test_a_way_forces_one_variant_and_leaves_the_rest_as_usual(
+    known: dict[str, Subject],
+) -> None:
+    every = ways(replace(known["summed"].runtime, body=TREE))
+    found = {
+        str(way): " ".join(d.wgsl for d in dispatches_in(way.kernel.body))
+        for way in every
     }
+    assert found == RUNS
+    for way in every:
+        assert stages_of(way.kernel.body) == ("a", "b", "c")
+        for choice in choices_in(way.kernel.body):
+            assert [case.when for case in choice.cases] == [ALWAYS] or not choice.stages
+
+
+def test_ways_take_the_lengths_of_their_variants(known: dict[str, Subject]) -> None:
+    takes = {
+        str(way): [n for n in (7, 8) if way.takes({"n": n})]
+        for way in ways(replace(known["summed"].runtime, body=TREE))
+    }
+    assert {name for name, taken in takes.items() if taken == [8]} == {
+        "a two a4",
+        "b apart b4",
+        "b both bc4",
+    }
+    assert all(taken == [7, 8] for name, taken in takes.items() if name[-1] != "4")
+
+
+def test_a_strategy_in_several_choices_is_one_way(known: dict[str, Subject]) -> None:
+    c = stage("c", c1=(dispatch("c1"),), c2=(dispatch("c2"),))
+    tree = (stage("bc", b1=(dispatch("b1"), c), b2=(dispatch("b2"), c)),)
+    every = ways(replace(known["summed"].runtime, body=tree))
+    assert [*map(str, every)] == ["b b1", "c c1", "c c2", "b b2"]
+
+
+def test_the_ways_of_a_kernel_have_all_its_dispatches(
+    known: dict[str, Subject],
+) -> None:
+    for subject in known.values():
+        kernel = subject.runtime
+        forced = {d for way in ways(kernel) for d in dispatches_in(way.variant.body)}
+        assert forced == {*dispatches_in(kernel.body)}

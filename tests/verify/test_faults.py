@@ -58,10 +58,13 @@ SHOWS: Final = {
     "a reduction over the wrong index": "doubly",
     "a tile that is not cut at the edge": "tiled",
     "stages joined although one reads the other's neighbours": "followed",
-    "a stage that is skipped behind those that run together": "followed",
+    "stages that are skipped behind one that runs alone": "followed",
     "a subscript one beyond its axis": "shifted",
     "members taken to be apart that are one": "mirrored",
     "an element of a fixed array that is written by another index": "trails",
+    "a condition that keeps what it should leave out": "chosen",
+    "a prefix that is a term too long": "chosen",
+    "a key that counts where it is no place": "chosen",
 }
 """The kernel in which each fault shows."""
 

@@ -117,7 +117,7 @@ def agree(seed: int, count: int) -> Counter[str]:
 
 
 def test_the_oracles_agree() -> None:
-    seen = agree(seed=1, count=5)
+    seen = agree(seed=4, count=5)
     assert seen["programs"] > 2
     assert seen["unknown"] + seen["looser"] < 0.02 * seen["cells"]
     assert seen["exact"] > 0.7 * seen["cells"]

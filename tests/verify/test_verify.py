@@ -78,7 +78,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
         def faulty(self: Compiler, source: str) -> CompiledModule:
             compiled = compile_file(self, source)
             files = compiled.files
-            names = [n for n in files if n.endswith(f".{fault.shader}.wgsl")]
+            names = [n for n in files if n.endswith(f"/{fault.shader}.wgsl")]
             if source.endswith("t.kern") and not names:
                 return compiled
             (name,) = names

@@ -29,6 +29,7 @@ CLASSES: Final = (
     gpu.Context,
     gpu.Tensor,
     gpu.Struct,
+    gpu.Capture,
     gpu.Span,
     gpu.Profile,
     gpu.Event,
@@ -39,7 +40,10 @@ CLASSES: Final = (
 """The classes that a program meets, the most important first."""
 
 INTERNAL: Final = frozenset(
-    {"finish", "check_watches", "lease", "binding", "direct", "signature"}
+    {
+        *("finish", "check_watches", "lease", "binding", "direct", "signature"),
+        *("place", "as_array", "block", "changeable", "end", "ended", "recorded"),
+    }
 )
 """Members without an underscore that are the runtime's own affair all the same."""
 

@@ -1,0 +1,323 @@
+"""The reverse sweep: what each read of a statement adds to the adjoint of what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final, assert_never, final
+
+from kerngen.gradient.conditions import BOOL, all_hold, chosen, conjuncts, negated
+from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.forms import Facts, Form
+from kerngen.gradient.forward import Forward, as_select, called
+from kerngen.gradient.partials import partials
+from kerngen.gradient.solve import solved
+from kerngen.gradient.terms import ONE, Term, product_of
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Construct,
+    DimValue,
+    Expr,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Part,
+    Reduce,
+    Select,
+    Statement,
+    Swizzle,
+    Tensor,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+
+_F32: Final = Scalar.F32
+_ZERO: Final = Constant(0.0, _F32)
+_ONE: Final = Constant(1.0, _F32)
+
+
+@final
+@dataclass
+class Reads:
+    """Collects what a statement's reads add to adjoints.
+
+    `places` gives the indices that the adjoint of a tensor or scalar is over; `let`
+    names a value of the derived program.
+    """
+
+    forward: Forward
+    facts: Facts
+    fresh: Callable[[str, Expr], Index]
+    nonzero: Callable[[Form], bool]
+    places: Callable[[Tensor], tuple[Index, ...]]
+    let: Callable[[str, tuple[Index, ...], Expr], Load]
+    found: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
+
+    def of(self, statement: Statement, term: Term) -> None:
+        """Add what follows from one term of the adjoint of the statement's target."""
+        self._statement = statement
+        value = statement.value
+        if isinstance(value, Reduce) and value.kind != "sum":
+            self._reduction(value, term)
+        else:
+            self._visit(value, term)
+
+    def _visit(self, expr: Expr, term: Term) -> None:
+        if not self.forward.is_active(expr):
+            return
+        match expr:
+            case Load():
+                self._read(expr, term)
+            case UniformValue(name=name):
+                own = (*self._statement.indices, *term.bound)
+                self._add(name, replace(term, bound=own))
+            case Binary():
+                self._binary(expr, term)
+            case Unary(operand=operand):
+                self._visit(operand, term.times(Term(-ONE)))
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                self._visit(then, _under(term, tuple(conjuncts(condition))))
+                opposite = tuple(conjuncts(negated(condition)))
+                self._visit(otherwise, _under(term, opposite))
+            case Reduce(kind="sum", indices=indices, body=body):
+                inner = _under(term.over(indices), _conditions(expr))
+                self._visit(body, inner)
+            case BuiltinCall(builtin="select"):
+                self._visit(as_select(expr), term)
+            case BuiltinCall():
+                self._builtin(expr, term)
+            case Cast() | IndexValue() | DimValue() | Constant() | ConstRef():
+                return
+            case FunctionCall():
+                self._call(expr, term)
+            case Swizzle() | Part() | Construct() | LocalValue():
+                raise self._fault("vectors and matrices")
+            case Reduce(kind=kind):
+                raise self._fault(f"'{kind}' here")
+            case _:
+                assert_never(expr)
+
+    def _fault(self, what: str) -> GradientError:
+        fields = {"kernel": self.forward.kernel.name, "what": what}
+        return GradientError(Kind.NO_DERIVATIVE, fields, self._statement.span)
+
+    # Leaves
+
+    def _add(self, name: str, term: Term) -> None:
+        self.found.setdefault(name, []).append(term)
+
+    def _read(self, load: Load, term: Term) -> None:
+        tensor = load.tensor
+        if tensor.name not in self.forward.active:
+            return
+        if load.path:
+            raise self._fault("structs")
+        places = zip(load.subscripts, self.places(tensor), tensor.extents, strict=True)
+        own = self._statement.indices
+        self._add(
+            tensor.name,
+            solved(term, own, [*places], self.facts, self.fresh, self.nonzero),
+        )
+
+    # Operators
+
+    def _binary(self, expr: Binary, term: Term) -> None:
+        left, right = expr.left, expr.right
+        if expr.type is not _F32:
+            return
+        match expr.op:
+            case "+":
+                self._visit(left, term)
+                self._visit(right, term)
+            case "-":
+                self._visit(left, term)
+                self._visit(right, term.times(Term(-ONE)))
+            case "*":
+                self._visit(left, term.times(product_of(right)))
+                self._visit(right, term.times(product_of(left)))
+            case "/":
+                below = self._divisor(right)
+                self._visit(left, term.times(below.to(-ONE)))
+                above = product_of(left).times(below.to(Fraction(-2)))
+                self._visit(right, term.times(above).times(Term(-ONE)))
+            case "%":
+                self._visit(left, term)
+                quotient = BuiltinCall("trunc", (Binary("/", left, right, _F32),), _F32)
+                by = Term(-ONE, {quotient: ONE})
+                self._visit(right, term.times(by))
+            case _:
+                raise self._fault(f"'{expr.op}'")
+
+    def _divisor(self, expr: Expr) -> Term:
+        below = product_of(expr)
+        return below if below.coefficient else Term(factors={expr: ONE})
+
+    def _builtin(self, call: BuiltinCall, term: Term) -> None:
+        found = partials(call) if call.builtin in BUILTINS else None
+        if found is None or call.type is not _F32:
+            raise self._fault(f"'{call.builtin}'")
+        if call.builtin == "pow" and isinstance(call.arguments[1], Constant):
+            found = (_power(*call.arguments), _ZERO)
+        for partial, argument in zip(found, call.arguments, strict=True):
+            if self.forward.is_active(argument):
+                factor = product_of(_decided(partial, term.conditions))
+                if factor.coefficient:
+                    self._visit(argument, term.times(factor))
+
+    def _call(self, call: FunctionCall, term: Term) -> None:
+        """Derive a function by what its author gave as its derivatives."""
+        functions = self.forward.functions
+        names = functions[call.function].partials
+        for name, argument in zip(names, call.arguments, strict=True):
+            if name and self.forward.is_active(argument):
+                partial = called(functions[name], call.arguments)
+                factor = product_of(partial)
+                if factor.coefficient:
+                    self._visit(argument, term.times(factor))
+
+    # Reductions
+
+    def _reduction(self, reduce: Reduce, term: Term) -> None:
+        match reduce.kind:
+            case "max" | "min":
+                self._extreme(reduce, term)
+            case "prod":
+                self._product(reduce, term)
+            case "sum":
+                raise AssertionError("walked by _visit")
+            case _:
+                assert_never(reduce.kind)
+
+    def _result(self) -> Load:
+        statement = self._statement
+        return Load(statement.target, tuple(map(IndexValue, statement.indices)))
+
+    def _count(self, reduce: Reduce, condition: Expr, name: str) -> Load:
+        """Name how many terms of a reduction a condition holds for."""
+        holds = all_hold((*_conditions(reduce), condition))
+        counted = Reduce("sum", reduce.indices, _ONE, _F32, holds)
+        statement = self._statement
+        return self.let(f"{statement.target.name}_{name}", statement.indices, counted)
+
+    def _extreme(self, reduce: Reduce, term: Term) -> None:
+        """Share the adjoint of a maximum among the terms that are equal to it."""
+        is_top = Binary("==", reduce.body, self._result(), BOOL)
+        count = self._count(reduce, is_top, "ties")
+        share = term.times(Term(factors={count: -ONE}))
+        holds = (*_conditions(reduce), is_top)
+        self._visit(reduce.body, _under(share.over(reduce.indices), holds))
+
+    def _product(self, reduce: Reduce, term: Term) -> None:
+        """Derive a product: without zeros it is P / b, with one that of the others."""
+        zero = Binary("==", reduce.body, _ZERO, BOOL)
+        zeros = self._count(reduce, zero, "zeros")
+        rest = all_hold((*_conditions(reduce), negated(zero)))
+        statement = self._statement
+        others = self.let(
+            f"{statement.target.name}_others",
+            statement.indices,
+            Reduce("prod", reduce.indices, reduce.body, _F32, rest),
+        )
+        inner = _under(term.over(reduce.indices), _conditions(reduce))
+        plain = inner.times(Term(factors={self._result(): ONE, reduce.body: -ONE}))
+        if reduce.body in plain.factors:
+            none = Binary("==", zeros, _ZERO, BOOL)
+            self._visit(reduce.body, _under(plain, (none,)))
+        single = inner.times(Term(factors={others: ONE}))
+        one = Binary("==", zeros, _ONE, BOOL)
+        self._visit(reduce.body, _under(single, (one, zero)))
+
+
+def _conditions(reduce: Reduce) -> tuple[Expr, ...]:
+    return tuple(conjuncts(reduce.condition)) if reduce.condition else ()
+
+
+def _power(base: Expr, exponent: Expr) -> Expr:
+    """Return the derivative of a power with a literal exponent: n x^(n - 1)."""
+    assert isinstance(exponent, Constant)
+    lower = float(exponent.value) - 1.0
+    rest = BuiltinCall("pow", (base, Constant(lower, _F32)), _F32)
+    known: dict[float, Expr] = {-1.0: _ZERO, 0.0: _ONE, 1.0: base}
+    return Binary("*", exponent, known.get(lower, rest), _F32)
+
+
+def _under(term: Term, conditions: tuple[Expr, ...]) -> Term:
+    """Return a term where further conditions hold, which decide its own branches."""
+    known = (*term.conditions, *conditions)
+    own = tuple(chosen(c, conditions) for c in term.conditions)
+    product = Term(term.coefficient)
+    for atom, exponent in term.factors.items():
+        one = product_of(chosen(atom, known))
+        product = product.times(one.to(exponent) if one.coefficient else one)
+    product = replace(product, conditions=own, bound=term.bound, solved=term.solved)
+    return product.under(*conditions)
+
+
+# What conditions say of partial derivatives
+
+
+def _decided(partial: Expr, conditions: tuple[Expr, ...]) -> Expr:
+    """Return a partial derivative with branches taken that the conditions decide on.
+
+    Where `x >= 0.0`, `abs(x)` is x: its slope is 1, at 0 too.
+    """
+    if isinstance(partial, BuiltinCall) and partial.builtin == "sign":
+        sign = _relation(partial.arguments[0], _ZERO, conditions)
+        known = {">": 1.0, "<": -1.0, "==": 0.0}.get(sign)
+        return partial if known is None else Constant(known, _F32)
+    if isinstance(partial, Select):
+        holds = _holds(partial.condition, conditions)
+        if holds is not None:
+            chosen_ = partial.then if holds else partial.otherwise
+            return _decided(chosen_, conditions)
+    return partial
+
+
+def _holds(condition: Expr, conditions: tuple[Expr, ...]) -> bool | None:
+    match condition:
+        case Binary(op="and" | "or" as op, left=left, right=right):
+            both = _holds(left, conditions), _holds(right, conditions)
+            decisive = op == "or"
+            if decisive in both:
+                return decisive
+            return None if None in both else not decisive
+        case Binary(op=op, left=left, right=right):
+            relation = _relation(left, right, conditions)
+            return (op in {relation, f"{relation}="}) if relation else None
+        case _:
+            return None
+
+
+def _relation(left: Expr, right: Expr, conditions: tuple[Expr, ...]) -> str:
+    """Return "<", ">" or "==" between two floats if the conditions say; else nothing."""
+    for condition in conditions:
+        for is_opposite, each in _comparisons(condition):
+            op = each.op[0] if each.op in {"<", "<=", ">", ">="} else each.op
+            if op not in {"<", ">", "=="} or (is_opposite and op == "=="):
+                continue
+            if is_opposite:
+                op = "<" if op == ">" else ">"
+            if (each.left, each.right) == (left, right):
+                return op
+            if (each.left, each.right) == (right, left):
+                return {"<": ">", ">": "<", "==": "=="}[op]
+    return ""
+
+
+def _comparisons(condition: Expr) -> Iterator[tuple[bool, Binary]]:
+    match condition:
+        case Binary():
+            yield False, condition
+        case Unary(op="not", operand=Binary() as operand):
+            yield True, operand
+        case _:
+            return

@@ -1,0 +1,494 @@
+"""The derived kernel: its statements in order, its signature, its names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Final, final
+
+from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.forward import base_name
+from kerngen.gradient.text import expr_text, signature_text, statement_text
+from kerngen.ir.affine import affine_form
+from kerngen.ir.evaluate import NotFiniteError
+from kerngen.ir.extremes import stays_inside
+from kerngen.ir.hoisting import Fresh
+from kerngen.ir.inlining import refold
+from kerngen.ir.memory import Leaf
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    BuiltinCall,
+    Cast,
+    Clamped,
+    Constant,
+    DerivedDim,
+    DimValue,
+    Expr,
+    Extent,
+    Host,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    Parameter,
+    Reduce,
+    Requirement,
+    Role,
+    Select,
+    Statement,
+    Subscript,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.reads import tensors_read
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children, map_children, subscript_value, walk
+
+_LETTERS: Final = "ijklpqrstuvwabcdefghmnoxyz"
+
+
+@final
+@dataclass(frozen=True)
+class Derived:
+    """The parts of a derived kernel, in the names of the derivation.
+
+    `original` is the forward kernel, `recast` the same with what is given as inputs.
+    """
+
+    original: Kernel
+    recast: Kernel
+    forward: tuple[Statement, ...]
+    statements: tuple[Statement, ...]
+    outputs: tuple[Statement, ...]
+    seeds: tuple[Tensor, ...]
+    given: tuple[str, ...]
+    by: tuple[str, ...]
+    dims: tuple[DerivedDim, ...]
+    fresh: Fresh
+
+
+def assembled(derived: Derived, name: str) -> Kernel:
+    """Return the kernel, typed and named as the checker would."""
+    body = _in_order(_needed(derived))
+    tensors = _inputs(derived, body)
+    return _Assembly(derived, name, body, tensors).kernel()
+
+
+# Statements
+
+
+def _needed(derived: Derived) -> list[Statement]:
+    """Return the statements that the outputs depend on, in the order of their making."""
+    lets = [s for s in derived.forward if s.target.role is Role.LET]
+    waiting = [*derived.outputs]
+    found: dict[Tensor, Statement] = {}
+    known = {s.target: s for s in (*lets, *derived.statements)}
+    while waiting:
+        for tensor in tensors_read(waiting.pop().value):
+            if tensor in known and tensor not in found:
+                found[tensor] = known[tensor]
+                waiting.append(known[tensor])
+    return [*(s for t, s in known.items() if t in found), *derived.outputs]
+
+
+def _in_order(body: list[Statement]) -> tuple[Statement, ...]:
+    """Return statements with what they read before them, and products first.
+
+    So the statements over rows stay neighbours, which `rows` runs in one dispatch.
+    """
+    waiting, done = list(body), list[Statement]()
+    known = {s.target for s in body}
+    written: set[Tensor] = set()
+    needs = {s.target: known.intersection(tensors_read(s.value)) for s in body}
+    while waiting:
+        ready = [s for s in waiting if needs[s.target] <= written]
+        chosen = next((s for s in ready if _is_product(s)), ready[0])
+        waiting.remove(chosen)
+        written.add(chosen.target)
+        done.append(chosen)
+    return tuple(done)
+
+
+def _is_product(statement: Statement) -> bool:
+    """Whether a statement sums products of two factors, and is no output."""
+    if statement.target.role is Role.OUTPUT:
+        return False
+    for node in walk(statement.value):
+        match node:
+            case Reduce(kind="sum", body=Binary(op="*", left=left, right=right)):
+                one, other = set(_indices(left)), set(_indices(right))
+                return bool(one - other and other - one)
+            case _:
+                pass
+    return False
+
+
+def _indices(expr: Expr) -> Iterator[Index]:
+    return (n.index for n in walk(expr) if isinstance(n, IndexValue))
+
+
+# Inputs
+
+
+def _inputs(derived: Derived, body: tuple[Statement, ...]) -> tuple[Tensor, ...]:
+    read = {t for s in body for t in tensors_read(s.value)}
+    original = derived.original
+    plain = [t for t in original.tensors if t.role is Role.INPUT and t in read]
+    targets = {s.target.name: s.target for s in derived.forward}
+    given: list[Tensor] = []
+    for name in derived.given:
+        if targets[name] not in read:
+            fields = {"kernel": original.name, "name": name}
+            raise GradientError(Kind.GIVEN_UNUSED, fields)
+        outputs = {t.name: t for t in original.tensors if t.role is Role.OUTPUT}
+        usual = f"What `{original.name}` gave."
+        doc = targets[name].doc or usual
+        if name not in outputs:
+            doc = f"`{name}` of `{original.name}`."
+        given.append(replace(targets[name], doc=doc, is_half=False))
+    seeds = [t for t in derived.seeds if t in read]
+    return (*plain, *given, *seeds)
+
+
+@final
+@dataclass
+class _Assembly:
+    """Gives lengths, indices and subscripts the form that the checker gives them."""
+
+    derived: Derived
+    name: str
+    body: tuple[Statement, ...]
+    inputs: tuple[Tensor, ...]
+    lengths: dict[str, str] = field(default_factory=dict[str, str])
+    missing: dict[str, Parameter] = field(default_factory=dict[str, Parameter])
+
+    def kernel(self) -> Kernel:
+        """Return the kernel."""
+        original = self.derived.original
+        self._name_lengths()
+        inputs = tuple(map(self._with_lengths, self.inputs))
+        dims = tuple(
+            dict.fromkeys(e for t in inputs for e in t.extents if isinstance(e, str))
+        )
+        hosts = self._hosts()
+        self._find_missing(dims, hosts)
+        body = tuple(map(self._statement, self.body))
+        outputs = tuple(s.target for s in body if s.target.role is Role.OUTPUT)
+        parameters = self._parameters(body, hosts)
+        tensors = (*inputs, *outputs)
+        derived = self._derived(body, outputs)
+        kernel = Kernel(
+            name=self.name,
+            dims=dims,
+            tensors=tensors,
+            parameters=parameters,
+            hosts=tuple(
+                replace(h, value=self._sized(h.value, on_host=True)) for h in hosts
+            ),
+            body=body,
+            schedules=(),
+            signature="",
+            doc=self._doc(),
+            span=original.span,
+            order=(*(t.name for t in inputs), *(p.name for p in parameters)),
+            derived=derived,
+            requires=self._requires({*dims, *(p.name for p in parameters)}),
+        )
+        kernel = replace(kernel, signature=signature_text(kernel))
+        return _named_apart(kernel)
+
+    def _doc(self) -> str:
+        by = " and ".join(f"`{name}`" for name in self.derived.by)
+        given = ", ".join(f"`{name}`" for name in self.derived.given)
+        given = f", given {given}" if given else ""
+        first = f"The gradient of `{self.derived.original.name}` by {by}{given}."
+        own = self.derived.original.doc
+        return f"{first}\n\n{own}" if own else first
+
+    # Lengths
+
+    def _name_lengths(self) -> None:
+        """Make dims of the lengths that the forward kernel computed for its outputs."""
+        computed = {dim.name for dim in self.derived.original.derived}
+        taken = {e for t in self.inputs for e in t.extents}
+        fresh = self.derived.fresh
+        letters = (x for x in "pqrstuvwabcdefghmnoxyzijkl" if x not in taken)
+        free = (fresh.name(letter) for letter in letters)
+        names = chain((name for name in free if len(name) == 1), _endless(()))
+        for tensor in self.inputs:
+            for extent in tensor.extents:
+                if extent in computed and extent not in self.lengths:
+                    self.lengths[str(extent)] = next(names)
+
+    def _with_lengths(self, tensor: Tensor) -> Tensor:
+        extents = tuple(map(self._extent, tensor.extents))
+        return replace(tensor, extents=extents)
+
+    def _extent(self, extent: Extent) -> Extent:
+        return self.lengths.get(str(extent), extent)
+
+    def _find_missing(self, dims: tuple[str, ...], hosts: tuple[Host, ...]) -> None:
+        """Make parameters of the dims that no input has any more."""
+        for dim in self.derived.original.dims:
+            if dim not in dims and self._is_used(dim, hosts):
+                name = self.derived.fresh.name(f"{dim}_len")
+                doc = (
+                    f"The length of the axes `{dim}` of `{self.derived.original.name}`."
+                )
+                self.missing[dim] = Parameter(name, Leaf(Scalar.U32), None, doc)
+                self.lengths[dim] = f"{name}_length"
+
+    def _is_used(self, dim: str, hosts: tuple[Host, ...]) -> bool:
+        ranges = {i.extent for s in self.body for i in (*s.indices, *_bound(s.value))}
+        values = [*(s.value for s in self.body), *(h.value for h in hosts)]
+        values += [d.value for d in self._computed() if d.name in self._ranges()]
+        return dim in ranges or any(
+            isinstance(n, DimValue) and n.name == dim for v in values for n in walk(v)
+        )
+
+    def _computed(self) -> tuple[DerivedDim, ...]:
+        return (*self.derived.original.derived, *self.derived.dims)
+
+    def _ranges(self) -> set[Extent]:
+        return {
+            self._extent(i.extent)
+            for s in self.body
+            for i in (*s.indices, *_bound(s.value))
+        } | {self._extent(e) for s in self.body for e in s.target.extents}
+
+    def _derived(
+        self, body: tuple[Statement, ...], outputs: tuple[Tensor, ...]
+    ) -> tuple[DerivedDim, ...]:
+        used = {e for t in outputs for e in t.extents}
+        used |= {i.extent for s in body for i in (*s.indices, *_bound(s.value))}
+        found = [
+            DerivedDim(f"{p.name}_length", UniformValue(p.name, Scalar.U32), p.name)
+            for p in self.missing.values()
+        ]
+        for dim in self._computed():
+            if dim.name not in self.lengths:
+                value = self._sized(dim.value, on_host=True)
+                text = dim.text if value == dim.value else ""
+                found.append(DerivedDim(dim.name, value, text or expr_text(value)))
+        return tuple(dim for dim in found if dim.name in used)
+
+    def _sized(self, expr: Expr, *, on_host: bool) -> Expr:
+        """Return an expression with lengths as the derived kernel knows them.
+
+        Hosts mix integers of both types; a kernel's body converts them.
+        """
+
+        def visit(node: Expr) -> Expr:
+            if not isinstance(node, DimValue):
+                return map_children(node, visit)
+            if node.name in self.missing:
+                scalar = UniformValue(self.missing[node.name].name, Scalar.U32)
+                return scalar if on_host else Cast(scalar, Scalar.I32)
+            if node.name in self.lengths:
+                return DimValue(self.lengths[node.name])
+            if node.name in self._values:
+                value = visit(self._values[node.name])
+                return value if on_host else _of_i32(value)
+            return node
+
+        return visit(expr)
+
+    @cached_property
+    def _values(self) -> dict[str, Expr]:
+        return {dim.name: dim.value for dim in self._computed()}
+
+    def _requires(self, known: set[str]) -> tuple[Requirement, ...]:
+        """Return the requirements of the forward kernel on what is still there."""
+        return tuple(
+            requirement
+            for requirement in self.derived.original.requires
+            if all(
+                node.name in known
+                for node in walk(requirement.condition)
+                if isinstance(node, DimValue | UniformValue)
+            )
+        )
+
+    # Scalars
+
+    def _hosts(self) -> tuple[Host, ...]:
+        used = {
+            n.name
+            for s in self.body
+            for n in walk(s.value)
+            if isinstance(n, UniformValue)
+        }
+        used |= {
+            n.name
+            for dim in self._computed()
+            if dim.name in self._ranges()
+            for n in walk(dim.value)
+            if isinstance(n, UniformValue)
+        }
+        kept: list[Host] = []
+        for host in reversed(self.derived.original.hosts):
+            if host.name in used:
+                kept.insert(0, host)
+                used |= {
+                    n.name for n in walk(host.value) if isinstance(n, UniformValue)
+                }
+        return tuple(kept)
+
+    def _parameters(
+        self, body: tuple[Statement, ...], hosts: tuple[Host, ...]
+    ) -> tuple[Parameter, ...]:
+        values = [*(s.value for s in body), *(h.value for h in hosts)]
+        values += [
+            dim.value
+            for dim in self._computed()
+            if dim.name in self._ranges() and dim.name not in self.lengths
+        ]
+        used = {n.name for v in values for n in walk(v) if isinstance(n, UniformValue)}
+        own = [p for p in self.derived.original.parameters if p.name in used]
+        return (*self.missing.values(), *own)
+
+    # Statements
+
+    def _statement(self, statement: Statement) -> Statement:
+        by = self._index_names(statement)
+        indices = tuple(by[index] for index in statement.indices)
+        value = self._sized(self._renamed(statement.value, by), on_host=False)
+        value = _subscripted(value, is_guarded=False)
+        self._check_constants(statement, value)
+        target = self._with_lengths(statement.target)
+        return replace(statement, target=target, indices=indices, value=value)
+
+    def _check_constants(self, statement: Statement, value: Expr) -> None:
+        """Refuse constants without a finite value, as the slope of `x / 0.0` is."""
+        try:
+            refold(value)
+        except NotFiniteError:
+            kernel, what = self.derived.original.name, "a slope that is not finite"
+            fields = {"kernel": kernel, "what": what}
+            raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span) from None
+
+    def _index_names(self, statement: Statement) -> dict[Index, Index]:
+        """Return the statement's indices under names that nothing else has."""
+        found = dict.fromkeys((*statement.indices, *_bound(statement.value)))
+        taken = self._taken
+        names: dict[Index, Index] = {}
+        for index in found:
+            wanted = [base_name(index), *_LETTERS]
+            name = next(n for n in _endless(wanted) if n not in taken)
+            taken = taken | {name}
+            names[index] = Index(name, self._extent(index.extent))
+        return names
+
+    @property
+    def _taken(self) -> frozenset[str]:
+        """The names of what is no index."""
+        original = self.derived.original
+        return frozenset(
+            (
+                *original.lengths,
+                *self.lengths.values(),
+                *(p.name for p in self.missing.values()),
+                *original.order,
+                *(t.name for t in self.inputs),
+                *(s.target.name for s in self.body),
+                *(h.name for h in original.hosts),
+            )
+        )
+
+    def _renamed(self, expr: Expr, by: Mapping[Index, Index]) -> Expr:
+        def visit(node: Expr) -> Expr:
+            match node:
+                case IndexValue(index=index):
+                    return IndexValue(by[index])
+                case Load(tensor=tensor, subscripts=subscripts):
+                    moved = tuple(
+                        _subscript(visit(subscript_value(s))) for s in subscripts
+                    )
+                    tensor = self._with_lengths(tensor)
+                    return replace(node, tensor=tensor, subscripts=moved)
+                case Reduce(indices=indices):
+                    own = tuple(by[index] for index in indices)
+                    inner = map_children(node, visit)
+                    assert isinstance(inner, Reduce)
+                    return replace(inner, indices=own)
+                case _:
+                    return map_children(node, visit)
+
+        return visit(expr)
+
+
+def _of_i32(expr: Expr) -> Expr:
+    """Return a length as the body of a kernel computes it, in i32."""
+    if isinstance(expr, UniformValue) and expr.type is Scalar.U32:
+        return Cast(expr, Scalar.I32)
+    if isinstance(expr, Cast) and isinstance(expr.operand, UniformValue):
+        return expr
+    expr = map_children(expr, _of_i32)
+    if isinstance(expr, Binary | BuiltinCall) and expr.type.is_integer:
+        return replace(expr, type=Scalar.I32)
+    return expr
+
+
+def _subscript(value: Expr) -> Subscript:
+    return value if isinstance(value, IndexValue) else Clamped(value)
+
+
+def _endless(names: Iterable[str]) -> Iterator[str]:
+    yield from names
+    for number in range(1, 1000):
+        yield f"i{number}"
+
+
+def _bound(expr: Expr) -> Iterator[Index]:
+    for node in walk(expr):
+        if isinstance(node, Reduce):
+            yield from node.indices
+
+
+def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
+    """Return an expression with each subscript in the form that the checker gives it."""
+    if isinstance(expr, Load):
+        moved = tuple(
+            _formed(subscript, extent, is_guarded=is_guarded)
+            for subscript, extent in zip(
+                expr.subscripts, expr.tensor.extents, strict=True
+            )
+        )
+        return replace(expr, subscripts=moved)
+    parts = children(expr)
+    if not parts:
+        return expr
+    guards = isinstance(expr, Select | Reduce) or (
+        isinstance(expr, Binary) and expr.op in {"and", "or"}
+    )
+    guards = guards and len(parts) > 1
+    first = next(iter(parts))
+
+    def visit(child: Expr) -> Expr:
+        later = guards and child is not first
+        return _subscripted(child, is_guarded=is_guarded or later)
+
+    return map_children(expr, visit)
+
+
+def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscript:
+    value = _subscripted(subscript_value(subscript), is_guarded=is_guarded)
+    if isinstance(value, IndexValue):
+        if value.index.extent == extent or not is_guarded:
+            return value
+        # A bare index is not clamped, even where a condition guards it.
+        value = Binary("+", value, Constant(0, Scalar.I32), Scalar.I32)
+    form = affine_form(value)
+    if form is None or (is_guarded and not stays_inside(form, extent)):
+        return Clamped(value)
+    return Affine(value, expr_text(value))
+
+
+def _named_apart(kernel: Kernel) -> Kernel:
+    """Return the kernel with the text of each statement."""
+    extents = {dim.name: dim.value for dim in kernel.derived}
+    body = tuple(replace(s, text=statement_text(s, extents)) for s in kernel.body)
+    return replace(kernel, body=body)

@@ -1,0 +1,98 @@
+"""Conditions: as lists of what must hold, negated, simplified, and as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from kerngen.gradient.forms import Facts, Form, combined, form_of, plus
+from kerngen.ir.nodes import Binary, BinaryOp, Constant, Expr, Select, Unary
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children
+
+BOOL: Final = Scalar.BOOL
+
+_OPPOSITES: Final[dict[BinaryOp, BinaryOp]] = {
+    "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
+}  # fmt: skip
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """Yield what must all hold: both sides of each `and`."""
+    if isinstance(condition, Binary) and condition.op == "and":
+        yield from conjuncts(condition.left)
+        yield from conjuncts(condition.right)
+    elif condition != Constant(value=True, type=BOOL):
+        yield condition
+
+
+def negated(condition: Expr) -> Expr:
+    """Return the opposite of a condition.
+
+    Of numbers with a fraction, `not x > 0.0` is no `x <= 0.0`: NaN is neither.
+    """
+    match condition:
+        case Unary(op="not", operand=operand):
+            return operand
+        case Binary(op=op, left=left) if op in _OPPOSITES and left.type.is_integer:
+            return replace(condition, op=_OPPOSITES[op])
+        case Binary(op="or", left=left, right=right):
+            return Binary("and", negated(left), negated(right), BOOL)
+        case _:
+            return Unary("not", condition, BOOL)
+
+
+def all_hold(conditions: Iterable[Expr]) -> Expr:
+    """Return the conjunction of at least one condition."""
+    first, *rest = conditions
+    for condition in rest:
+        first = Binary("and", first, condition, BOOL)
+    return first
+
+
+def facts_of(condition: Expr) -> tuple[Form, ...]:
+    """Return forms that are never negative where a condition on integers holds."""
+    if not isinstance(condition, Binary) or not condition.left.type.is_integer:
+        return ()
+    difference = combined("-", form_of(condition.left), form_of(condition.right))
+    opposite = {monomial: -factor for monomial, factor in difference.items()}
+    match condition.op:
+        case "<":
+            return (plus(opposite, -1),)
+        case "<=":
+            return (opposite,)
+        case ">":
+            return (plus(difference, -1),)
+        case ">=":
+            return (difference,)
+        case "==":
+            return (difference, opposite)
+        case _:
+            return ()
+
+
+def without_known(
+    conditions: Iterable[Expr], facts: Facts, others: tuple[Expr, ...] = ()
+) -> tuple[Expr, ...]:
+    """Return conditions without those that always hold, or follow from the others."""
+    kept = list(dict.fromkeys(conditions))
+    for condition in tuple(kept):
+        wanted = facts_of(condition)
+        if not wanted:
+            continue
+        rest = [c for c in (*kept, *others) if c != condition]
+        known = tuple(form for other in rest for form in facts_of(other))
+        if all(facts.is_never_negative(form, known) for form in wanted):
+            kept.remove(condition)
+    return tuple(kept)
+
+
+def chosen(expr: Expr, known: tuple[Expr, ...]) -> Expr:
+    """Return an expression with the branches that some conditions decide on taken."""
+    if isinstance(expr, Select):
+        if all(c in known for c in conjuncts(expr.condition)):
+            return chosen(expr.then, known)
+        if negated(expr.condition) in known:
+            return chosen(expr.otherwise, known)
+    return map_children(expr, lambda child: chosen(child, known))

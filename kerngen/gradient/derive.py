@@ -1,0 +1,414 @@
+"""Derive a kernel: from the equations of a function to those of its gradient.
+
+Statements are walked in reverse.  Each let and output has an adjoint, the derivative of
+the whole by it: a sum of products.  A statement hands its target's adjoint on to what it
+reads.  Adjoints that are one product are put in where they are used, others become lets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final, final
+
+from kerngen.gradient.adjoint import Reads
+from kerngen.gradient.assemble import Derived, assembled
+from kerngen.gradient.conditions import conjuncts, facts_of
+from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
+from kerngen.gradient.forward import Forward, base_name, made_ready
+from kerngen.gradient.render import rendered
+from kerngen.gradient.simplify import Simplifier, named_sums
+from kerngen.gradient.terms import ONE, Term
+from kerngen.ir.affine import as_literal
+from kerngen.ir.hoisting import Fresh
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    DerivedDim,
+    DimValue,
+    Expr,
+    Function,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    Reduce,
+    Role,
+    Statement,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, subscript_value, walk
+
+_F32: Final = Scalar.F32
+_MOST_STATEMENTS: Final = 64
+
+
+def derive(
+    kernel: Kernel,
+    *,
+    name: str,
+    by: tuple[str, ...],
+    given: tuple[str, ...] = (),
+    functions: Mapping[str, Function] | None = None,
+) -> Kernel:
+    """Return the kernel of that name that computes the gradient of another.
+
+    `by` names the parameters that it is by, `given` outputs and lets that the caller
+    has kept.  `functions` are the user's, by name.
+
+    Raises `GradientError`.
+    """
+    _check(kernel, by, given)
+    derivation = _Derivation(kernel, by, given, functions or {})
+    return assembled(derivation.run(), name)
+
+
+def _check(kernel: Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> None:
+    inputs = {t.name: t for t in kernel.tensors if t.role is not Role.OUTPUT}
+    scalars = {p.name: p for p in kernel.parameters}
+    for place, wanted in enumerate(by):
+        fields = {"kernel": kernel.name, "name": wanted}
+        if wanted in by[:place]:
+            raise GradientError(Kind.BY_TWICE, fields)
+        if wanted not in inputs and wanted not in scalars:
+            raise GradientError(Kind.BY_UNKNOWN, fields)
+        memory = inputs[wanted].memory if wanted in inputs else scalars[wanted].memory
+        if memory.spelling not in {"f32", "f16"}:
+            fields["type"] = memory.spelling
+            integer = memory.spelling in {"i32", "u32"}
+            kind = Kind.BY_INTEGER if integer else Kind.NO_DERIVATIVE
+            fields |= {} if integer else {"what": f"'{wanted}': {memory.spelling}"}
+            raise GradientError(kind, fields)
+    known = {
+        s.target.name for s in kernel.body if s.target.role in {Role.LET, Role.OUTPUT}
+    }
+    for wanted in given:
+        if wanted not in known:
+            fields = {"kernel": kernel.name, "name": wanted}
+            raise GradientError(Kind.GIVEN_UNKNOWN, fields)
+
+
+@final
+@dataclass
+class _Derivation:
+    """One derivation, from the forward kernel to the statements of the gradient."""
+
+    kernel: Kernel
+    by: tuple[str, ...]
+    given: tuple[str, ...]
+    functions: Mapping[str, Function]
+    statements: list[Statement] = field(default_factory=list[Statement])
+    dims: list[DerivedDim] = field(default_factory=list[DerivedDim])
+    places: dict[str, tuple[Index, ...]] = field(
+        default_factory=dict[str, tuple[Index, ...]]
+    )
+    _indices: int = 0
+    simplifier: Simplifier = field(default_factory=Simplifier)
+
+    def run(self) -> Derived:
+        """Return the statements of the gradient, and what they need."""
+        self._fresh = Fresh(self.kernel)
+        kernel = _recast(self.kernel, self.given)
+        forward = made_ready(kernel, self.functions, self.by, self._fresh)
+        self._forward, self._facts = forward, _facts(kernel)
+        results = {t.name for t in self.kernel.tensors if t.role is Role.OUTPUT}
+        for statement in forward.statements:
+            is_given = statement.target.role is Role.INPUT
+            is_let = statement.target.name not in results
+            self.simplifier.define(statement, first=is_given, is_computed=is_let)
+            self.places[statement.target.name] = statement.indices
+        self._seeds = dict(self._gradients_of_outputs())
+        reads = self._reads()
+        for output, seed in self._seeds.items():
+            if output in forward.active:
+                places = tuple(map(IndexValue, self.places[output]))
+                reads.found[output] = [Term(factors={Load(seed, places): ONE})]
+        for statement in reversed(forward.statements):
+            self._hand_on(statement, reads)
+        for host in reversed(_hosts(kernel, forward)):
+            self.places[host.target.name] = ()
+            self._hand_on(host, reads)
+        outputs = tuple(self._output(wanted, reads) for wanted in self.by)
+        return Derived(
+            self.kernel,
+            kernel,
+            forward.statements,
+            tuple(self.statements),
+            outputs,
+            tuple(self._seeds.values()),
+            self.given,
+            self.by,
+            tuple(self.dims),
+            self._fresh,
+        )
+
+    def _reads(self) -> Reads:
+        return Reads(
+            self._forward,
+            self._facts,
+            self._counted,
+            self._is_nonzero,
+            self._places,
+            self._let,
+        )
+
+    # Names
+
+    def _gradients_of_outputs(self) -> Iterator[tuple[str, Tensor]]:
+        for tensor in self.kernel.tensors:
+            if tensor.role is Role.OUTPUT and tensor.element is _F32:
+                name = self._gradient_name(tensor.name)
+                doc = f"The gradient by `{tensor.name}`."
+                yield tensor.name, Tensor(
+                    name, _F32, tensor.extents, Role.INPUT, doc, tensor.span
+                )
+
+    def _gradient_name(self, name: str) -> str:
+        return self._fresh.name(f"d{name}")
+
+    def _places(self, tensor: Tensor) -> tuple[Index, ...]:
+        """Return the indices that the adjoint of a tensor is over."""
+        if tensor.name not in self.places:
+            names = self._usual_names(tensor)
+            self.places[tensor.name] = tuple(
+                Index(f"{name}#{tensor.name}{axis}", extent)
+                for axis, (name, extent) in enumerate(
+                    zip(names, tensor.extents, strict=True)
+                )
+            )
+        return self.places[tensor.name]
+
+    def _usual_names(self, tensor: Tensor) -> list[str]:
+        """Return what the forward program calls the indices of a tensor."""
+        names = ["ijklpq"[axis % 6] for axis in range(tensor.rank)]
+        for statement in self._forward.statements:
+            for node in walk(statement.value):
+                if isinstance(node, Load) and node.tensor == tensor:
+                    for axis, subscript in enumerate(node.subscripts):
+                        used = free_indices(subscript_value(subscript))
+                        if used:
+                            first = min(used, key=lambda index: index.name)
+                            names[axis] = base_name(first)
+                    return names
+        return names
+
+    def _counted(self, name: str, count: Expr) -> Index:
+        """Return a new index of a computed range."""
+        self._indices += 1
+        own = f"{name}#count{self._indices}"
+        count = self._without_hosts(count)
+        while isinstance(count, Cast):
+            count = count.operand
+        literal = as_literal(count)
+        if literal is not None:
+            return Index(own, literal)
+        known = next((dim for dim in self.dims if dim.value == count), None)
+        if known is None:
+            known = DerivedDim(self._fresh.name(f"{name}_range"), count, "")
+            self.dims.append(known)
+            self._facts.defined[DimValue(known.name)] = count
+        return Index(own, known.name)
+
+    def _without_hosts(self, expr: Expr) -> Expr:
+        """Return a length with hosts as what they are: they are computed after it."""
+        hosts = {host.name: host.value for host in self.kernel.hosts}
+        if isinstance(expr, UniformValue) and expr.name in hosts:
+            return self._without_hosts(hosts[expr.name])
+        return map_children(expr, self._without_hosts)
+
+    def _is_nonzero(self, form: Form) -> bool:
+        """Whether what a subscript is divided by is surely not 0 where it is used."""
+        whole = self._facts.whole(form)
+        if set(whole) == {()}:
+            return True
+        if len(whole) != 1:
+            return False
+        ((monomial, _),) = whole.items()
+        return all(self._is_positive(v.expr) for v in monomial)
+
+    def _is_positive(self, expr: Expr) -> bool:
+        if expr in self._facts.positive or expr in self._divisors:
+            return True
+        match expr:
+            case Binary(op="/", left=left, right=right):
+                # What divides a length leaves at least 1 of it.
+                rest = Binary("%", left, right, Scalar.I32)
+                divides = self._facts.is_never_negative(scaled(form_of(rest), -1))
+                return divides and self._is_positive(left)
+            case _:
+                return False
+
+    @cached_property
+    def _divisors(self) -> frozenset[Expr]:
+        """Scalars that lengths are divided by, or are multiples of."""
+        found: set[Expr] = set()
+        for dim in self.kernel.derived:
+            for node in walk(dim.value):
+                if isinstance(node, Binary) and node.op == "/":
+                    whole = self._facts.whole(form_of(node.right))
+                    found |= variables(whole)
+            length = self._facts.whole(form_of(dim.value))
+            shared = [{v.expr for v in monomial} for monomial in length]
+            found |= set[Expr]().union(*shared[:1]).intersection(*shared)
+        return frozenset(found)
+
+    # Statements
+
+    def _let(self, name: str, indices: tuple[Index, ...], value: Expr) -> Load:
+        """Name a value of the derived program."""
+        extents = tuple(index.extent for index in indices)
+        target = Tensor(self._fresh.name(name), _F32, extents, Role.LET)
+        self.statements.append(Statement(target, indices, value))
+        return Load(target, tuple(map(IndexValue, indices)))
+
+    def _hand_on(self, statement: Statement, reads: Reads) -> None:
+        """Add what a statement reads gets of its target's adjoint."""
+        name = statement.target.name
+        terms = self.simplifier.shortened(reads.found.pop(name, ()))
+        if not terms:
+            return
+        terms = self._with_named_sums(name, terms, statement.indices)
+        if len(terms) > 1 or (terms[0].conditions and _has_reduce(statement.value)):
+            # One value under a condition, so that a product behind it stays one.
+            indices = statement.indices
+            let = self._let(f"d{name}", indices, rendered(terms))
+            self.simplifier.define(self.statements[-1])
+            terms = [Term(factors={let: ONE})]
+        if len(self.statements) > _MOST_STATEMENTS:
+            fields = {"kernel": self.kernel.name}
+            raise GradientError(Kind.TOO_LARGE, fields, statement.span)
+        reads.of(statement, terms[0])
+
+    def _with_named_sums(
+        self, target: str, terms: list[Term], indices: tuple[Index, ...]
+    ) -> list[Term]:
+        """Return terms in which every sum is a let, equal ones the same."""
+        is_single = len(terms) == 1
+
+        def name(inside: Term) -> Term:
+            known = self.simplifier.by_name(inside)
+            if known is not None:
+                return known
+            used = frozenset[Index]().union(
+                *(free_indices(e) for e in (*inside.factors, *inside.conditions))
+            )
+            own = tuple(index for index in indices if index in used)
+            is_whole = is_single and terms[0].coefficient == 1 and own == indices
+            is_whole = is_whole and terms[0].factors == inside.factors
+            wanted = f"d{target}" if is_whole else f"{target}_along"
+            let = self._let(wanted, own, rendered([inside]))
+            result = Term(factors={let: ONE})
+            self.simplifier.learn(own, inside, result, Term())
+            return result
+
+        return [named_sums(term, name) for term in terms]
+
+    def _output(self, wanted: str, reads: Reads) -> Statement:
+        """Return the statement of a gradient."""
+        terms = self.simplifier.shortened(reads.found.pop(wanted, ()))
+        if not terms:
+            fields = {"kernel": self.kernel.name, "name": wanted}
+            raise GradientError(Kind.ZERO, fields)
+        tensor = next((t for t in self.kernel.tensors if t.name == wanted), None)
+        indices = self._places(tensor) if tensor else ()
+        if len(terms) > 1:
+            terms = self._with_named_sums(wanted, terms, indices)
+        extents = tuple(index.extent for index in indices)
+        doc = f"The gradient by `{wanted}`."
+        name = self._gradient_name(wanted)
+        target = Tensor(name, _F32, extents, Role.OUTPUT, doc)
+        value = self._with_repeated_named(wanted, indices, rendered(terms))
+        return Statement(target, indices, value)
+
+    def _with_repeated_named(
+        self, target: str, indices: tuple[Index, ...], value: Expr
+    ) -> Expr:
+        """Return a value with calls that it repeats as lets: `tanh(u)` in 1 - tanh(u)^2."""
+        if _has_reduce(value):
+            return value
+        calls = [n for n in walk(value) if isinstance(n, BuiltinCall | FunctionCall)]
+        repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
+        for call in repeated[:1]:
+            if call.type is not _F32:
+                continue
+            let = self._let(f"{_called_name(call)}_{target}", indices, call)
+            value = _replaced(value, call, let)
+        return value
+
+
+def _called_name(call: BuiltinCall | FunctionCall) -> str:
+    return call.builtin if isinstance(call, BuiltinCall) else call.function
+
+
+def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
+    if expr == part:
+        return by
+    return map_children(expr, lambda child: _replaced(child, part, by))
+
+
+def _has_reduce(expr: Expr) -> bool:
+    return any(isinstance(node, Reduce) for node in walk(expr))
+
+
+def _recast(kernel: Kernel, given: tuple[str, ...]) -> Kernel:
+    """Return the forward kernel with its outputs as lets, and what is given as inputs."""
+    roles = {
+        s.target: replace(
+            s.target, role=Role.INPUT if s.target.name in given else Role.LET
+        )
+        for s in kernel.body
+        if s.target.role is not Role.UPDATE
+    }
+
+    def visit(expr: Expr) -> Expr:
+        expr = map_children(expr, visit)
+        if isinstance(expr, Load) and expr.tensor in roles:
+            return replace(expr, tensor=roles[expr.tensor])
+        return expr
+
+    body = tuple(
+        replace(s, target=roles.get(s.target, s.target), value=visit(s.value))
+        for s in kernel.body
+    )
+    return replace(kernel, body=body)
+
+
+def _facts(kernel: Kernel) -> Facts:
+    defined: dict[Expr, Expr] = {
+        DimValue(dim.name): dim.value for dim in kernel.derived
+    }
+    for host in kernel.hosts:
+        if host.type.is_integer:
+            defined[UniformValue(host.name, host.type)] = host.value
+    required = (c for r in kernel.requires for c in conjuncts(r.condition))
+    assumed = tuple(form for c in required for form in facts_of(c))
+    return Facts(defined, {DimValue(dim) for dim in kernel.dims}, assumed)
+
+
+def _hosts(kernel: Kernel, forward: Forward) -> list[Statement]:
+    """Return the hosts that the gradient passes through, as statements."""
+    found: list[Statement] = []
+    for host in kernel.hosts:
+        if host.name in forward.active:
+            target = Tensor(host.name, _F32, (), Role.LET)
+            found.append(Statement(target, (), _on_device(host.value)))
+    return found
+
+
+def _on_device(expr: Expr) -> Expr:
+    """Return a host's expression with the casts that a kernel wants."""
+    expr = map_children(expr, _on_device)
+    if isinstance(expr, Binary) and expr.type is _F32:
+        left, right = (
+            Cast(side, _F32) if side.type is not _F32 else side
+            for side in (expr.left, expr.right)
+        )
+        return replace(expr, left=left, right=right)
+    return expr

@@ -1,0 +1,40 @@
+"""Why a kernel has no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import final
+
+from kerngen.source.text import Span
+
+
+@final
+class Kind(Enum):
+    """The reasons that a derivation can end with."""
+
+    BY_UNKNOWN = "by unknown"
+    BY_INTEGER = "by integer"
+    BY_TWICE = "by twice"
+    IN_PLACE = "in place"
+    GIVEN_UNKNOWN = "given unknown"
+    GIVEN_UNUSED = "given unused"
+    ZERO = "zero"
+    NO_DERIVATIVE = "no derivative"
+    TOO_LARGE = "too large"
+
+
+@final
+class GradientError(Exception):
+    """A gradient that cannot be derived.
+
+    `fields` name what the message is about; `span` lies in the forward program.
+    """
+
+    def __init__(
+        self, kind: Kind, fields: Mapping[str, str], span: Span | None = None
+    ) -> None:
+        super().__init__(kind.value, dict(fields))
+        self.kind = kind
+        self.fields = dict(fields)
+        self.span = span

@@ -1,0 +1,328 @@
+"""The forward program, made ready: functions inlined, reductions named, indices apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.terms import substituted
+from kerngen.ir.hoisting import Fresh
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Constant,
+    Expr,
+    Function,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    LocalValue,
+    Reduce,
+    Role,
+    Select,
+    Statement,
+    Tensor,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, walk
+
+_F32: Final = Scalar.F32
+
+
+@final
+@dataclass(frozen=True)
+class Forward:
+    """A kernel with every index bound once, and every reduction that matters named.
+
+    `active` are the tensors and scalars that the gradient passes through.
+    """
+
+    kernel: Kernel
+    statements: tuple[Statement, ...]
+    active: frozenset[str]
+    functions: Mapping[str, Function]
+
+    def is_active(self, expr: Expr) -> bool:
+        """Whether the gradient passes through an expression."""
+        return any(_name_of(node) in self.active for node in walk(expr))
+
+
+def _name_of(node: Expr) -> str:
+    """Return the name of what a float is read from."""
+    if isinstance(node, Load) and node.type is _F32:
+        return node.tensor.name
+    return node.name if isinstance(node, UniformValue) and node.type is _F32 else ""
+
+
+def made_ready(
+    kernel: Kernel,
+    functions: Mapping[str, Function],
+    by: tuple[str, ...],
+    fresh: Fresh,
+) -> Forward:
+    """Return a kernel as the derivation wants it."""
+    _refuse_writes(kernel)
+    active = frozenset(by) | _active_hosts(kernel, by)
+    statements: list[Statement] = []
+    apart = _Apart()
+    for original in kernel.body:
+        target = original.target
+        inlined = _inlined(original.value, functions, active)
+        passes = any(_name_of(node) in active for node in walk(inlined))
+        if passes and not isinstance(target.element, Scalar):
+            what = f"'{target.name}', which has components"
+            fields = {"kernel": kernel.name, "what": what}
+            raise GradientError(Kind.NO_DERIVATIVE, fields, original.span)
+        if target.element is _F32 and passes:
+            active |= {target.name}
+        statement = apart.statement(replace(original, value=inlined))
+        reduced = frozenset(
+            s.target
+            for s in statements
+            if any(isinstance(node, Reduce) for node in walk(s.value))
+        )
+        if target.name in active:
+            statements += _named(statement, active, fresh, reduced)
+        else:
+            statements.append(statement)
+        active |= {
+            each.target.name
+            for each in statements
+            if each.target.element is _F32
+            and any(_name_of(n) in active for n in walk(each.value))
+        }
+    return Forward(kernel, tuple(statements), active, functions)
+
+
+def _refuse_writes(kernel: Kernel) -> None:
+    written: set[str] = set()
+    for statement in kernel.body:
+        target = statement.target
+        if target.role is Role.UPDATE:
+            fields = {"kernel": kernel.name, "tensor": target.name}
+            raise GradientError(Kind.IN_PLACE, fields, statement.span)
+        if statement.is_partial or target.name in written:
+            fields = {"kernel": kernel.name, "what": f"writes '{target.name}' in parts"}
+            raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span)
+        written.add(target.name)
+
+
+def _active_hosts(kernel: Kernel, by: tuple[str, ...]) -> frozenset[str]:
+    found = set(by)
+    for host in kernel.hosts:
+        if host.type is _F32 and any(
+            isinstance(n, UniformValue) and n.name in found for n in walk(host.value)
+        ):
+            found.add(host.name)
+    return frozenset(found)
+
+
+# Functions
+
+
+def _inlined(
+    expr: Expr, functions: Mapping[str, Function], active: frozenset[str]
+) -> Expr:
+    """Put functions in the place of their calls, where the gradient passes through.
+
+    Conditions are inlined, too: what they say of indices is wanted.  Functions of
+    integers stay calls, as ten rounds of Philox would grow without bound; so do those
+    whose derivatives the user gave.
+    """
+
+    def visit(node: Expr) -> Expr:
+        node = map_children(node, visit)
+        if not isinstance(node, FunctionCall):
+            return node
+        passes = any(_name_of(n) in active for n in walk(node))
+        function = functions[node.function]
+        if function.partials or (not passes and node.type is not Scalar.BOOL):
+            return node
+        return visit(called(function, node.arguments))
+
+    return visit(expr)
+
+
+def called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
+    """Return the value of a function at some arguments."""
+    values = {
+        local.name: value
+        for local, value in zip(function.parameters, arguments, strict=True)
+    }
+
+    def visit(node: Expr) -> Expr:
+        if isinstance(node, LocalValue):
+            return values[node.name]
+        return map_children(node, visit)
+
+    for local, value in function.lets:
+        values[local.name] = visit(value)
+    return visit(function.body)
+
+
+# Indices
+
+
+@final
+@dataclass
+class _Apart:
+    """Gives every binding of an index a name of its own: `j#3`."""
+
+    count: int = 0
+
+    def statement(self, statement: Statement) -> Statement:
+        """Return a statement with its indices renamed."""
+        by = {index: self.index(index) for index in statement.indices}
+        value = self._renamed(substituted(statement.value, _values(by)))
+        return replace(statement, indices=tuple(by.values()), value=value)
+
+    def index(self, index: Index) -> Index:
+        """Return an index of a name that no other has."""
+        self.count += 1
+        return replace(index, name=f"{base_name(index)}#{self.count}")
+
+    def _renamed(self, expr: Expr) -> Expr:
+        expr = map_children(expr, self._renamed)
+        if not isinstance(expr, Reduce):
+            return expr
+        by = {index: self.index(index) for index in expr.indices}
+        return substituted(expr, _values(by))
+
+
+def _values(by: Mapping[Index, Index]) -> dict[Index, Expr]:
+    return {old: IndexValue(new) for old, new in by.items()}
+
+
+def base_name(index: Index) -> str:
+    """Return the name that the user gave to an index."""
+    return index.name.split("#")[0]
+
+
+# Reductions
+
+
+def _named(
+    statement: Statement,
+    active: frozenset[str],
+    fresh: Fresh,
+    reduced: frozenset[Tensor],
+) -> Iterator[Statement]:
+    """Yield a statement after lets for its reductions.
+
+    A sum in which the statement is linear stays; so does a reduction that is the
+    whole value.
+    """
+    namer = _Namer(statement, active, fresh)
+    value = statement.value
+    if isinstance(value, Reduce):
+        value = namer.inside(value, linear=value.kind == "sum")
+    else:
+        value = namer.visit(value, linear=True)
+    yield from namer.lets
+    yield from _with_scales(replace(statement, value=value), fresh, reduced)
+
+
+@final
+@dataclass
+class _Namer:
+    """Makes lets of the reductions of one statement."""
+
+    statement: Statement
+    active: frozenset[str]
+    fresh: Fresh
+    lets: list[Statement] = field(default_factory=list[Statement])
+
+    def _passes(self, expr: Expr) -> bool:
+        return any(_name_of(n) in self.active for n in walk(expr))
+
+    def visit(self, expr: Expr, *, linear: bool) -> Expr:
+        """Return a value with reads of lets for reductions that are not linear in it."""
+        match expr:
+            case Reduce(kind="sum") if linear and self._passes(expr):
+                return self.inside(expr, linear=True)
+            case Reduce():
+                return self._let(self.inside(expr, linear=False))
+            case Binary(op="+" | "-") | Unary(op="-"):
+                return map_children(expr, lambda c: self.visit(c, linear=linear))
+            case Binary(op="*" | "/" as op, left=left, right=right):
+                first = linear and not self._passes(right)
+                second = linear and op == "*" and not self._passes(left)
+                left = self.visit(left, linear=first)
+                return replace(expr, left=left, right=self.visit(right, linear=second))
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                condition = self.visit(condition, linear=False)
+                then = self.visit(then, linear=linear)
+                otherwise = self.visit(otherwise, linear=linear)
+                return Select(condition, then, otherwise, expr.type)
+            case _:
+                return map_children(expr, lambda c: self.visit(c, linear=False))
+
+    def inside(self, reduce: Reduce, *, linear: bool) -> Reduce:
+        """Return a reduction with lets for those in it."""
+        condition = reduce.condition and self.visit(reduce.condition, linear=False)
+        body = self.visit(reduce.body, linear=linear)
+        return replace(reduce, condition=condition, body=body)
+
+    def _let(self, reduce: Reduce) -> Expr:
+        """Name a reduction, over indices of its own."""
+        statement, free = self.statement, free_indices(reduce)
+        outside = [index for index in statement.indices if index in free]
+        outside += sorted(free.difference(outside), key=lambda index: index.name)
+        suffix = f"{len(self.lets)}#{statement.target.name}"
+        own = tuple(replace(i, name=f"{i.name}#{suffix}") for i in outside)
+        by = _values(dict(zip(outside, own, strict=True)))
+        name = self.fresh.name(f"{statement.target.name}_{reduce.kind}")
+        extents = tuple(index.extent for index in own)
+        tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
+        value = substituted(reduce, by)
+        self.lets.append(replace(statement, target=tensor, indices=own, value=value))
+        return Load(tensor, tuple(IndexValue(index) for index in outside))
+
+
+def _with_scales(
+    statement: Statement, fresh: Fresh, reduced: frozenset[Tensor]
+) -> Iterator[Statement]:
+    """Yield a statement after lets for what divides whole rows of it.
+
+    Before:  y[i, j] = x[i, j] / sqrt(square[i] + eps);
+    After:   let y_scale[i] = 1.0 / sqrt(square[i] + eps);    y[i, j] = x[i, j] * y_scale[i];
+    """
+    domain = frozenset(statement.indices)
+    lets: list[Statement] = []
+
+    def visit(expr: Expr) -> Expr:
+        expr = map_children(expr, visit)
+        if not isinstance(expr, Binary) or expr.op != "/" or expr.type is not _F32:
+            return expr
+        below = expr.right
+        of_rows = any(isinstance(n, Load) and n.tensor in reduced for n in walk(below))
+        if isinstance(below, Load) or not of_rows or free_indices(below) >= domain:
+            return expr
+        own = tuple(i for i in statement.indices if i in free_indices(below))
+        name = fresh.name(f"{statement.target.name}_scale")
+        extents = tuple(index.extent for index in own)
+        target = Tensor(name, _F32, extents, Role.LET, span=statement.span)
+        value = Binary("/", Constant(1.0, _F32), below, _F32)
+        lets.append(replace(statement, target=target, indices=own, value=value))
+        scale = Load(target, tuple(map(IndexValue, own)))
+        return Binary("*", expr.left, scale, _F32)
+
+    if any(isinstance(node, Reduce) for node in walk(statement.value)):
+        yield statement
+        return
+    value = visit(statement.value)
+    yield from lets
+    yield replace(statement, value=value)
+
+
+def as_select(expr: BuiltinCall) -> Select:
+    """Return `select(b, a, c)` as `if c { a } else { b }`."""
+    otherwise, then, condition = expr.arguments
+    return Select(condition, then, otherwise, expr.type)

@@ -1,0 +1,172 @@
+"""What `kernel g = gradient of f by x given y;` becomes, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import assert_never
+
+from kerngen.check.kept import lets_of
+from kerngen.gradient import faults
+from kerngen.gradient.derive import derive
+from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.text import expr_text
+from kerngen.ir.affine import affine_form
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Clamped,
+    Function,
+    Kernel,
+    Load,
+    Reduce,
+    Role,
+    Statement,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
+from kerngen.source.similar import closest, did_you_mean
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+
+def derive_item(
+    item: ast.GradientItem,
+    kernel: Kernel,
+    functions: Mapping[str, Function],
+    warnings: Faults,
+) -> Kernel:
+    """Return the kernel of an item, derived from another one.
+
+    Reads that make it compare each element with each are `warnings`.
+
+    Raises `CompileError` with every fault of its names, or why it can't be derived.
+    """
+    found = Faults()
+    _check_names(found, item, kernel)
+    found.raise_if_any()
+    by, given = (tuple(name.name for name in names) for names in (item.by, item.given))
+    try:
+        derived = derive(
+            kernel, name=item.name.name, by=by, given=given, functions=functions
+        )
+    except GradientError as error:
+        raise CompileError([_fault(item, error)]) from None
+    if _compares_clamped(derived):
+        for statement, text in _clamped(kernel, by):
+            warnings.add(
+                faults.UnprovedClamp(
+                    span=item.kernel.span, declared=statement.span, text=text
+                )
+            )
+    return derived
+
+
+def _compares_clamped(derived: Kernel) -> bool:
+    """Whether a sum is over all elements whose clamped place is some other one."""
+    return any(
+        isinstance(side, BuiltinCall) and side.builtin in {"min", "max", "clamp"}
+        for statement in derived.body
+        for node in walk(statement.value)
+        if isinstance(node, Reduce) and node.condition is not None
+        for part in walk(node.condition)
+        if isinstance(part, Binary) and part.op == "=="
+        for side in (part.left, part.right)
+    )
+
+
+def _clamped(kernel: Kernel, by: tuple[str, ...]) -> Iterator[tuple[Statement, str]]:
+    """Yield the reads that are clamped because of a condition around them, as text.
+
+    Those at a place that is looked up, or that the program itself clamps, are meant so.
+    """
+    for statement in kernel.body:
+        for node in walk(statement.value):
+            if not isinstance(node, Load) or node.type is not Scalar.F32:
+                continue
+            if node.tensor.role is not Role.INPUT or node.tensor.name in by:
+                forms = (
+                    affine_form(s.value)
+                    for s in node.subscripts
+                    if isinstance(s, Clamped)
+                )
+                if any(form is not None and form.terms for form in forms):
+                    yield statement, expr_text(node)
+
+
+def _check_names(found: Faults, item: ast.GradientItem, kernel: Kernel) -> None:
+    """Report names that are none of the kernel's, and those that are there twice."""
+    tensors = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
+    inputs = [*(t.name for t in tensors), *(p.name for p in kernel.parameters)]
+    outputs = [t.name for t in kernel.tensors if t.role is Role.OUTPUT]
+    computed = [*outputs, *lets_of(kernel)]
+    _check_twice(found, "by", item.by)
+    _check_twice(found, "given", item.given)
+    for name in item.by:
+        if name.name not in inputs:
+            remedy = did_you_mean(closest(name.name, inputs)) or (
+                f"It has {_listed(inputs)}."
+            )
+            found.add(
+                faults.ByUnknown(
+                    span=name.span, kernel=kernel.name, name=name.name, remedy=remedy
+                )
+            )
+    for name in item.given:
+        if name.name not in computed:
+            remedy = did_you_mean(closest(name.name, computed)) or (
+                f"It computes {_listed(dict.fromkeys(computed))}."
+            )
+            found.add(
+                faults.GivenUnknown(
+                    span=name.span, kernel=kernel.name, name=name.name, remedy=remedy
+                )
+            )
+
+
+def _check_twice(found: Faults, word: str, names: tuple[ast.Identifier, ...]) -> None:
+    first: dict[str, Span] = {}
+    for name in names:
+        if name.name in first:
+            found.add(
+                faults.NamedTwice(
+                    span=name.span, other=first[name.name], name=name.name, word=word
+                )
+            )
+        first.setdefault(name.name, name.span)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def _fault(item: ast.GradientItem, error: GradientError) -> Diagnostic:
+    """Return what a derivation ended with, at the name in the item that it is about."""
+    kernel, fields = item.kernel.name, error.fields
+    name = fields.get("name", "")
+    named = {n.name: n.span for n in (*item.given, *item.by)}
+    span = named.get(name, item.kernel.span)
+    match error.kind:
+        case Kind.BY_INTEGER:
+            return faults.ByType(span=span, name=name, type=fields["type"])
+        case Kind.IN_PLACE:
+            return faults.InPlace(
+                span=span, kernel=kernel, tensor=fields["tensor"], declared=error.span
+            )
+        case Kind.GIVEN_UNUSED:
+            return faults.GivenUnneeded(span=span, name=name)
+        case Kind.ZERO:
+            return faults.ZeroGradient(span=span, kernel=kernel, name=name)
+        case Kind.NO_DERIVATIVE:
+            what = fields["what"]
+            return faults.NoDerivative(
+                span=span, kernel=kernel, what=what, declared=error.span
+            )
+        case Kind.TOO_LARGE:
+            return faults.GradientTooLarge(
+                span=span, kernel=kernel, declared=error.span
+            )
+        case Kind.BY_UNKNOWN | Kind.BY_TWICE | Kind.GIVEN_UNKNOWN:
+            raise AssertionError(f"{name} is checked before: {error}")
+        case _:
+            assert_never(error.kind)

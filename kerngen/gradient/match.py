@@ -1,0 +1,103 @@
+"""Whether two expressions are the same but for the names of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, final
+
+from kerngen.gradient.terms import Factors
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Reduce
+from kerngen.ir.walk import children, subscript_value, with_children
+
+Renaming: TypeAlias = dict[Index, Index]
+
+
+@final
+@dataclass(frozen=True)
+class Pattern:
+    """Factors that hold whatever the indices in `free` are."""
+
+    factors: tuple[tuple[Expr, Fraction], ...]
+    free: frozenset[Index]
+
+
+def renamings(
+    pattern: Pattern, factors: Factors, *, whole: bool
+) -> Iterator[tuple[Renaming, int]]:
+    """Yield how a product holds a pattern, and how often; all of it if `whole`.
+
+    A factor to the power -3/2 holds one to -1/2 three times.
+    """
+    if whole and len(pattern.factors) != len(factors):
+        return
+    for renaming in _matched(pattern.factors, pattern.free, factors, {}):
+        times = min(
+            _times(exponent, factors[matched])
+            for (_, exponent), matched in zip(pattern.factors, renaming[1], strict=True)
+        )
+        if times >= 1:
+            yield renaming[0], times
+
+
+def _times(exponent: Fraction, found: Fraction) -> int:
+    return int(found / exponent) if found / exponent >= 1 else 0
+
+
+def _matched(
+    wanted: Sequence[tuple[Expr, Fraction]],
+    free: frozenset[Index],
+    factors: Factors,
+    renaming: Renaming,
+    used: tuple[Expr, ...] = (),
+) -> Iterator[tuple[Renaming, tuple[Expr, ...]]]:
+    if not wanted:
+        yield renaming, used
+        return
+    (first, exponent), *rest = wanted
+    for atom, own in factors.items():
+        if atom in used or not _times(exponent, own):
+            continue
+        trial = dict(renaming)
+        if same(first, atom, free, trial):
+            yield from _matched(rest, free, factors, trial, (*used, atom))
+
+
+def same(pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming) -> bool:
+    """Whether an expression is a pattern under a renaming, which is added to."""
+    if type(pattern) is not type(expr):
+        return False
+    if isinstance(pattern, IndexValue) and isinstance(expr, IndexValue):
+        return _renamed(pattern.index, expr.index, free, renaming)
+    if isinstance(pattern, Reduce):
+        return pattern == expr
+    if isinstance(pattern, Load) and isinstance(expr, Load):
+        if pattern.tensor != expr.tensor or pattern.path != expr.path:
+            return False
+        pairs = zip(pattern.subscripts, expr.subscripts, strict=True)
+        return all(
+            same(subscript_value(a), subscript_value(b), free, renaming)
+            for a, b in pairs
+        )
+    mine, theirs = children(pattern), children(expr)
+    if len(mine) != len(theirs):
+        return False
+    if not mine:
+        return pattern == expr
+    if with_children(pattern, theirs) != expr:
+        return False
+    return all(same(a, b, free, renaming) for a, b in zip(mine, theirs, strict=True))
+
+
+def _renamed(
+    own: Index, found: Index, free: frozenset[Index], renaming: Renaming
+) -> bool:
+    if own not in free:
+        return own == found
+    if own in renaming:
+        return renaming[own] == found
+    if own.extent != found.extent or found in renaming.values():
+        return False
+    renaming[own] = found
+    return True

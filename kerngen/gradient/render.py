@@ -1,0 +1,231 @@
+"""Sums of products as expressions again: common factors out, conditions merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from kerngen.gradient.conditions import all_hold, negated
+from kerngen.gradient.simplify import common, split
+from kerngen.gradient.terms import HALF, ONE, Factors, Term
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Constant,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Reduce,
+    Select,
+    Unary,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+
+_F32: Final = Scalar.F32
+_ZERO: Final = Constant(0.0, _F32)
+_MOST_REPEATED: Final = 4
+"""Up to this power a factor is written as often; `pow` is less accurate, and slower."""
+
+
+def rendered(terms: list[Term]) -> Expr:
+    """Return a sum of terms as an expression."""
+    shared = _shared(terms)
+    if shared.factors:
+        rest = rendered([term.times(shared.to(-ONE)) for term in terms])
+        return _product(shared, (rest,))
+    groups: dict[tuple[Expr, ...], list[Term]] = {}
+    for term in terms:
+        before = split(term)[0].conditions
+        kept = tuple(c for c in term.conditions if c not in before)
+        groups.setdefault(before, []).append(replace(term, conditions=kept))
+    in_order = sorted(groups.items(), key=lambda group: bool(group[0]))
+    parts = [(c, _factored(each)) for c, each in in_order]
+    result: Expr | None = None
+    for value in _chosen(parts):
+        result = value if result is None else _sum(result, value)
+    return _ZERO if result is None else result
+
+
+def _shared(terms: list[Term]) -> Term:
+    """Return the factors of all terms of a sum, where some have conditions.
+
+    One term has none: what it is a product of is computed in any case.
+    """
+    guarded = [bool(split(term)[0].conditions) for term in terms]
+    if all(guarded) or not any(guarded):
+        return Term()
+    return Term(factors=_plain(common(terms)))
+
+
+def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
+    """Yield values where their conditions hold; two of opposite ones as one choice."""
+    waiting = list(parts)
+    while waiting:
+        conditions, value = waiting.pop(0)
+        if not conditions:
+            yield value
+            continue
+        for place, (others, other) in enumerate(waiting):
+            own = [c for c in conditions if negated(c) in others]
+            rest = {c for c in conditions if c not in own}
+            same = rest == {c for c in others if negated(c) not in own}
+            if len(own) == 1 and same:
+                del waiting[place]
+                both = Select(own[0], value, other, _F32)
+                kept = tuple(c for c in conditions if c in rest)
+                yield _where(kept, both)
+                break
+        else:
+            yield _where(conditions, value)
+
+
+def _where(conditions: tuple[Expr, ...], value: Expr) -> Expr:
+    if not conditions:
+        return value
+    if isinstance(value, Unary):
+        return Unary("-", _where(conditions, value.operand), _F32)
+    return Select(all_hold(conditions), value, _ZERO, _F32)
+
+
+def _sum(left: Expr, right: Expr) -> Expr:
+    if isinstance(right, Unary) and right.op == "-":
+        return Binary("-", left, right.operand, _F32)
+    return Binary("+", left, right, _F32)
+
+
+def _factored(terms: list[Term]) -> Expr:
+    """Return a sum with what all terms share before it: `weight * (dweight - along)`."""
+    if len(terms) == 1:
+        return _term(terms[0])
+    shared = Term(factors=_plain(common(terms)))
+    if all(abs(term.coefficient) == abs(terms[0].coefficient) for term in terms):
+        shared = replace(shared, coefficient=abs(terms[0].coefficient))
+    rest = [term.times(shared.to(-ONE)) for term in terms]
+    # What is added comes first, so that nothing begins with a minus.
+    rest.sort(key=lambda term: term.coefficient < 0)
+    total = _term(rest[0])
+    for term in rest[1:]:
+        total = _sum(total, _term(term))
+    if not shared.factors and shared.coefficient == 1:
+        return total
+    return _product(shared, (total,))
+
+
+def _plain(factors: Factors) -> dict[Expr, Fraction]:
+    """Return factors without those that choose among numbers."""
+    return {a: e for a, e in factors.items() if not _is_choice(a)}
+
+
+def _term(term: Term) -> Expr:
+    outside, inside = split(term)
+    if not term.bound:
+        return _product(outside, ())
+    inside = _guarded(inside)
+    condition = all_hold(inside.conditions) if inside.conditions else None
+    body = _product(replace(inside, conditions=()), ())
+    reduce = Reduce("sum", term.bound, body, _F32, condition)
+    return _product(replace(outside, conditions=()), (reduce,))
+
+
+def _guarded(inside: Term) -> Term:
+    """Return a sum of products with the condition at the factor that has its indices.
+
+    Around the whole product it would hide that from `gemm`: both factors are read once
+    per tile, where each is a function of its own indices.  A condition of the program
+    stays around all: a term that it leaves out is not evaluated, 0 times infinity is.
+    """
+    if len(inside.factors) < 2 or not inside.solved.issuperset(inside.conditions):
+        return inside
+    if not inside.conditions:
+        return inside
+    needed = frozenset[Index]().union(*map(free_indices, inside.conditions))
+    for atom, exponent in inside.factors.items():
+        others = (a for a in inside.factors if a != atom)
+        if (
+            exponent == 1
+            and needed <= free_indices(atom)
+            and all(map(_is_bare, others))
+        ):
+            guarded = Select(all_hold(inside.conditions), atom, _ZERO, _F32)
+            factors = {
+                guarded if a == atom else a: e for a, e in inside.factors.items()
+            }
+            return replace(inside, factors=factors, conditions=())
+    return inside
+
+
+def _is_bare(expr: Expr) -> bool:
+    """Whether a factor is read at bare indices: inside of its axes on any condition."""
+    return isinstance(expr, Load) and all(
+        isinstance(subscript, IndexValue) for subscript in expr.subscripts
+    )
+
+
+def _is_choice(expr: Expr) -> bool:
+    """Whether a factor chooses among numbers: a partial derivative with a kink."""
+    if not isinstance(expr, Select):
+        return False
+    sides = (expr.then, expr.otherwise)
+    return all(isinstance(side, Constant) or _is_choice(side) for side in sides)
+
+
+def _product(term: Term, also: tuple[Expr, ...]) -> Expr:
+    """Return a product: above the line first, then divided by what is below."""
+    choices = [a for a, e in term.factors.items() if e == 1 and _is_choice(a)]
+    if choices:
+        # Chosen, never multiplied by 0: NaN times 0 is NaN.
+        rest = {a: e for a, e in term.factors.items() if a != choices[0]}
+        return _distributed(choices[0], replace(term, factors=rest), also)
+    above = [p for a, e in term.factors.items() if e > 0 for p in _power(a, e)]
+    below = [p for a, e in term.factors.items() if e < 0 for p in _power(a, -e)]
+    value, is_negative = abs(term.coefficient), term.coefficient < 0
+    parts = [*above, *also]
+    if value.numerator == 1 and value.denominator > 1 and _is_awkward(value):
+        below.insert(0, _number(Fraction(value.denominator)))
+    elif value != 1 or not parts:
+        parts.insert(0, _number(value))
+    result = _multiplied(parts)
+    if below:
+        result = Binary("/", result, _multiplied(below), _F32)
+    return Unary("-", result, _F32) if is_negative else result
+
+
+def _is_awkward(value: Fraction) -> bool:
+    """Whether a fraction has no short decimal form: 1/3."""
+    return float(value) != float(f"{float(value):.7g}")
+
+
+def _distributed(choice: Expr, rest: Term, also: tuple[Expr, ...]) -> Expr:
+    if isinstance(choice, Select):
+        then = _distributed(choice.then, rest, also)
+        otherwise = _distributed(choice.otherwise, rest, also)
+        return Select(choice.condition, then, otherwise, _F32)
+    assert isinstance(choice, Constant)
+    if not choice.value:
+        return _ZERO
+    scaled = rest.coefficient * Fraction(repr(float(choice.value)))
+    return _product(replace(rest, coefficient=scaled), also)
+
+
+def _power(atom: Expr, exponent: Fraction) -> list[Expr]:
+    whole, part = divmod(exponent, 1)
+    if part not in {Fraction(0), HALF} or whole > _MOST_REPEATED:
+        power = Constant(float(exponent), _F32)
+        return [BuiltinCall("pow", (atom, power), _F32)]
+    root = [BuiltinCall("sqrt", (atom,), _F32)] if part else []
+    return [*[atom] * int(whole), *root]
+
+
+def _number(value: Fraction) -> Constant:
+    return Constant(float(value), _F32)
+
+
+def _multiplied(parts: list[Expr]) -> Expr:
+    first, *rest = parts or [Constant(1.0, _F32)]
+    for part in rest:
+        first = Binary("*", first, part, _F32)
+    return first

@@ -1,0 +1,491 @@
+"""What makes a derived kernel as fast as one written by hand.
+
+Adjoints are sums of products of the forward program's own expressions.  They get shorter
+by the definitions of that program, used both ways: `exp(x - top) / total` is `y`, and
+`sum[j] exp(x[i, j] - top[i])` is `total`.  Multiplied out, many a sum turns out to be 0:
+the adjoint of softmax's `top`, say.  That form is for the proof alone, as it would round
+worse: `x - mean` stays one factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final, final
+
+from kerngen.gradient.conditions import conjuncts, negated
+from kerngen.gradient.forms import length
+from kerngen.gradient.match import Pattern, renamings, same
+from kerngen.gradient.terms import (
+    ONE,
+    Factors,
+    Term,
+    added_up,
+    indices_of,
+    is_additive,
+    product_of,
+    substituted,
+    sum_of,
+)
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Reduce,
+    Role,
+    Select,
+    Statement,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, subscript_value
+
+_F32: Final = Scalar.F32
+_MOST_TERMS: Final = 48
+"""A sum that gets longer when multiplied out is not 0 by then, or not worth a proof."""
+_MOST_STEPS: Final = 200
+
+
+@final
+@dataclass(frozen=True)
+class Definition:
+    """A tensor that is a product of factors: `weight = exp(score - top) / total`."""
+
+    tensor: Tensor
+    indices: tuple[Index, ...]
+    product: Term
+    result: Expr
+    """What the product is, over `indices`."""
+
+    @property
+    def pattern(self) -> Pattern:
+        """The product, whatever the indices."""
+        return Pattern(tuple(self.product.factors.items()), frozenset(self.indices))
+
+
+@final
+@dataclass(frozen=True)
+class NamedSum:
+    """A sum that has a name: `sum over bound of product` is `value`."""
+
+    indices: tuple[Index, ...]
+    product: Term
+    value: Term
+
+    @property
+    def pattern(self) -> Pattern:
+        """The terms of the sum, whatever the indices."""
+        free = frozenset((*self.indices, *self.product.bound))
+        return Pattern(tuple(self.product.factors.items()), free)
+
+
+@final
+@dataclass
+class Simplifier:
+    """Knows the definitions of the program so far."""
+
+    elementwise: dict[Tensor, Statement] = field(
+        default_factory=dict[Tensor, Statement]
+    )
+    definitions: list[Definition] = field(default_factory=list[Definition])
+    sums: list[NamedSum] = field(default_factory=list[NamedSum])
+    expanded: list[NamedSum] = field(default_factory=list[NamedSum])
+    _expansions: dict[Expr, list[Term] | None] = field(
+        default_factory=dict[Expr, list[Term] | None]
+    )
+    exponentials: dict[Tensor, Definition] = field(
+        default_factory=dict[Tensor, Definition]
+    )
+
+    def define(
+        self, statement: Statement, *, first: bool = False, is_computed: bool = True
+    ) -> None:
+        """Learn what a statement's target is.
+
+        `first` is what is given.  What is not `is_computed` anyway, an output of the
+        forward kernel, is worth a name only if it divides by what a row has.
+        """
+        target, value = statement.target, statement.value
+        if target.element is not _F32:
+            return
+        result = Load(target, tuple(map(IndexValue, statement.indices)))
+        whole = product_of(value)
+        sums = [atom for atom in whole.factors if isinstance(atom, Reduce)]
+        if sums:
+            self._define_sum(statement, whole, sums, result)
+            return
+        if any(isinstance(node, Reduce) for node in (value,)):
+            return
+        self.elementwise[target] = statement
+        own = Definition(target, statement.indices, whole, result)
+        worth = is_computed or first or _is_of_rows(whole, statement.indices)
+        if worth and _is_worth(whole, statement.indices):
+            self.definitions.insert(0 if first else len(self.definitions), own)
+        exponential = _exponential(value)
+        if exponential is not None and first:
+            power = BuiltinCall("exp", (result,), _F32)
+            named = Definition(target, statement.indices, exponential, power)
+            self.definitions.insert(0, named)
+            self.exponentials[target] = named
+
+    def _define_sum(
+        self, statement: Statement, whole: Term, sums: list[Reduce], result: Load
+    ) -> None:
+        reduce = sums[0]
+        if len(sums) > 1 or whole.factors[reduce] != 1 or not whole.coefficient:
+            return
+        assert isinstance(reduce, Reduce)
+        if reduce.kind != "sum":
+            return
+        rest = Term(
+            whole.coefficient, {a: e for a, e in whole.factors.items() if a != reduce}
+        )
+        inner = _terms_of_sum(reduce)
+        if inner is None:
+            return
+        self.learn(statement.indices, inner, Term(factors={result: ONE}), rest)
+
+    def learn(
+        self, indices: tuple[Index, ...], inner: Term, result: Term, times: Term
+    ) -> None:
+        """Learn that `times * inner` is `result`."""
+        outside, inside = split(inner)
+        value = result.times(outside.times(times).to(-ONE))
+        self.sums.append(NamedSum(indices, inside, value))
+        multiplied = self._multiplied_out(inner)
+        if len(multiplied) == 1:
+            outside, inside = split(multiplied[0])
+            if inside.factors:
+                value = result.times(outside.times(times).to(-ONE))
+                self.expanded.append(NamedSum(indices, inside, value))
+
+    # Shorter
+
+    def shortened(self, terms: Iterable[Term]) -> list[Term]:
+        """Return a sum of terms in as few and short ones as is known."""
+        found = [self._by_name(self._contracted(_spread(term))) for term in terms]
+        found = _without_complements(added_up(found))
+        if _may_cancel(found) and self._is_zero(found):
+            return []
+        return [t for t in found if not (_is_doubtful(t) and self._is_zero([t]))]
+
+    def by_name(self, inside: Term) -> Term | None:
+        """Return what a sum is known as."""
+        return _named_as(inside, self.sums)
+
+    def _contracted(self, term: Term) -> Term:
+        """Put names in the place of what they are."""
+        for definition in self.definitions:
+            if len(definition.product.factors) > len(term.factors):
+                continue
+            term = _with_name(term, definition)
+        product = Term(term.coefficient)
+        for atom, exponent in term.factors.items():
+            named = atom if isinstance(atom, Load) else self._named_inside(atom)
+            product = product.times(Term(factors={named: exponent}))
+        return replace(term, factors=product.factors)
+
+    def _named_inside(self, expr: Expr) -> Expr:
+        """Put names in the place of what they are in an expression."""
+        for definition in self.definitions:
+            (value, exponent), *more = definition.product.factors.items()
+            if more or exponent != 1 or type(value) is not type(expr):
+                continue
+            renaming: dict[Index, Index] = {}
+            if not same(value, expr, frozenset(definition.indices), renaming):
+                continue
+            if len(renaming) == len(definition.indices):
+                by: dict[Index, Expr] = {o: IndexValue(n) for o, n in renaming.items()}
+                return substituted(definition.result, by)
+        return map_children(expr, self._named_inside)
+
+    def _by_name(self, term: Term) -> Term:
+        """Put a name in the place of the sum, if it has one."""
+        if not term.bound:
+            return term
+        outside, inside = split(term)
+        named = _named_as(inside, self.sums)
+        return term if named is None else _outside(outside.times(named), term, inside)
+
+    # Proofs
+
+    def _is_zero(self, terms: list[Term]) -> bool:
+        """Whether a sum is 0, which shows once it is multiplied out."""
+        found: list[Term] = []
+        for term in terms:
+            parts = self._multiplied_out(term)
+            found += map(self._by_expanded_name, parts)
+            if len(found) > _MOST_TERMS:
+                return False
+        again: list[Term] = []
+        for term in found:
+            again += map(self._by_expanded_name, self._multiplied_out(term))
+        return not _without_complements(added_up(again))
+
+    def _by_expanded_name(self, term: Term) -> Term:
+        term = _spread(term)
+        if not term.bound:
+            return term
+        outside, inside = split(term)
+        named = _named_as(inside, self.expanded)
+        if named is None:
+            return term
+        return _spread(_outside(outside.times(named), term, inside))
+
+    def _multiplied_out(self, term: Term) -> list[Term]:
+        """Return a term as a sum of products of what has no definition."""
+        waiting, done = [term], list[Term]()
+        while waiting and len(waiting) + len(done) <= _MOST_TERMS:
+            each = waiting.pop()
+            parts = self._step(each)
+            if parts is None:
+                done.append(each)
+            else:
+                waiting += parts
+        return [*done, *waiting]
+
+    def _step(self, term: Term) -> list[Term] | None:
+        """Return a term with one factor replaced by what it is, None if none can be."""
+        for atom, exponent in term.factors.items():
+            found = self._expansion(atom)
+            if found is None or (len(found) > 1 and exponent != 1):
+                continue
+            factors = {a: e for a, e in term.factors.items() if a != atom}
+            rest = replace(term, factors=factors)
+            return [
+                rest.times(part if exponent == 1 else part.to(exponent))
+                for part in found
+            ]
+        return None
+
+    def _expansion(self, atom: Expr) -> list[Term] | None:
+        """Return what a factor is the sum of, None if it is nothing but itself."""
+        if atom not in self._expansions:
+            self._expansions[atom] = self._expanded(atom)
+        return self._expansions[atom]
+
+    def _expanded(self, atom: Expr) -> list[Term] | None:
+        power = self._exponential(atom)
+        if power is not None:
+            return [power]
+        value = self._definition(atom)
+        if value is None:
+            return sum_of(atom) if is_additive(atom) else None
+        if is_additive(value):
+            return sum_of(value)
+        whole = product_of(value)
+        return [whole] if whole.coefficient else None
+
+    def _exponential(self, atom: Expr) -> Term | None:
+        """Return exp of a value that is a logarithm as what it is the logarithm of."""
+        match atom:
+            case BuiltinCall(
+                builtin="exp", arguments=(Load(tensor=tensor, subscripts=subscripts),)
+            ) if (tensor in self.exponentials):
+                found = self.exponentials[tensor]
+                places = map(subscript_value, subscripts)
+                by = dict(zip(found.indices, places, strict=True))
+                factors = found.product.factors.items()
+                return Term(factors={substituted(a, by): e for a, e in factors})
+            case _:
+                return None
+
+    def _definition(self, atom: Expr) -> Expr | None:
+        """Return what a read of an elementwise value is."""
+        if not isinstance(atom, Load) or atom.tensor not in self.elementwise:
+            return None
+        statement = self.elementwise[atom.tensor]
+        places = map(subscript_value, atom.subscripts)
+        return substituted(
+            statement.value, dict(zip(statement.indices, places, strict=True))
+        )
+
+
+def _is_worth(product: Term, indices: tuple[Index, ...]) -> bool:
+    """Whether a name is shorter than what it stands for, and fixes the indices."""
+    factors = product.factors
+    if indices_of(factors) != frozenset(indices) or product.coefficient != 1:
+        return False
+    return len(factors) > 1 or any(
+        e != 1 or not isinstance(atom, Load | UniformValue | ConstRef | Constant)
+        for atom, e in factors.items()
+    )
+
+
+def _is_of_rows(product: Term, indices: tuple[Index, ...]) -> bool:
+    lets = (a for a in product.factors if isinstance(a, Load))
+    return any(
+        let.tensor.role is Role.LET and len(free_indices(let)) < len(indices)
+        for let in lets
+    )
+
+
+def _exponential(value: Expr) -> Term | None:
+    """Return exp of a value as a product: of `u - log(t)` it is exp(u) / t."""
+    match value:
+        case Binary(
+            op="-", left=left, right=BuiltinCall(builtin="log", arguments=(inside,))
+        ):
+            above = BuiltinCall("exp", (left,), _F32)
+            return Term(factors={above: ONE, inside: -ONE})
+        case _:
+            return None
+
+
+def _terms_of_sum(reduce: Reduce) -> Term | None:
+    body, conditions = reduce.body, tuple[Expr, ...]()
+    if reduce.condition is not None:
+        conditions = tuple(conjuncts(reduce.condition))
+    if isinstance(body, Select) and body.otherwise == Constant(0.0, _F32):
+        conditions = (*conditions, *conjuncts(body.condition))
+        body = body.then
+    term = product_of(body)
+    return replace(term, conditions=conditions, bound=reduce.indices)
+
+
+def _with_name(term: Term, definition: Definition) -> Term:
+    for renaming, times in renamings(definition.pattern, term.factors, whole=False):
+        if len(renaming) < len(definition.indices):
+            continue
+        by = {old: IndexValue(new) for old, new in renaming.items()}
+        product = Term(
+            factors={
+                substituted(a, by): e for a, e in definition.product.factors.items()
+            }
+        )
+        name = Term(factors={substituted(definition.result, by): ONE})
+        power = Fraction(times)
+        return term.times(product.to(-power)).times(name.to(power))
+    return term
+
+
+def _named_as(inside: Term, sums: list[NamedSum]) -> Term | None:
+    """Return what a sum is known as."""
+    for named in sums:
+        own = named.product
+        if len(own.bound) != len(inside.bound):
+            continue
+        if len(own.conditions) != len(inside.conditions):
+            continue
+        for renaming, _ in renamings(named.pattern, inside.factors, whole=True):
+            if not _fits(named, renaming, inside):
+                continue
+            by = {old: IndexValue(new) for old, new in renaming.items()}
+            factors = {substituted(a, by): e for a, e in named.value.factors.items()}
+            return Term(named.value.coefficient, factors)
+    return None
+
+
+def _fits(named: NamedSum, renaming: dict[Index, Index], inside: Term) -> bool:
+    own = named.product
+    if any(index not in renaming for index in (*named.indices, *own.bound)):
+        return False
+    if {renaming[index] for index in own.bound} != set(inside.bound):
+        return False
+    by = {old: IndexValue(new) for old, new in renaming.items()}
+    exponents = {substituted(a, by): e for a, e in own.factors.items()}
+    if exponents != dict(inside.factors):
+        return False
+    return {substituted(c, by) for c in own.conditions} == set(inside.conditions)
+
+
+def split(term: Term) -> tuple[Term, Term]:
+    """Return what of a term stands before its sum, and the sum itself."""
+    bound = frozenset(term.bound)
+    outer: dict[Expr, Fraction] = {}
+    inner: dict[Expr, Fraction] = {}
+    for atom, exponent in term.factors.items():
+        (inner if free_indices(atom) & bound else outer)[atom] = exponent
+    within = tuple(c for c in term.conditions if free_indices(c) & bound)
+    before = tuple(c for c in term.conditions if c not in within)
+    outside = Term(term.coefficient, outer, before)
+    return outside, Term(ONE, inner, within, term.bound, term.solved)
+
+
+def _outside(product: Term, term: Term, inside: Term) -> Term:
+    kept = tuple(c for c in term.conditions if c not in inside.conditions)
+    return replace(product, conditions=kept)
+
+
+def _spread(term: Term) -> Term:
+    """Return a term without sums over what it does not depend on: n times it instead."""
+    used = indices_of((*term.factors, *term.conditions))
+    for index in term.bound:
+        if index not in used:
+            count = Cast(length(index.extent), _F32)
+            kept = tuple(other for other in term.bound if other != index)
+            term = replace(term.times(Term(factors={count: ONE})), bound=kept)
+    return term
+
+
+def _without_complements(terms: list[Term]) -> list[Term]:
+    """Join terms that are the same where a condition holds, and where it does not."""
+    found = list(terms)
+    for one in terms:
+        for condition in one.conditions:
+            opposite = negated(condition)
+            for other in found:
+                if one in found and _are_complements(one, other, condition, opposite):
+                    kept = tuple(c for c in one.conditions if c != condition)
+                    found[found.index(one)] = replace(one, conditions=kept)
+                    found.remove(other)
+                    break
+    return found if len(found) == len(terms) else added_up(found)
+
+
+def _are_complements(one: Term, other: Term, condition: Expr, opposite: Expr) -> bool:
+    return (
+        opposite in other.conditions
+        and one.coefficient == other.coefficient
+        and {*one.conditions} - {condition} == {*other.conditions} - {opposite}
+        and one.factors == other.factors
+        and set(one.bound) == set(other.bound)
+    )
+
+
+def _may_cancel(terms: list[Term]) -> bool:
+    return len(terms) > 1
+
+
+def _is_doubtful(term: Term) -> bool:
+    """Whether a sum of differences may be 0: that of `x - mean` is."""
+    return bool(term.bound)
+
+
+def common(terms: list[Term]) -> Factors:
+    """Return the factors that all terms have, with the power that all have."""
+    shared: dict[Expr, Fraction] = dict(terms[0].factors)
+    for term in terms[1:]:
+        for atom in tuple(shared):
+            own = term.factors.get(atom, Fraction(0))
+            least = min(shared[atom], own, key=abs)
+            if shared[atom] * own > 0:
+                shared[atom] = least
+            else:
+                del shared[atom]
+    return shared
+
+
+def named_sums(term: Term, name: Callable[[Term], Term]) -> Term:
+    """Return a term whose sum has got a name."""
+    if not term.bound:
+        return term
+    outside, inside = split(term)
+    return _outside(outside.times(name(inside)), term, inside)
+
+
+def reads_of(terms: Iterable[Term]) -> Iterator[Tensor]:
+    """Yield the lets that some terms read."""
+    for term in terms:
+        for atom in (*term.factors, *term.conditions):
+            if isinstance(atom, Load) and atom.tensor.role is Role.LET:
+                yield atom.tensor

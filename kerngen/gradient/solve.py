@@ -1,0 +1,460 @@
+"""Solving subscripts: what turns the scatter that a gradient is into a gather.
+
+A read `x[2 * i + u]` gives `x`'s adjoint at K the sum over the i and u where
+`2 * i + u == K`.  Solved for i, that is a sum over u alone, at `i = (K - u) / 2` where
+2 divides `K - u` and the quotient is in range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, final
+
+from kerngen.gradient.conditions import BOOL, facts_of, without_known
+from kerngen.gradient.forms import (
+    Facts,
+    Form,
+    coefficient,
+    combined,
+    form_of,
+    length,
+    mentions,
+    number,
+    plus,
+    scaled,
+    value_of,
+    variables,
+)
+from kerngen.gradient.terms import Term, substituted
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    BuiltinCall,
+    Cast,
+    Clamped,
+    Expr,
+    Extent,
+    Index,
+    IndexValue,
+    Load,
+    Subscript,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, subscript_value
+
+_I32: Final = Scalar.I32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """`value == place`: what a read subscripts one axis with, and where that is."""
+
+    value: Expr
+    place: Expr
+
+
+@final
+@dataclass
+class Solver:
+    """Solves the subscripts of one read for the indices around it.
+
+    `own` are the indices of the statement, which are solved for first; `bound` are
+    those of reductions, and what is left.  `fresh` makes an index of a computed length.
+    """
+
+    facts: Facts
+    own: list[Index]
+    bound: list[Index]
+    fresh: Callable[[str, Expr], Index]
+    nonzero: Callable[[Form], bool]
+    conditions: list[Expr]
+    terms: dict[Expr, Expr]
+    solved: set[Expr] = field(default_factory=set[Expr])
+    equations: list[Equation] = field(default_factory=list[Equation])
+
+    @property
+    def _unknown(self) -> frozenset[Index]:
+        return frozenset((*self.own, *self.bound))
+
+    def add(self, subscript: Subscript, place: Index, extent: Extent) -> None:
+        """Take the equation of one axis."""
+        value = subscript_value(subscript)
+        if isinstance(subscript, Clamped):
+            value = self._clamped(value, extent)
+        self.equations.append(Equation(value, IndexValue(place)))
+
+    def _clamped(self, value: Expr, extent: Extent) -> Expr:
+        """Return a subscript with its clamp, unless it surely lies inside of its axis."""
+        form, end = form_of(value), form_of(length(extent))
+        known = self._known()
+        from_start = self.facts.is_never_negative(form, known)
+        beyond = plus(combined("-", end, form), -1)
+        before_end = self.facts.is_never_negative(beyond, known)
+        last = value_of(plus(end, -1))
+        if value.type is Scalar.U32 and not before_end:
+            return _call("min", value, Cast(last, Scalar.U32))
+        if from_start:
+            return value if before_end else _call("min", value, last)
+        if before_end:
+            return _call("max", value, number(0))
+        return _call("clamp", value, number(0), last)
+
+    def _known(self) -> tuple[Form, ...]:
+        return tuple(form for c in self.conditions for form in facts_of(c))
+
+    def solve(self) -> None:
+        """Solve as many equations as can be; the others become conditions."""
+        # The statement's own indices first: those of a reduction are often a window,
+        # and what is left of both is what is summed over.
+        steps = (
+            self._radix,
+            partial(self._unit, self.own),
+            self._pair,
+            partial(self._multiple, self.own),
+            partial(self._unit, self.bound),
+            partial(self._multiple, self.bound),
+            self._quotient,
+        )
+        while self.equations:
+            for step in (self._settled, *steps):
+                if any(step(equation) for equation in tuple(self.equations)):
+                    break
+            else:
+                self._give_up(self.equations[0])
+
+    def _give_up(self, equation: Equation) -> None:
+        """Leave an equation to be a condition of what is summed over all it may be."""
+        self.equations.remove(equation)
+        place = equation.place
+        if equation.value.type is Scalar.U32:
+            place = Cast(place, Scalar.U32)
+        self.conditions.append(Binary("==", equation.value, place, BOOL))
+
+    def _settled(self, equation: Equation) -> bool:
+        """Make a condition of an equation without unknowns."""
+        if mentions(equation.value, self._unknown):
+            return False
+        self._give_up(equation)
+        return True
+
+    def _linear(
+        self, equation: Equation, of: Sequence[Index]
+    ) -> Iterator[tuple[Index, Form, Form]]:
+        """Yield the unknowns that a value is linear in, with (g, r) of `g i + r`."""
+        form = form_of(equation.value)
+        plain = {v.index for v in variables(form) if isinstance(v, IndexValue)}
+        inside = frozenset(
+            index
+            for v in variables(form)
+            if not isinstance(v, IndexValue)
+            for index in free_indices(v)
+        )
+        for index in of:
+            if index in plain and index not in inside:
+                parts = coefficient(form, IndexValue(index))
+                if parts is not None:
+                    yield index, *parts
+
+    def _radix(self, equation: Equation) -> bool:
+        """Solve `g a + r == K` where r counts from 0 to g - 1: a = K / g, r = K % g.
+
+        `a` is an index, or something else of unknowns: `i % 2`.
+        """
+        form = form_of(equation.value)
+        for part in self._parts(form):
+            split = coefficient(form, part)
+            if split is None or split[0] in ({(): 1}, {(): -1}):
+                continue
+            factor, rest = split
+            room = plus(combined("-", factor, rest), -1)
+            known = self._known()
+            if not mentions(value_of(rest), self._unknown):
+                continue
+            if not self.facts.is_never_negative(rest, known):
+                continue
+            if not self.facts.is_never_negative(room, known):
+                continue
+            by, place = value_of(factor), equation.place
+            self.equations.remove(equation)
+            self.equations += [
+                Equation(part, value_of(form_of(Binary("/", place, by, _I32)))),
+                Equation(
+                    value_of(rest), value_of(form_of(Binary("%", place, by, _I32)))
+                ),
+            ]
+            return True
+        return False
+
+    def _parts(self, form: Form) -> Iterator[Expr]:
+        """Yield what of a form has unknowns, indices of the statement first."""
+        found = dict.fromkeys(v.expr for monomial in form for v in monomial)
+        own = [IndexValue(index) for index in (*self.own, *self.bound)]
+        yield from (index for index in own if index in found)
+        for part in found:
+            if not isinstance(part, IndexValue) and mentions(part, self._unknown):
+                yield part
+
+    def _unit(self, of: Sequence[Index], equation: Equation) -> bool:
+        """Solve `i + r == K` or `r - i == K` for i."""
+        for index, factor, rest in self._linear(equation, of):
+            if factor in ({(): 1}, {(): -1}):
+                place = combined("-", form_of(equation.place), rest)
+                solution = value_of(scaled(place, factor[()]))
+                self.equations.remove(equation)
+                self._define(index, solution, equation)
+                return True
+        return False
+
+    def _multiple(self, of: Sequence[Index], equation: Equation) -> bool:
+        """Solve `g i + r == K` where g divides what is left."""
+        for index, factor, rest in self._linear(equation, of):
+            if not self.nonzero(factor):
+                continue
+            above = value_of(combined("-", form_of(equation.place), rest))
+            by = value_of(factor)
+            self.equations.remove(equation)
+            self._require("==", Binary("%", above, by, _I32), number(0))
+            self._define(index, Binary("/", above, by, _I32), equation)
+            return True
+        return False
+
+    def _pair(self, equation: Equation) -> bool:
+        """Solve `e / c == K` beside `e % c == L`: e = K c + L."""
+        match equation.value:
+            case Binary(op="/", left=whole, right=by) if self._splits(whole, by):
+                pass
+            case _:
+                return False
+        for other in self.equations:
+            match other.value:
+                case Binary(op="%", left=left, right=right) if (left, right) == (
+                    whole,
+                    by,
+                ):
+                    self.equations.remove(equation)
+                    self.equations.remove(other)
+                    self._require("<", other.place, by)
+                    product = Binary("*", equation.place, by, _I32)
+                    place = Binary("+", product, other.place, _I32)
+                    self.equations.append(Equation(whole, place))
+                    return True
+                case _:
+                    pass
+        return False
+
+    def _splits(self, whole: Expr, by: Expr) -> bool:
+        """Whether a quotient counts from 0, by something that is no unknown."""
+        known = not mentions(by, self._unknown) and self.nonzero(form_of(by))
+        return known and self.facts.is_never_negative(form_of(whole), self._known())
+
+    def _quotient(self, equation: Equation) -> bool:
+        """Solve `e / c == K`, e = K c + u, and `e % c == K`, e = u c + K, by a new u."""
+        match equation.value:
+            case Binary(op="/", left=whole, right=by) if self._splits(whole, by):
+                index = self.fresh("u", by)
+                product = Binary("*", equation.place, by, _I32)
+                place = Binary("+", product, IndexValue(index), _I32)
+            case Binary(
+                op="%", left=IndexValue(ranged) as whole, right=by
+            ) if self._splits(whole, by):
+                above = plus(
+                    combined("+", form_of(length(ranged.extent)), form_of(by)), -1
+                )
+                count = Binary("/", value_of(above), by, _I32)
+                index = self.fresh("u", count)
+                product = Binary("*", IndexValue(index), by, _I32)
+                place = Binary("+", product, equation.place, _I32)
+                self._require("<", equation.place, by)
+            case BuiltinCall(builtin="mod", arguments=(whole, by)):
+                return self._wrapped(equation, whole, by)
+            case _:
+                return False
+        self.equations.remove(equation)
+        self.bound.append(index)
+        # What is solved for now must not be the new index.
+        self.equations.append(Equation(whole, place))
+        return True
+
+    def _wrapped(self, equation: Equation, whole: Expr, by: Expr) -> bool:
+        """Solve `mod(i + r, m) == K` for an i that ranges over m."""
+        end = self.facts.whole(form_of(by))
+        for index, factor, rest in self._linear(
+            Equation(whole, equation.place), (*self.own, *self.bound)
+        ):
+            own = self.facts.whole(form_of(length(index.extent)))
+            if factor not in ({(): 1}, {(): -1}) or own != end:
+                continue
+            place = combined("-", form_of(equation.place), rest)
+            solution = _call("mod", value_of(scaled(place, factor[()])), by)
+            self.equations.remove(equation)
+            self._require("<", equation.place, by)
+            self._define(index, solution, None)
+            return True
+        return False
+
+    def _define(self, index: Index, solution: Expr, by: Equation | None) -> None:
+        """Put a solution in the place of an index, which must be in its range."""
+        (self.own if index in self.own else self.bound).remove(index)
+        replace_ = _Replacement(index, solution, by)
+        self.conditions = [replace_(c) for c in self.conditions]
+        self.solved = {replace_(c) for c in self.solved}
+        self.equations = [
+            Equation(replace_(e.value), replace_(e.place)) for e in self.equations
+        ]
+        self.terms = {key: replace_(value) for key, value in self.terms.items()}
+        self._require(">=", solution, number(0))
+        self._require("<", solution, length(index.extent))
+
+    def _require(self, op: BinaryOp, left: Expr, right: Expr) -> None:
+        condition = Binary(op, left, right, BOOL)
+        self.conditions.append(condition)
+        self.solved.add(condition)
+
+
+@final
+@dataclass(frozen=True)
+class _Replacement:
+    """Puts a solution in the place of an index.
+
+    Where an integer holds the left side of the solved equation, that is its right
+    side: `i * step + u` becomes K, and not `(K - u) / step * step + u`.
+    """
+
+    index: Index
+    solution: Expr
+    by: Equation | None
+
+    def __call__(self, expr: Expr) -> Expr:
+        if self.index not in free_indices(expr):
+            return expr
+        if self.by is not None and expr.type is _I32:
+            known = self._by_equation(expr, self.by)
+            if known is not None:
+                return known
+        match expr:
+            case IndexValue():
+                return self.solution
+            case Load(subscripts=subscripts):
+                moved = tuple(map(self._moved, subscripts))
+                return replace(expr, subscripts=moved)
+            case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!=" as op) if (
+                self.by is not None and expr.left.type is _I32
+            ):
+                form = combined("-", form_of(expr.left), form_of(expr.right))
+                found = self._by_equation(value_of(form), self.by)
+                if found is not None:
+                    return Binary(op, *_sides(form_of(found)), BOOL)
+            case _:
+                pass
+        return map_children(expr, self)
+
+    def _moved(self, subscript: Subscript) -> Subscript:
+        value = self(subscript_value(subscript))
+        return value if isinstance(value, IndexValue) else Clamped(value)
+
+    def _by_equation(self, expr: Expr, by: Equation) -> Expr | None:
+        """Return an integer with the index eliminated by the equation, if it can be."""
+        own = coefficient(form_of(expr), IndexValue(self.index))
+        solved = coefficient(form_of(by.value), IndexValue(self.index))
+        if own is None or solved is None or not own[0]:
+            return None
+        times = _ratio(own[0], solved[0])
+        if times is None or any(
+            self.index in free_indices(v) for v in variables(own[1])
+        ):
+            return None
+        difference = combined("-", form_of(by.place), solved[1])
+        return value_of(combined("+", own[1], scaled(difference, times)))
+
+
+def _sides(form: Form) -> tuple[Expr, Expr]:
+    """Return what is compared where a form is compared with 0: `i < n`, not `i - n < 0`."""
+    right = {m: -f for m, f in form.items() if f < 0}
+    left = {m: f for m, f in form.items() if f > 0}
+    return value_of(left), value_of(right)
+
+
+def _ratio(form: Form, by: Form) -> int | None:
+    """Return the whole number that a form is a multiple of another by."""
+    if form.keys() != by.keys():
+        return None
+    ratios = {form[m] // by[m] if form[m] % by[m] == 0 else None for m in form}
+    return ratios.pop() if len(ratios) == 1 else None
+
+
+def _call(name: str, *arguments: Expr) -> Expr:
+    return BuiltinCall(name, arguments, arguments[0].type)
+
+
+def solved(
+    term: Term,
+    own: Sequence[Index],
+    subscripts: Sequence[tuple[Subscript, Index, Extent]],
+    facts: Facts,
+    fresh: Callable[[str, Expr], Index],
+    nonzero: Callable[[Form], bool],
+) -> Term:
+    """Return the term that a read contributes to the adjoint at the given places."""
+    factors = list(term.factors)
+    solver = Solver(
+        facts,
+        list(own),
+        list(term.bound),
+        fresh,
+        nonzero,
+        list(term.conditions),
+        {atom: atom for atom in factors},
+        set(term.solved),
+    )
+    for subscript, place, extent in subscripts:
+        solver.add(subscript, place, extent)
+    if _is_renaming(solver.equations, frozenset(own)):
+        return _renamed(term, own, solver.equations)
+    solver.solve()
+    product = Term(term.coefficient)
+    for atom in factors:
+        one = Term(factors={solver.terms[atom]: term.factors[atom]})
+        product = product.times(one)
+    conditions = without_known(solver.conditions, facts)
+    return replace(
+        product,
+        conditions=conditions,
+        bound=(*solver.own, *solver.bound),
+        solved=frozenset(solver.solved),
+    )
+
+
+def _is_renaming(equations: Sequence[Equation], own: frozenset[Index]) -> bool:
+    """Whether the subscripts are some of the statement's indices, each by itself."""
+    values = [e.value for e in equations]
+    bare = [
+        v.index
+        for v, e in zip(values, equations, strict=True)
+        if isinstance(v, IndexValue)
+        and isinstance(e.place, IndexValue)
+        and v.index.extent == e.place.index.extent
+    ]
+    return len(bare) == len(values) == len(set(bare)) and own.issuperset(bare)
+
+
+def _renamed(term: Term, own: Sequence[Index], equations: Sequence[Equation]) -> Term:
+    """Return a term at the places that bare indices are equal to."""
+    by: dict[Index, Expr] = {
+        e.value.index: e.place for e in equations if isinstance(e.value, IndexValue)
+    }
+    left = tuple(index for index in own if index not in by)
+    return over_renamed(replace(term, bound=(*left, *term.bound)), by)
+
+
+def over_renamed(term: Term, by: Mapping[Index, Expr]) -> Term:
+    """Return a term with indices replaced by others."""
+    return replace(
+        term,
+        factors={substituted(atom, by): e for atom, e in term.factors.items()},
+        conditions=tuple(substituted(c, by) for c in term.conditions),
+        solved=frozenset(substituted(c, by) for c in term.solved),
+    )

@@ -1,0 +1,214 @@
+"""Sums of products: the normal form in which adjoints are added up.
+
+A term is a coefficient times factors to powers, under conditions, summed over indices:
+`-1/2 dy[i, j] g[j] r[i]^3`, over j, where `j <= i`.  Factors are expressions of the
+forward program, and stay as they are: `x[i, j] - mean[i]` is one factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final, TypeAlias, final
+
+from kerngen.ir.nodes import (
+    At,
+    Binary,
+    BuiltinCall,
+    Clamped,
+    Constant,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Path,
+    Reduce,
+    Subscript,
+    Unary,
+)
+from kerngen.ir.reads import free_indices
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, subscript_value
+
+Factors: TypeAlias = Mapping[Expr, Fraction]
+"""What a product is made of, each with its exponent."""
+
+ONE: Final = Fraction(1)
+HALF: Final = Fraction(1, 2)
+
+
+@final
+@dataclass(frozen=True)
+class Term:
+    """One product, under `conditions`, summed over the indices in `bound`.
+
+    The conditions in `solved` are no choice of the program: outside of them a subscript
+    has no solution.
+    """
+
+    coefficient: Fraction = ONE
+    factors: Factors = field(default_factory=dict[Expr, Fraction])
+    conditions: tuple[Expr, ...] = ()
+    bound: tuple[Index, ...] = ()
+    solved: frozenset[Expr] = frozenset()
+
+    def times(self, other: Term) -> Term:
+        """Return the product of two terms; the other has neither sum nor condition."""
+        return replace(
+            self,
+            coefficient=self.coefficient * other.coefficient,
+            factors=joined(self.factors, other.factors),
+        )
+
+    def to(self, power: Fraction) -> Term:
+        """Return a power of a term; its coefficient is 1 if the power is not whole."""
+        coefficient = self.coefficient ** int(power) if power.denominator == 1 else ONE
+        factors = {atom: e * power for atom, e in self.factors.items()}
+        return Term(coefficient, factors)
+
+    def under(self, *conditions: Expr) -> Term:
+        """Return the term with further conditions."""
+        added = (c for c in conditions if c not in self.conditions)
+        return replace(self, conditions=(*self.conditions, *dict.fromkeys(added)))
+
+    def over(self, indices: tuple[Index, ...]) -> Term:
+        """Return the term, summed over further indices."""
+        return replace(self, bound=(*self.bound, *indices))
+
+    @property
+    def key(self) -> object:
+        """What like terms have in common."""
+        parts = frozenset(self.factors.items()), frozenset(self.conditions)
+        return (*parts, frozenset(self.bound))
+
+
+def joined(left: Factors, right: Factors) -> dict[Expr, Fraction]:
+    """Return the factors of a product."""
+    factors = dict(left)
+    for atom, exponent in right.items():
+        total = exponent + factors.pop(atom, Fraction(0))
+        if total:
+            factors[atom] = total
+    return factors
+
+
+def added_up(terms: Iterable[Term]) -> list[Term]:
+    """Return a sum with like terms added up."""
+    found: dict[object, Term] = {}
+    for term in terms:
+        other = found.get(term.key)
+        coefficient = term.coefficient + (other.coefficient if other else 0)
+        found[term.key] = replace(other or term, coefficient=coefficient)
+    return [term for term in found.values() if term.coefficient]
+
+
+def product_of(expr: Expr) -> Term:
+    """Return an expression as one product; what is none is a factor.
+
+    `exp(x - top) / total` is exp(x - top)^1 total^-1.
+    """
+    match expr:
+        case Constant(value=value):
+            return Term(exact(value))
+        case Binary(op="*", left=left, right=right, type=Scalar.F32):
+            return product_of(left).times(product_of(right))
+        case Binary(op="/", left=left, right=right, type=Scalar.F32):
+            below = product_of(right)
+            if below.coefficient:
+                return product_of(left).times(below.to(-ONE))
+        case Unary(op="-", operand=operand, type=Scalar.F32):
+            return product_of(operand).times(Term(-ONE))
+        case BuiltinCall(builtin="sqrt", arguments=(inside,), type=Scalar.F32):
+            return _root(inside, HALF)
+        case BuiltinCall(builtin="inverseSqrt", arguments=(inside,), type=Scalar.F32):
+            return _root(inside, -HALF)
+        case _:
+            pass
+    return Term(factors={expr: ONE})
+
+
+def _root(inside: Expr, power: Fraction) -> Term:
+    """Return a root.  That of `x * x` is |x|: only a single factor's power is halved."""
+    whole = product_of(inside)
+    (exponent,) = whole.factors.values() if len(whole.factors) == 1 else (None,)
+    if whole.coefficient == 1 and exponent == 1:
+        return whole.to(power)
+    return Term(factors={inside: power})
+
+
+def exact(value: float) -> Fraction:
+    """Return a literal as it is written: 0.044715 is 44715 / 1000000."""
+    return Fraction(repr(float(value))) if abs(value) < float("inf") else Fraction(0)
+
+
+def sum_of(expr: Expr) -> list[Term]:
+    """Return an expression, multiplied out, as a sum of products."""
+    match expr:
+        case Binary(op="+" | "-" as op, left=left, right=right, type=Scalar.F32):
+            sign = Term(ONE if op == "+" else -ONE)
+            return [*sum_of(left), *(term.times(sign) for term in sum_of(right))]
+        case Unary(op="-", operand=operand, type=Scalar.F32):
+            return [term.times(Term(-ONE)) for term in sum_of(operand)]
+        case Binary(op="*", left=left, right=right, type=Scalar.F32):
+            others = sum_of(right)
+            return [one.times(other) for one in sum_of(left) for other in others]
+        case Binary(op="/", left=left, right=right, type=Scalar.F32):
+            below = product_of(right)
+            if below.coefficient:
+                return [term.times(below.to(-ONE)) for term in sum_of(left)]
+        case _:
+            pass
+    return [product_of(expr)]
+
+
+def is_additive(expr: Expr) -> bool:
+    """Whether a factor is a sum itself."""
+    return isinstance(expr, Binary) and expr.op in {"+", "-"}
+
+
+def indices_of(factors: Iterable[Expr]) -> frozenset[Index]:
+    """Return the indices that any of some expressions uses."""
+    return frozenset[Index]().union(*map(free_indices, factors))
+
+
+def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
+    """Return an expression with indices replaced.
+
+    Subscripts that are no bare index any more are `Clamped` for now.
+    """
+    match expr:
+        case IndexValue(index=index):
+            return by.get(index, expr)
+        case Load(subscripts=subscripts, path=path):
+            moved = tuple(_moved(each, by) for each in subscripts)
+            return replace(expr, subscripts=moved, path=_moved_path(path, by))
+        case Reduce(indices=indices):
+            renamed = tuple(
+                each.index
+                for each in (by.get(index, IndexValue(index)) for index in indices)
+                if isinstance(each, IndexValue)
+            )
+            inner = map_children(expr, lambda child: substituted(child, by))
+            return (
+                replace(inner, indices=renamed) if isinstance(inner, Reduce) else inner
+            )
+        case _:
+            return map_children(expr, lambda child: substituted(child, by))
+
+
+def _moved(subscript: Subscript, by: Mapping[Index, Expr]) -> Subscript:
+    value = substituted(subscript_value(subscript), by)
+    return as_subscript(value)
+
+
+def as_subscript(value: Expr) -> Subscript:
+    """Return a value as a subscript; `kerngen.gradient.reads` decides on its form."""
+    return value if isinstance(value, IndexValue) else Clamped(value)
+
+
+def _moved_path(path: Path, by: Mapping[Index, Expr]) -> Path:
+    return tuple(
+        replace(step, place=_moved(step.place, by)) if isinstance(step, At) else step
+        for step in path
+    )

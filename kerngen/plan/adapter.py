@@ -1,0 +1,33 @@
+"""What plans ask of an adapter: its facts in guards, and the needs of cases."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Final, final
+
+from kerngen.plan.tree import Needs
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdapterInfo:
+    """The facts of an adapter, as `adapter.invocations` and so on in guards."""
+
+    workgroup_bytes: int
+    invocations: int
+    subgroups: bool
+    f16: bool
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """The facts by the names that guards have for them."""
+        return {f"adapter.{name}": int(value) for name, value in asdict(self).items()}
+
+    def offers(self, needs: Needs) -> bool:
+        """Return whether the adapter has what a case needs."""
+        own = Needs(self.workgroup_bytes, self.invocations, self.subgroups)
+        return needs.within(own)
+
+
+FACTS: Final = frozenset(f"adapter.{field.name}" for field in fields(AdapterInfo))
+"""The names of the facts, as guards have them."""

@@ -1,0 +1,360 @@
+"""What holds of every call, and what follows from it: `d % 8 == 0`, so `d % 4 == 0`.
+
+Facts are conditions over dims and scalars.  Three ways lead from them to others: sums
+that are never negative, remainders, and a fact that is met again as it is.  What can't
+be decided is left open: a proof that is missed costs a check, never a wrong result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import gcd, lcm
+from typing import Final, TypeAlias, assert_never, final
+
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    All,
+    AnyOf,
+    Apply,
+    Compare,
+    Guard,
+    Literal,
+    Not,
+    Operand,
+    Select,
+    Size,
+    Symbol,
+    Truth,
+    add,
+    all_of,
+    any_of,
+    lift,
+    multiply,
+    negate,
+)
+
+Sum: TypeAlias = Mapping[tuple[Size, ...], Fraction]
+"""A sum of products: `2 * m * n - 1` is {(m, n): 2, (): -1}."""
+
+Residue: TypeAlias = tuple[int, int]
+"""`(r, m)`: r modulo m; exactly r where m is 0, and anything where m is 1."""
+
+_MOST_STEPS: Final = 4
+"""How many facts a proof adds up: those that people write follow from two or three."""
+
+_NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+@final
+@dataclass(frozen=True)
+class Facts:
+    """Conditions that hold of every call; the symbols in `natural` are never negative."""
+
+    guards: tuple[Guard, ...] = ()
+    natural: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Whether anything is known beside signs."""
+        return bool(self.guards)
+
+    def simplified(self, guard: Guard) -> Guard:
+        """Return what is left to ask of a condition."""
+        match self.decide(guard), guard:
+            case True, _:
+                return ALWAYS
+            case False, _:
+                return NEVER
+            case _, All(guards):
+                return all_of(*map(self.simplified, guards))
+            case _, AnyOf(guards):
+                return any_of(*map(self.simplified, guards))
+            case _:
+                return guard
+
+    def decide(self, guard: Guard) -> bool | None:
+        """Return whether a condition holds for all calls or for none; else None."""
+        if guard in self._conjuncts:
+            return True
+        match guard:
+            case Truth(value):
+                return value
+            case Not(inner):
+                found = self.decide(inner)
+                return None if found is None else not found
+            case All(guards):
+                return _every([self.decide(each) for each in guards])
+            case AnyOf(guards):
+                found = _every([self.decide(negate(each)) for each in guards])
+                return None if found is None else not found
+            case Compare():
+                if negated(guard) in self._conjuncts:
+                    return False
+                return self._compared(guard)
+            case _:
+                assert_never(guard)
+
+    def is_natural(self, size: Operand) -> bool:
+        """Whether a size is never negative."""
+        return self._is_natural(_sum(lift(size)), _MOST_STEPS)
+
+    def is_at_most(self, small: Operand, large: Operand) -> bool:
+        """Whether a size is never larger than another."""
+        return self.is_natural(add(large, multiply(small, -1)))
+
+    def with_more(self, guards: Iterable[Guard]) -> Facts:
+        """Return these facts and others."""
+        return Facts((*self.guards, *guards), self.natural)
+
+    @cached_property
+    def _conjuncts(self) -> tuple[Guard, ...]:
+        return tuple(part for guard in self.guards for part in conjuncts(guard))
+
+    def _compared(self, guard: Compare) -> bool | None:
+        known = self._by_remainder(guard)
+        if known is not None:
+            return known
+        if guard.op in {"==", "!="}:
+            rest, modulus = self.residue(add(guard.left, multiply(guard.right, -1)))
+            if rest % modulus if modulus else rest:
+                return guard.op == "!="
+        if all(self._is_natural(each, _MOST_STEPS) for each in _sums(guard)):
+            return guard.op != "!="
+        for op in ("<", ">") if guard.op in {"==", "!="} else (_NEGATED[guard.op],):
+            (other,) = _sums(Compare(op, guard.left, guard.right))
+            if self._is_natural(other, _MOST_STEPS):
+                return guard.op == "!="
+        return None
+
+    # Sums
+
+    def _is_natural(self, value: Sum, steps: int) -> bool:
+        """Whether a sum is never negative: what is left of it after some facts is.
+
+        Each step takes a fact away that has a part with the sign that is in the way.
+        """
+        constant = value.get((), Fraction(0))
+        signed = [
+            part
+            for part, factor in value.items()
+            if part and factor and (factor < 0 or not self._is_product(part))
+        ]
+        if not signed and constant >= 0:
+            return True
+        if steps == 0:
+            return False
+        # Without such a part, it is the constant that is too small: what has a larger
+        # one makes up for it, `n - 2` by `n - m - 1` and `m - 1`.
+        return any(
+            self._is_natural(_minus(value, fact, value[part] / fact[part]), steps - 1)
+            for fact in (*self._sums, *self._of_parts(value))
+            for part in (signed[:1] or value)
+            if (signed or fact.get((), 0) < 0) and fact.get(part, 0) * value[part] > 0
+        )
+
+    def _is_product(self, part: tuple[Size, ...]) -> bool:
+        """Whether all factors of a product are symbols that are never negative."""
+        return all(isinstance(x, Symbol) and x.name in self.natural for x in part)
+
+    @cached_property
+    def _sums(self) -> tuple[Sum, ...]:
+        """Sums that are never negative, by the facts and by what is computed in them."""
+        own = [
+            each
+            for guard in self._conjuncts
+            if isinstance(guard, Compare) and guard.op != "!="
+            for each in _sums(guard)
+        ]
+        return (*own, *(part for each in own for part in self._of_parts(each)))
+
+    @cached_property
+    def _signs(self) -> Facts:
+        """What is known without the facts: a proof about a part needs no other proof."""
+        return Facts((), self.natural)
+
+    def _of_parts(self, value: Sum) -> Iterator[Sum]:
+        """Yield sums that are never negative by what parts of a value compute."""
+        for atom in dict.fromkeys(atom for part in value for atom in part):
+            for size in _bounds(atom, self._signs, self.residue):
+                yield _sum(size)
+
+    # Remainders
+
+    def _by_remainder(self, guard: Compare) -> bool | None:
+        """Decide `a % k == r`."""
+        match guard:
+            case Compare(
+                "==" | "!=", Apply("%", (size, Literal(by))), Literal(rest)
+            ) if (by > 0):
+                pass
+            case _:
+                return None
+        is_equal = guard.op == "=="
+        # The remainder has the sign of `size`: one that is not 0 depends on it.
+        if rest and not self.is_natural(size):
+            return None
+        if not 0 <= rest < by:
+            return not is_equal
+        remainder, modulus = self.residue(size)
+        common = gcd(modulus, by)
+        if (remainder - rest) % common:
+            return not is_equal
+        return is_equal if common == by else None
+
+    def residue(self, size: Size) -> Residue:
+        """Return what is known of a size modulo some number."""
+        if size in self._residues:
+            return self._residues[size]
+        match size:
+            case Literal(value):
+                return value, 0
+            case Apply("+", operands):
+                found = [self.residue(each) for each in operands]
+                return _reduced(sum(r for r, _ in found), gcd(*(m for _, m in found)))
+            case Apply("*", operands):
+                value, modulus = 1, 0
+                for r, m in map(self.residue, operands):
+                    modulus = gcd(value * m, r * modulus, m * modulus)
+                    value *= r
+                return _reduced(value, modulus)
+            case _:
+                return 0, 1
+
+    @cached_property
+    def _residues(self) -> dict[Size, Residue]:
+        found: dict[Size, Residue] = {}
+        for guard in self._conjuncts:
+            match guard:
+                case Compare("==", Apply("%", (size, Literal(by))), Literal(rest)):
+                    each = _reduced(rest, abs(by))
+                case Compare("==", size, Literal(rest)):
+                    each = rest, 0
+                case _:
+                    continue
+            found[size] = _both(found.get(size, (0, 1)), each)
+        return found
+
+
+def conjuncts(guard: Guard) -> tuple[Guard, ...]:
+    """Return the conditions that all hold where one does, it included."""
+    match guard:
+        case All(guards):
+            return (guard, *(part for each in guards for part in conjuncts(each)))
+        case Not(Compare() as inner):
+            return guard, negated(inner)
+        case _:
+            return (guard,)
+
+
+def negated(guard: Compare) -> Compare:
+    """Return the comparison that holds where one does not."""
+    return Compare(_NEGATED[guard.op], guard.left, guard.right)
+
+
+def _every(found: Sequence[bool | None]) -> bool | None:
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def _bounds(
+    size: Size, signs: Facts, residue: Callable[[Size], Residue]
+) -> Iterator[Size]:
+    """Yield sizes that are never negative, by what a size computes."""
+    match size:
+        case Apply("%", (value, Literal(by))) if by > 0 and signs.is_natural(value):
+            yield from (size, add(value, multiply(size, -1)))
+            yield add(by - 1, multiply(size, -1))
+        case Apply(
+            "/" | "floor_div", (value, Literal(by))
+        ) if by > 0 and signs.is_natural(value):
+            rest = add(value, multiply(size, -by))
+            remainder, modulus = residue(value)
+            most = by - 1 if modulus % by else remainder % by
+            yield from (size, rest)
+            yield add(most, multiply(rest, -1))
+        case Apply("min", operands):
+            yield from (add(each, multiply(size, -1)) for each in operands)
+        case Apply("max", operands):
+            yield from (add(size, multiply(each, -1)) for each in operands)
+        case _:
+            return
+
+
+def _sums(guard: Compare) -> list[Sum]:
+    """Return the sums that are not negative where a comparison holds."""
+    over = _sum(add(guard.left, multiply(guard.right, -1)))
+    under = _sum(add(guard.right, multiply(guard.left, -1)))
+    one: Sum = {(): Fraction(1)}
+    match guard.op:
+        case "<":
+            return [_minus(under, one, Fraction(1))]
+        case "<=":
+            return [under]
+        case ">":
+            return [_minus(over, one, Fraction(1))]
+        case ">=":
+            return [over]
+        case _:
+            return [over, under]
+
+
+def _sum(size: Size) -> Sum:
+    """Return a size as a sum of products; what is neither is a part as it is."""
+    match size:
+        case Literal(value):
+            return {(): Fraction(value)}
+        case Apply("+", operands):
+            total: Counter[tuple[Size, ...]] = Counter()
+            for each in map(_sum, operands):
+                total.update(each)
+            return _present(total)
+        case Apply("*", (first, *others)):
+            result = _sum(first)
+            for other in others:
+                result = _times(result, _sum(other))
+            return result
+        case Symbol() | Apply() | Select():
+            return {(size,): Fraction(1)}
+        case _:
+            assert_never(size)
+
+
+def _times(left: Sum, right: Sum) -> Sum:
+    found: dict[tuple[Size, ...], Fraction] = {}
+    for (a, x), (b, y) in product(left.items(), right.items()):
+        part = tuple(sorted((*a, *b), key=repr))
+        found[part] = found.get(part, Fraction(0)) + x * y
+    return _present(found)
+
+
+def _minus(value: Sum, other: Sum, times: Fraction) -> Sum:
+    found = dict(value)
+    for part, factor in other.items():
+        found[part] = found.get(part, Fraction(0)) - times * factor
+    return _present(found)
+
+
+def _present(value: Mapping[tuple[Size, ...], Fraction | int]) -> Sum:
+    return {part: Fraction(factor) for part, factor in value.items() if factor}
+
+
+def _reduced(remainder: int, modulus: int) -> Residue:
+    return (remainder % modulus if modulus else remainder), modulus
+
+
+def _both(one: Residue, other: Residue) -> Residue:
+    """Return what two residues of a number say together; of a contradiction, the first."""
+    (r, m), (s, n) = one, other
+    if m == 0 or n == 0:
+        return one if m == 0 else other
+    common = gcd(m, n)
+    if (r - s) % common:
+        return one
+    turns = (s - r) // common * pow(m // common, -1, n // common) % (n // common)
+    return _reduced(r + m * turns, lcm(m, n))

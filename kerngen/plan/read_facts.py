@@ -1,0 +1,176 @@
+"""Reads the lines of a plan that declare: tensors, scalars, lengths and checks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from kerngen.plan.lines import Line
+from kerngen.plan.scope import Scope
+from kerngen.plan.size import ZERO, Size
+from kerngen.plan.tree import (
+    Axes,
+    DerivedDim,
+    Gather,
+    RangeCheck,
+    Requirement,
+    ScalarPlan,
+    TemporaryPlan,
+    TensorPlan,
+    Term,
+)
+
+_DECLARED: Final = re.compile(r"(\w+) ([\w<>, ]+?)\[(.*)\]")
+_CHECKED: Final = re.compile(r'("(?:[^"\\]|\\.)*") (\d+) (\w+)')
+_AROUND: Final = re.compile(r"around \[(.*)\]")
+_TERM: Final = re.compile(r"term (\w+) by (.+)")
+_LET: Final = re.compile(r"(\w+) = (.+)")
+
+
+@final
+@dataclass(slots=True)
+class FactReader:
+    """Collects what the lines of a kernel declare, in their order."""
+
+    scope: Scope
+    dims: list[str] = field(default_factory=list[str])
+    guards: list[str] = field(default_factory=list[str])
+    computed: list[str] = field(default_factory=list[str])
+    tensors: list[TensorPlan] = field(default_factory=list[TensorPlan])
+    temporaries: list[TemporaryPlan] = field(default_factory=list[TemporaryPlan])
+    scalars: list[ScalarPlan] = field(default_factory=list[ScalarPlan])
+    derived: list[DerivedDim] = field(default_factory=list[DerivedDim])
+    requires: list[Requirement] = field(default_factory=list[Requirement])
+    checks: list[RangeCheck] = field(default_factory=list[RangeCheck])
+    gathers: list[Gather] = field(default_factory=list[Gather])
+
+    def read(self, line: Line) -> None:
+        """Add what a line declares."""
+        word, _, rest = line.fields[0].partition(" ")
+        match word:
+            case "dims":
+                self.dims += self._names(line, rest)
+                self.scope.declare(line, self.scope.lengths, self.dims)
+            case "guards":
+                self.guards += self._names(line, rest)
+                for name in self.guards:
+                    if name.split(".")[0] not in self.scope.scalars:
+                        line.refuse(f"the guard '{name}' is no scalar")
+            case "computed":
+                self.computed += self._names(line, rest)
+            case "read" | "update" | "write":
+                self.tensors.append(TensorPlan(*self._typed(line, rest), word))
+            case "temporary":
+                self.temporaries.append(TemporaryPlan(*self._typed(line, rest)))
+            case "scalar":
+                self._scalar(line, rest)
+            case "require":
+                self._require(line, rest)
+            case "length":
+                self._length(line, rest)
+            case "range":
+                self._range(line, rest)
+            case "gather":
+                self._gather(line, rest)
+            case "let":
+                self._let(line, rest)
+            case _:
+                line.refuse(f"unexpected '{word}'")
+
+    def _names(self, line: Line, rest: str) -> list[str]:
+        """Return names that sizes may have from here on: `n, step, camera.width`."""
+        names = rest.split(", ")
+        parts = [part for name in names for part in name.split(".")]
+        if not all(part.isidentifier() or part.isdecimal() for part in parts):
+            line.refuse(f"expected names, got '{rest}'")
+        self.scope.symbols.update(names)
+        return names
+
+    def _typed(self, line: Line, rest: str) -> tuple[str, str, Axes]:
+        declared = _DECLARED.fullmatch(rest)
+        if declared is None or len(line.fields) > 1:
+            line.refuse(f"expected 'NAME TYPE[AXES]', got '{rest}'")
+        name, element, axes = declared.groups()
+        self.scope.declare(line, self.scope.tensors, [name])
+        return name, element, self.scope.axes(line, axes)
+
+    def _scalar(self, line: Line, rest: str) -> None:
+        name, _, element = rest.partition(" ")
+        self.scope.declare(line, self.scope.scalars, [name])
+        self.scalars.append(ScalarPlan(name, element))
+
+    def _length(self, line: Line, name: str) -> None:
+        if len(line.fields) != 3 or not name.isidentifier():
+            line.refuse("expected 'length NAME | SIZE | \"TEXT\"'")
+        _, value, text = line.fields
+        dim = DerivedDim(name, line.string(text), self.scope.size(line, value))
+        self.derived.append(dim)
+        self.scope.lengths.add(name)
+        self.scope.symbols.add(name)
+
+    def _require(self, line: Line, rest: str) -> None:
+        if len(line.fields) != 2:
+            line.refuse("expected 'require CONDITION | \"TEXT\"'")
+        condition = self.scope.guard(line, rest, facts=frozenset())
+        self.requires.append(Requirement(line.string(line.fields[1]), condition))
+
+    def _checked(self, line: Line, rest: str) -> tuple[str, int, str | int]:
+        place = _CHECKED.fullmatch(rest)
+        if place is None:
+            line.refuse(f"expected '\"NAME\" AXIS LENGTH', got '{rest}'")
+        name, axis, extent = place.groups()
+        length = self.scope.axis(line, extent)
+        return line.string(name), self.scope.count(line, axis), length
+
+    def _around(self, line: Line, text: str) -> Axes:
+        around = _AROUND.fullmatch(text)
+        if around is None:
+            line.refuse(f"expected 'around [AXES]', got '{text}'")
+        return self.scope.axes(line, around[1])
+
+    def _gather(self, line: Line, rest: str) -> None:
+        if len(line.fields) != 2:
+            line.refuse("expected 'gather ... | around [AXES]'")
+        tensor, axis, extent = self._checked(line, rest)
+        around = self._around(line, line.fields[1])
+        self.gathers.append(Gather(tensor, axis, extent, around))
+
+    def _range(self, line: Line, rest: str) -> None:
+        tensor, axis, extent = self._checked(line, rest)
+        if len(line.fields) < 3:
+            line.refuse("expected 'range ... | \"TEXT\" | around [AXES] | ...'")
+        _, text, around, *others = line.fields
+        offset: Size = ZERO
+        terms: list[Term] = []
+        for each in others:
+            if each == "guarded":
+                continue
+            if each.startswith("offset "):
+                offset = self.scope.size(line, each.removeprefix("offset "))
+            elif term := _TERM.fullmatch(each):
+                length = self.scope.axis(line, term[1])
+                terms.append(Term(self.scope.size(line, term[2]), length))
+            else:
+                line.refuse(f"unexpected '{each}'")
+        self.checks.append(
+            RangeCheck(
+                line.string(text),
+                tensor,
+                axis,
+                extent,
+                tuple(terms),
+                self._around(line, around),
+                offset,
+                is_guarded="guarded" in others,
+            )
+        )
+
+    def _let(self, line: Line, rest: str) -> None:
+        named = _LET.fullmatch(rest)
+        if named is None or len(line.fields) > 1:
+            line.refuse("expected 'let NAME = SIZE'")
+        name, size = named.groups()
+        if name in self.scope.symbols or name in self.scope.sizes:
+            line.refuse(f"'{name}' has a meaning already")
+        self.scope.sizes[name] = self.scope.size(line, size)

@@ -1,0 +1,159 @@
+"""Reads the lines of a plan that run: choices, their cases, and dispatches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from kerngen.plan import tree
+from kerngen.plan.lines import Line, blocks
+from kerngen.plan.scope import Scope
+from kerngen.plan.size import ALWAYS, Guard, Size
+from kerngen.plan.tree import (
+    Binding,
+    Case,
+    Choice,
+    Dispatch,
+    Needs,
+    Scratch,
+    Step,
+    stages_of,
+)
+from kerngen.plan.write import NAMELESS
+
+_SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
+_CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
+_RUN: Final = re.compile(r"run ([\w.-]+)\((.*)\)")
+
+
+STEPS: Final = ("run", "stage")
+"""The words that lines of steps begin with, but for cases, which begin with a name."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StepReader:
+    """Reads steps whose dispatches may bind the scope's tensors, and `scratch`."""
+
+    scope: Scope
+    scratch: frozenset[str] = frozenset()
+
+    def steps(self, above: Line, lines: Sequence[Line]) -> tree.Sequence:
+        """Return the sequence of the lines in another one."""
+        steps: list[Step] = []
+        cases: list[Case] = []
+        for line, inner in blocks(lines, above.depth + 1):
+            word, _, rest = line.fields[0].partition(" ")
+            if word in STEPS and cases:
+                line.refuse("expected a case: the one above has a 'when'")
+            if word == "stage":
+                steps.append(self._stage(line, rest, inner))
+            elif word == "run":
+                if inner:
+                    inner[0].refuse("unexpected indentation")
+                steps.append(self._dispatch(line, line.fields))
+            else:
+                cases.append(self._case(line, inner))
+                if stages_of(cases[-1].body):
+                    line.refuse("only a case of a stage has stages in it")
+                if cases[-1].when == ALWAYS:
+                    steps.append(Choice(tuple(cases)))
+                    cases.clear()
+        if cases:
+            above.refuse("none of its cases takes every call")
+        return tuple(steps)
+
+    def _stage(self, line: Line, names: str, inner: Sequence[Line]) -> Choice:
+        """Return the choice that a line begins: `stage top, total`."""
+        stages = tuple(names.split(", "))
+        if not all(map(str.isidentifier, stages)) or len(line.fields) > 1:
+            line.refuse("expected 'stage NAMES'")
+        cases: list[Case] = []
+        for below, deeper in blocks(inner, line.depth + 1):
+            cases.append(self._case(below, deeper))
+            left = stages_of(cases[-1].body)
+            if left and stages[1:][-len(left) :] != left:
+                below.refuse(f"it has the stages {', '.join(left)} of {names}")
+        if not cases or cases[-1].when != ALWAYS:
+            line.refuse("none of its cases takes every call")
+        return Choice(tuple(cases), stages)
+
+    def _case(self, line: Line, inner: Sequence[Line]) -> Case:
+        name, *fields = line.fields
+        if name != NAMELESS and not name.isidentifier():
+            line.refuse(f"unexpected '{name}'")
+        when: Guard = ALWAYS
+        needs: dict[str, Any] = {}
+        scratch: list[Scratch] = []
+        while fields and not fields[0].startswith("run "):
+            each = fields.pop(0)
+            word, _, rest = each.partition(" ")
+            match word:
+                case "when":
+                    when = self.scope.guard(line, rest)
+                case "bytes":
+                    needs["workgroup_bytes"] = self.scope.count(line, rest)
+                case "invocations":
+                    needs[word] = self.scope.count(line, rest)
+                case "subgroups" if not rest:
+                    needs[word] = True
+                case "scratch":
+                    scratch.append(self._scratch(line, each))
+                case _:
+                    line.refuse(f"unexpected '{each}'")
+        names = self.scratch.union(item.name for item in scratch)
+        within = StepReader(self.scope, names)
+        first = (within._dispatch(line, fields),) if fields else ()
+        body = (*first, *within.steps(line, inner))
+        if not body:
+            line.refuse("nothing is run in it")
+        shown = "" if name == NAMELESS else name
+        return Case(shown, body, when, Needs(**needs), tuple(scratch))
+
+    def _scratch(self, line: Line, text: str) -> Scratch:
+        item = _SCRATCH.fullmatch(text)
+        if item is None:
+            line.refuse(f"expected 'scratch NAME[SIZE]', got '{text}'")
+        if item[1] in self.scope.tensors | self.scratch:
+            line.refuse(f"'{item[1]}' is declared twice")
+        return Scratch(item[1], self.scope.size(line, item[2]))
+
+    def _dispatch(self, line: Line, fields: Sequence[str]) -> Dispatch:
+        run = _RUN.fullmatch(fields[0])
+        if run is None:
+            line.refuse(f"expected 'run SHADER(BINDINGS)', got '{fields[0]}'")
+        sizes: dict[str, Size] = {}
+        constants: tuple[tuple[str, int], ...] = ()
+        uses_uniform = True
+        for each in fields[1:]:
+            word, _, rest = each.partition(" ")
+            if each == "no uniform":
+                uses_uniform = False
+            elif word == "with" and not constants:
+                constants = tuple(self._constants(line, rest))
+            elif word in {"groups", "trips", "terms"} and word not in sizes:
+                sizes[word] = self.scope.size(line, rest)
+            else:
+                line.refuse(f"unexpected '{each}'")
+        if "groups" not in sizes:
+            line.refuse("expected 'groups SIZE'")
+        bindings = tuple(self._bindings(line, run[2]))
+        return Dispatch(
+            run[1], bindings, uses_uniform=uses_uniform, constants=constants, **sizes
+        )
+
+    def _constants(self, line: Line, text: str) -> Iterator[tuple[str, int]]:
+        for each in text.split(", "):
+            given = _CONSTANT.fullmatch(each)
+            if given is None:
+                line.refuse(f"expected 'with NAME = NUMBER', got '{each}'")
+            yield given[1], self.scope.count(line, given[2])
+
+    def _bindings(self, line: Line, text: str) -> Iterator[Binding]:
+        for each in text.split(", ") if text else ():
+            name = each.removesuffix("*")
+            if name not in self.scope.tensors | self.scratch:
+                line.refuse(f"'{name}' is bound, and is no tensor")
+            yield Binding(name, writes=each.endswith("*"))

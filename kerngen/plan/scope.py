@@ -1,0 +1,86 @@
+"""The names of a kernel in a plan file: each is declared in a line above its use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar, final
+
+from kerngen.plan.adapter import FACTS
+from kerngen.plan.lines import Line
+from kerngen.plan.parse import Parser, SizeSyntaxError
+from kerngen.plan.size import MOST, Guard, Size
+from kerngen.plan.tree import Axes
+
+_Value = TypeVar("_Value")
+_NO_FACTS: Final = frozenset[str]()
+
+
+@final
+@dataclass(slots=True)
+class Scope:
+    """What the lines of a kernel have declared so far, and reads what refers to it."""
+
+    tensors: set[str] = field(default_factory=set[str])
+    scalars: set[str] = field(default_factory=set[str])
+    lengths: set[str] = field(default_factory=set[str])
+    symbols: set[str] = field(default_factory=set[str])
+    sizes: dict[str, Size] = field(default_factory=dict[str, Size])
+    _awaited: dict[str, Line] = field(default_factory=dict[str, Line])
+
+    def declare(self, line: Line, known: set[str], names: Iterable[str]) -> None:
+        """Add names to one of the sets, where each is new."""
+        for name in names:
+            if name in known:
+                line.refuse(f"'{name}' is declared twice")
+            known.add(name)
+
+    def size(self, line: Line, text: str) -> Size:
+        """Return a text as a size over dims and scalars."""
+        return self._parse(line, text, Parser.whole_size, _NO_FACTS)
+
+    def guard(self, line: Line, text: str, facts: frozenset[str] = FACTS) -> Guard:
+        """Return a text as a condition, which may ask for these facts of the adapter."""
+        return self._parse(line, text, Parser.whole_guard, facts)
+
+    def _parse(
+        self,
+        line: Line,
+        text: str,
+        read: Callable[[Parser], _Value],
+        facts: frozenset[str],
+    ) -> _Value:
+        try:
+            return read(Parser(text, self.sizes, facts | self.symbols))
+        except SizeSyntaxError as error:
+            line.refuse(f"'{text}': {error}")
+
+    def axes(self, line: Line, text: str) -> Axes:
+        """Return the axes of a list, without its brackets."""
+        return tuple(self.axis(line, each) for each in text.split(", ") if text)
+
+    def axis(self, line: Line, text: str) -> str | int:
+        """Return the length of an axis: a number, or the name of a dim.
+
+        A dim may be declared further below: outputs come before the lengths that are
+        computed for them.  `check_lengths` refuses what nothing declares.
+        """
+        if text.isdecimal():
+            return self.count(line, text)
+        if not text.isidentifier():
+            line.refuse(f"'{text}' is no axis")
+        if text not in self.lengths:
+            self._awaited.setdefault(text, line)
+        return text
+
+    def check_lengths(self) -> None:
+        """Refuse an axis that no line declares, at the first line that has it."""
+        for name, line in self._awaited.items():
+            if name not in self.lengths:
+                line.refuse(f"'{name}' is no dim")
+
+    def count(self, line: Line, text: str) -> int:
+        """Return a number that is not negative."""
+        if not text.isdecimal() or int(text) > MOST:
+            line.refuse(f"expected a whole number of at most 2^53, got '{text}'")
+        return int(text)

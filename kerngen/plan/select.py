@@ -1,0 +1,102 @@
+"""From a plan's tree to the dispatches of one call: every choice is made, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import assert_never, final
+
+from kerngen.plan.adapter import AdapterInfo
+from kerngen.plan.size import Values, holds
+from kerngen.plan.tree import Case, Choice, Dispatch, Scratch, Sequence
+
+
+class NoCaseError(Exception):
+    """No case of a choice applies to a call on this adapter."""
+
+    def __init__(self, choice: Choice) -> None:
+        """Name the stages of the choice."""
+        super().__init__(f"no case for {', '.join(choice.stages)}")
+        self.stages = choice.stages
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A strategy that was chosen, for the stage where it begins."""
+
+    stage: str
+    strategy: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A dispatch of a call, and the numbers of its scratch buffers by their names."""
+
+    dispatch: Dispatch
+    origin: Selected
+    scratch: Mapping[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a call runs, in order: dispatches, their scratch, and the strategies."""
+
+    strategies: list[Selected] = field(default_factory=list[Selected])
+    dispatches: list[Planned] = field(default_factory=list[Planned])
+    scratch: list[Scratch] = field(default_factory=list[Scratch])
+
+
+def select(body: Sequence, values: Values, adapter: AdapterInfo) -> Selection:
+    """Return what a tree runs for the lengths and scalars of a call on an adapter.
+
+    Raises:
+        NoCaseError: If a choice has no case that applies.
+    """
+    selector = _Selector({**values, **adapter.facts}, adapter)
+    selector.steps(body, Selected("", ""), {})
+    return selector.selection
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Selector:
+    """Walks a tree along the cases that apply."""
+
+    values: Values
+    adapter: AdapterInfo
+    selection: Selection = field(default_factory=Selection)
+
+    def steps(
+        self, body: Sequence, origin: Selected, scratch: Mapping[str, int]
+    ) -> None:
+        """Note what a sequence runs, where `origin` and `scratch` are in force."""
+        for step in body:
+            match step:
+                case Dispatch():
+                    self.selection.dispatches.append(Planned(step, origin, scratch))
+                case Choice():
+                    self._choice(step, origin, scratch)
+                case _:
+                    assert_never(step)
+
+    def _choice(
+        self, choice: Choice, origin: Selected, scratch: Mapping[str, int]
+    ) -> None:
+        case = self._case(choice)
+        if choice.stages:
+            origin = Selected(choice.stages[0], case.name)
+            self.selection.strategies.append(origin)
+        if case.scratch:
+            numbered = enumerate(case.scratch, len(self.selection.scratch))
+            scratch = {**scratch, **{item.name: number for number, item in numbered}}
+            self.selection.scratch.extend(case.scratch)
+        self.steps(case.body, origin, scratch)
+
+    def _case(self, choice: Choice) -> Case:
+        for case in choice.cases:
+            if self.adapter.offers(case.needs) and holds(case.when, self.values):
+                return case
+        raise NoCaseError(choice)

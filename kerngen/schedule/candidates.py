@@ -1,0 +1,120 @@
+"""What may run a stage: the user's schedules that fit, and the compiler's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import final
+
+from kerngen.ir.nodes import Kernel, Schedule
+from kerngen.ir.requirements import known_of
+from kerngen.schedule.choice import Choice, default_choices
+from kerngen.schedule.strategies import STRATEGIES
+from kerngen.schedule.task import Task
+
+
+@final
+@dataclass(frozen=True)
+class Candidate:
+    """A strategy with its options for a task's stage, and those it runs with that."""
+
+    task: Task
+    choice: Choice
+
+    @cached_property
+    def stages(self) -> tuple[str, ...]:
+        """The names of the stages that it runs."""
+        run = STRATEGIES[self.choice.strategy].runs(self.task)
+        return tuple(stage.name for stage in run)
+
+
+def refusal(schedule: Schedule, task: Task) -> str:
+    """Return why a schedule of the user's can't run a stage; empty if it can."""
+    strategy = STRATEGIES[schedule.strategy]
+    return strategy.refusal(task, dict(schedule.options))
+
+
+@final
+@dataclass(frozen=True)
+class Candidates:
+    """Finds the candidates of each stage of a kernel, in order of preference."""
+
+    tasks: tuple[Task, ...]
+    _found: dict[int, tuple[Candidate, ...]] = field(
+        default_factory=dict[int, "tuple[Candidate, ...]"]
+    )
+
+    def of(self, number: int) -> tuple[Candidate, ...]:
+        """Return the user's schedules that fit a stage, and the compiler's behind them."""
+        if number not in self._found:
+            self._found[number] = tuple(self._possible(number))
+        return self._found[number]
+
+    def _possible(self, number: int) -> Iterator[Candidate]:
+        """Yield the candidates that some call has, by what the kernel requires of it.
+
+        A guard that holds of every call is none.
+        """
+        known = known_of(self.tasks[number].kernel)
+        for candidate in self._find(number):
+            choice = candidate.choice
+            holds = None
+            if choice.guard is not None and known.requires:
+                holds = known.facts.decide(known.guard(choice.guard))
+            if holds is True:
+                choice = replace(choice, guard=None)
+            if holds is not False:
+                yield replace(candidate, choice=choice)
+
+    def _find(self, number: int) -> Iterator[Candidate]:
+        for which in self._applying[number]:
+            schedule = self.tasks[number].kernel.schedules[which]
+            task = replace(self.tasks[number], end=self._end(number, which))
+            if refusal(schedule, task):
+                continue
+            options = dict(schedule.options)
+            reason = _reason(schedule, self.tasks[number].kernel)
+            choice = Choice(schedule.strategy, reason, schedule.guard, options)
+            yield Candidate(task, choice)
+        end = self._end(number, None)
+        for choice in default_choices(replace(self.tasks[number], end=end)):
+            within = min(end, number + choice.together)
+            yield Candidate(replace(self.tasks[number], end=within), choice)
+
+    @cached_property
+    def _applying(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the user's schedules that apply to each stage."""
+        return tuple(
+            tuple(
+                which
+                for which, schedule in enumerate(task.kernel.schedules)
+                if schedule.stage in (None, task.stage.name)
+                and not refusal(schedule, task)
+            )
+            for task in self.tasks
+        )
+
+    def _end(self, number: int, which: int | None) -> int:
+        """Return before which stage a schedule ends that may run several from one on.
+
+        It leaves a stage alone for which the user has a schedule of its own, that is,
+        one that had no chance at the first stage; a schedule of the whole kernel only
+        yields to such that are before it in the text.
+        """
+        schedules = self.tasks[number].kernel.schedules
+        whole = which is not None and schedules[which].stage is None
+        yields_before = which if which is not None and whole else len(schedules)
+        own = {*self._applying[number]} if number + 1 < len(self.tasks) else set[int]()
+        for later in range(number + 1, len(self.tasks)):
+            others = {*self._applying[later]} - own
+            if any(other < yields_before for other in others):
+                return later
+        return len(self.tasks)
+
+
+def _reason(schedule: Schedule, kernel: Kernel) -> str:
+    """Return who asked for a schedule: the kernel's own file, or which other."""
+    source = schedule.span.source
+    at_home = source.name == kernel.span.source.name
+    return "asked for" if at_home else f"asked for in {source.name}"

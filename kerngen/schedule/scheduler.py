@@ -1,0 +1,196 @@
+"""Choose how the stages of a kernel run: a tree of choices, whose cases are lowered.
+
+A strategy may run several stages together.  So a choice for some stages is between
+schedules that run all of them, and schedules that run the first ones and leave choices for
+the rest.  It ends at the first stage where all its cases meet again: what follows is the
+same for each, and is another choice of the sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from typing import TypeAlias, final
+
+from kerngen.ir.nodes import Expr
+from kerngen.ir.strategies import OPTIONS
+from kerngen.plan.facts import Facts
+from kerngen.plan.size import ALWAYS, NEVER
+from kerngen.plan.tree import NOTHING, Needs
+from kerngen.schedule.candidates import Candidate, Candidates
+from kerngen.schedule.choice import Choice
+from kerngen.schedule.program import (
+    EVERYWHERE,
+    ScheduledCase,
+    ScheduledStage,
+    StageChoice,
+    Variant,
+)
+from kerngen.schedule.strategies import STRATEGIES
+from kerngen.schedule.task import Task
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a call where a choice is made, by the cases that led there.
+
+    Of those that ran, the guards hold, and the adapter has what they need.  Of each one
+    that was passed over, its guard does not hold, or the adapter lacks what it needs.
+    """
+
+    holding: frozenset[Expr] = frozenset()
+    adapter: Needs = EVERYWHERE
+    passed: frozenset[tuple[Expr | None, Needs]] = frozenset()
+
+    def excludes(self, guard: Expr | None, needs: Needs) -> bool:
+        """Return whether a case can't run, as one that asks for no more was passed."""
+        asked = (None, guard)
+        return any(g in asked and n.within(needs) for g, n in self.passed)
+
+    def running(self, guard: Expr | None, needs: Needs) -> _Known:
+        """Return what is known where a case runs."""
+        holding = self.holding if guard is None else self.holding | {guard}
+        return replace(self, holding=holding, adapter=self.adapter.joined(needs))
+
+    def passing(self, guard: Expr | None, needs: Needs) -> _Known:
+        """Return what is known where a case is passed over."""
+        asked = NOTHING if needs.within(self.adapter) else needs
+        return replace(self, passed=self.passed | {(guard, asked)})
+
+
+_Key: TypeAlias = tuple[str, Hashable, tuple[str, ...]]
+"""What a stage's shaders depend on: strategy, options, and the stages that they run."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A case of a choice without its rest, and what is known there."""
+
+    schedule: ScheduledStage
+    guard: Expr | None
+    rank: int
+    after: int
+    known: _Known
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """Schedules the stages of a kernel that tasks are for."""
+
+    tasks: tuple[Task, ...]
+    candidates: Candidates
+    _shaders: dict[int, dict[_Key, ScheduledStage]] = field(
+        default_factory=dict[int, dict[_Key, ScheduledStage]]
+    )
+    _met: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+
+    def choices(self) -> tuple[StageChoice, ...]:
+        """Return the choices that compute all stages."""
+        return tuple(self._sequence(0, len(self.tasks), _Known()))
+
+    def _sequence(self, first: int, end: int, known: _Known) -> Iterator[StageChoice]:
+        """Yield choices for the stages from one to another, where all ways meet."""
+        while first < end:
+            options = tuple(self._options(first, known))
+            join = min(_common(self._meets(option.after) for option in options))
+            cases = tuple(
+                ScheduledCase(
+                    option.schedule,
+                    option.guard,
+                    option.rank,
+                    tuple(self._sequence(option.after, join, option.known)),
+                )
+                for option in options
+            )
+            names = tuple(task.stage.name for task in self.tasks[first:join])
+            yield StageChoice(names, cases)
+            first = join
+
+    def _meets(self, number: int) -> frozenset[int]:
+        """Return the stages at which every way to run those from one on has a choice.
+
+        The end is one of them.  Guards count as if any outcome were possible.
+        """
+        if number == len(self.tasks):
+            return frozenset((number,))
+        if number not in self._met:
+            ends = {number + len(each.stages) for each in self.candidates.of(number)}
+            self._met[number] = _common(map(self._meets, ends)) | {number}
+        return self._met[number]
+
+    def _options(self, number: int, known: _Known) -> Iterator[_Option]:
+        """Yield what may run a stage; the last one always does."""
+        for rank, candidate in enumerate(self.candidates.of(number)):
+            guard = candidate.choice.guard
+            if known.excludes(guard, NOTHING):
+                continue
+            schedule = self._lowered(number, candidate)
+            needs, after = schedule.needs, number + len(schedule.stages)
+            if known.excludes(guard, needs):
+                continue
+            if guard in known.holding:
+                guard = None
+            yield _Option(schedule, guard, rank, after, known.running(guard, needs))
+            if guard is None and needs.within(known.adapter):
+                return
+            known = known.passing(guard, needs)
+
+    def _lowered(self, number: int, candidate: Candidate) -> ScheduledStage:
+        """Lower a candidate of a stage; those that differ by their guard share shaders."""
+        choice = candidate.choice
+        made = self._shaders.setdefault(number, {})
+        strategy = STRATEGIES[choice.strategy]
+        key = choice.strategy, strategy.settled(choice.options), candidate.stages
+        if key not in made:
+            label = _label(choice, {schedule.label for schedule in made.values()})
+            task = replace(candidate.task, label=label)
+            lowered = strategy.lower(task, choice.options)
+            variants = tuple(_up_to_any_size(lowered, task.facts))
+            made[key] = ScheduledStage(
+                strategy.name,
+                label,
+                choice.guard,
+                variants,
+                choice.reason,
+                candidate.stages,
+            )
+        return replace(made[key], guard=choice.guard, reason=choice.reason)
+
+
+def _common(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    """Return what is in every set; there is one at least."""
+    first, *others = sets
+    return first.intersection(*others)
+
+
+def _label(choice: Choice, taken: AbstractSet[str]) -> str:
+    """Name a schedule by its options: `gemv_rows4`, `gemm_tile128x64x16_micro8x4`.
+
+    Those that differ by how many stages they run alone are numbered.
+    """
+    given = (
+        name + "x".join(map(str, choice.options[name]))
+        for name in OPTIONS[choice.strategy]
+        if name in choice.options
+    )
+    label = "_".join((choice.strategy, *given))
+    names = chain((label,), (f"{label}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def _up_to_any_size(variants: Iterable[Variant], facts: Facts) -> Iterator[Variant]:
+    """Yield variants up to the first that takes any size: none behind it would run.
+
+    What the kernel requires of a call need not be asked again, and may rule one out.
+    """
+    for variant in variants:
+        when = facts.simplified(variant.when) if facts else variant.when
+        if when != NEVER:
+            yield replace(variant, when=when)
+        if when == ALWAYS:
+            return

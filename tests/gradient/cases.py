@@ -1,0 +1,78 @@
+"""The kernels whose gradients are tested: those of dsl/, and programs with a difficulty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from tests.compile import DSL
+from tests.gradient.differences import (
+    Case,
+    checked_file,
+    inputs_by,
+    is_differentiable,
+    kernel_of,
+)
+
+PROGRAMS: Final = Path(__file__).parent / "programs.kern"
+
+_SIZES: Final[dict[str, dict[str, int]]] = {
+    "conv1d": {"w": 7, "s": 3},
+    "conv2d": {"b": 2, "h": 5, "w": 4, "r": 3, "s": 2},
+    "conv2d_bias": {"h": 5, "w": 6, "r": 3, "s": 2},
+    "conv2d_grouped": {"channels": 4, "c": 2, "o": 4, "h": 5, "w": 4},
+    "depthwise_conv2d": {"h": 5, "w": 6},
+    "max_pool2d": {"h": 5, "w": 6},
+    "avg_pool2d": {"h": 5, "w": 6},
+    "rotary": {"d": 6, "r": 2},
+    "rotary_interleaved": {"d": 6, "r": 2},
+    "grouped_query_attention": {"h": 4, "r": 2, "t": 5, "s": 3},
+    "causal_attention": {"s": 3, "t": 4},
+    "causal_attention_gradient": {"s": 3, "t": 4},
+    "split_heads": {"e": 4},
+    "pixel_shuffle": {"b": 1, "c": 4, "h": 2, "w": 3},
+    "pixel_unshuffle": {"h": 4, "w": 6},
+    "split": {"e": 6},
+    "window": {"n": 7, "w": 3},
+    "strided": {"n": 8, "w": 3},
+    "every_third": {"n": 8},
+    "heads": {"h": 5, "r": 2},
+    "groups": {"h": 6, "r": 2},
+    "fixed": {"n": 2},
+}
+
+_VALUES: Final[dict[str, dict[str, Any]]] = {
+    "conv2d": {"stride": 2, "pad": 1},
+    "clamp": {"low": 0.5, "high": 1.5},
+    "slice_rows": {"start": 1},
+    "slice_columns": {"start": 1},
+}
+
+NO_GRADIENT: Final = {("relu_gradient", "x"), ("leaky_relu_gradient", "x")}
+"""What is 0 wherever there is a derivative: the second one of a line with a kink."""
+
+
+def case_of(file: str, name: str) -> Case:
+    """Return a kernel of a file of dsl/, or of the programs, by all that it can be by."""
+    path = PROGRAMS if file == "programs" else DSL / f"{file}.kern"
+    module = checked_file(path)
+    kernel = kernel_of(module, name)
+    by = tuple(x for x in inputs_by(kernel) if (name, x) not in NO_GRADIENT)
+    sizes, values = _SIZES.get(name, {}), _VALUES.get(name, {})
+    return Case(module, kernel, by, sizes=sizes, values=values)
+
+
+def kernels_of(*files: str) -> list[tuple[str, str]]:
+    """Return the names of all kernels of some files that have gradients."""
+    paths = [PROGRAMS if file == "programs" else DSL / f"{file}.kern" for file in files]
+    return [
+        (file, kernel.name)
+        for file, path in zip(files, paths, strict=True)
+        for kernel in checked_file(path).kernels
+        if is_differentiable(kernel)
+    ]
+
+
+def all_of_dsl() -> list[tuple[str, str]]:
+    """Return the names of all kernels of dsl/ that have gradients."""
+    return kernels_of(*sorted(path.stem for path in DSL.glob("*.kern")))

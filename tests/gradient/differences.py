@@ -1,0 +1,256 @@
+"""An oracle for gradients: central differences of the forward reference, in float64.
+
+`Case` is a kernel with what it is called with; `worst` is how far its gradient is from
+what the differences give, element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.compiler import CompiledModule, Compiler
+from kerngen.emit import emit_binding, plan_kernels
+from kerngen.emit.python_names import module_names
+from kerngen.gradient import derive
+from kerngen.ir.nodes import Kernel, Module, Role, Schedule
+from kerngen.ir.staging import form_stages
+from kerngen.ir.types import Scalar
+from kerngen.jit.memory import installed
+from kerngen.plan.tree import ModulePlan
+from kerngen.plan.write import plan_text
+from kerngen.schedule.lower import lower
+from kerngen.schedule.program import KernelProgram
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
+
+STEP: Final = 1e-6
+"""Of central differences: of smooth values of about 1 their error is some 1e-10."""
+
+Array: TypeAlias = NDArray[Any]
+Run: TypeAlias = Callable[[Mapping[str, Any]], list[Array]]
+
+
+@cache
+def checked_file(path: Path) -> Module:
+    """Return a file's typed kernels."""
+
+    def find(name: str) -> Source:
+        return Source(name, (path.parent / name).read_text("utf-8"))
+
+    return Compiler(Library(find, [path.name])).module(path.name)
+
+
+def kernel_of(module: Module, name: str) -> Kernel:
+    """Return the kernel of a name."""
+    return next(kernel for kernel in module.kernels if kernel.name == name)
+
+
+def inputs_by(kernel: Kernel) -> tuple[str, ...]:
+    """Return the parameters that gradients of a kernel can be by."""
+    tensors = tuple(
+        t.name for t in kernel.tensors if t.role is Role.INPUT and _is_real(t.element)
+    )
+    floats = (p.name for p in kernel.parameters if p.memory.spelling == "f32")
+    return (*tensors, *floats)
+
+
+def is_differentiable(kernel: Kernel) -> bool:
+    """Whether a kernel computes floats from tensors of floats, and nothing in place."""
+    roles = {t.role for t in kernel.tensors if _is_real(t.element)}
+    in_place = any(t.role is Role.UPDATE for t in kernel.tensors)
+    return roles >= {Role.INPUT, Role.OUTPUT} and not in_place
+
+
+def _is_real(element: object) -> bool:
+    return element is Scalar.F32
+
+
+def program(module: Module, kernel: Kernel) -> KernelProgram:
+    """Lower a kernel that is not in its module."""
+    alone = replace(module, kernels=(kernel,), warnings=())
+    return lower(form_stages(kernel), alone)
+
+
+def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
+    """Compile kernels for their references; one shader per stage is enough for that."""
+    plain = tuple(
+        replace(k, schedules=(Schedule(None, None, "generic", (), k.span),))
+        for k in kernels
+    )
+    alone = replace(module, kernels=plain, warnings=())
+    programs = tuple(program(module, kernel) for kernel in plain)
+    planned = plan_kernels(alone, programs)
+    binding = emit_binding(alone, planned, "0" * 64, formatted=False)
+    plan = ModulePlan(module.path, "0" * 16, tuple(each.plan for each in planned))
+    stem = Path(module.path).stem
+    files = {f"wgsl/{stem}/{stem}.plan": plan_text(plan).encode()}
+    return CompiledModule(alone, programs, binding, files)
+
+
+@contextmanager
+def references(module: Module, *kernels: Kernel) -> Generator[list[Callable[..., Any]]]:
+    """Yield the references of some kernels, for a block."""
+    source = compiled(module, *kernels)
+    names = module_names(source.module).kernels
+    with installed([source]) as modules:
+        made = modules[module.path]
+        yield [getattr(made, names[k.name].reference) for k in kernels]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel, what its gradient is by, and what it is called with.
+
+    Lengths that `sizes` does not say are from 2 to 5, floats from 0.2 to 1.8.
+    """
+
+    module: Module
+    kernel: Kernel
+    by: tuple[str, ...]
+    given: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    seed: int = 0
+
+    def derived(self) -> Kernel:
+        """Return the derived kernel."""
+        functions = {f.name: f for f in self.module.functions}
+        name = f"{self.kernel.name}_derived"
+        return derive(
+            self.kernel, name=name, by=self.by, given=self.given, functions=functions
+        )
+
+    def worst(self, gradient: Kernel | None = None) -> float:
+        """Return how far a gradient is from differences, relative to the largest."""
+        gradient = gradient or self.derived()
+        with references(self.module, self.kernel, gradient) as (forward, backward):
+            expected = self._expected(forward)
+            found = self._results(gradient, forward, backward)
+        return max(map(_distance, found, expected))
+
+    def results(self) -> list[Array]:
+        """Return what the derived kernel's reference gives."""
+        gradient = self.derived()
+        with references(self.module, self.kernel, gradient) as (forward, backward):
+            return self._results(gradient, forward, backward)
+
+    # Arguments
+
+    def lengths(self) -> dict[str, int]:
+        """Return the length of every dim."""
+        usual = [3, 4, 2, 5, 3, 2, 4]
+        return {
+            dim: self.sizes.get(dim, usual[place % 7])
+            for place, dim in enumerate(self.kernel.dims)
+        }
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the value of every parameter."""
+        rng, lengths = np.random.default_rng(self.seed), self.lengths()
+        found: dict[str, Any] = {}
+        for tensor in self.kernel.tensors:
+            if tensor.role is Role.OUTPUT:
+                continue
+            shape = [e if isinstance(e, int) else lengths[e] for e in tensor.extents]
+            if _is_real(tensor.element):
+                found[tensor.name] = rng.uniform(0.2, 1.8, shape)
+            else:
+                kind = np.uint32 if tensor.element is Scalar.U32 else np.int32
+                found[tensor.name] = rng.integers(0, 4, shape).astype(kind)
+        for parameter in self.kernel.parameters:
+            whole = parameter.memory.spelling in {"u32", "i32"}
+            usual: Any = 2 if whole else 0.7
+            default = parameter.default
+            found[parameter.name] = usual if default is None else default
+        return found | dict(self.values)
+
+    def weights(self, values: list[Array]) -> list[Array | None]:
+        """Return the gradient by every output; by integers there is none."""
+        rng = np.random.default_rng(self.seed + 1)
+        outputs = (t for t in self.kernel.tensors if t.role is Role.OUTPUT)
+        return [
+            rng.normal(size=value.shape) if _is_real(tensor.element) else None
+            for tensor, value in zip(outputs, values, strict=True)
+        ]
+
+    # Calls
+
+    def _run(
+        self, forward: Callable[..., Any], values: Mapping[str, Any]
+    ) -> list[Array]:
+        tensors = [t for t in self.kernel.tensors if t.role is not Role.OUTPUT]
+        scalars = {p.name: values[p.name] for p in self.kernel.parameters}
+        return _listed(
+            forward(*(np.asarray(values[t.name]) for t in tensors), **scalars)
+        )
+
+    def _results(
+        self,
+        gradient: Kernel,
+        forward: Callable[..., Any],
+        backward: Callable[..., Any],
+    ) -> list[Array]:
+        values = self.arguments()
+        first = self._run(forward, values)
+        outputs = [t.name for t in self.kernel.tensors if t.role is Role.OUTPUT]
+        known = dict(values) | dict(zip(outputs, first, strict=True))
+        known |= {f"{dim}_len": size for dim, size in self.lengths().items()}
+        names = {t.name for t in self.kernel.tensors}
+        for name, weight in zip(outputs, self.weights(first), strict=True):
+            own = f"d{name}"
+            known[f"{own}_2" if own in names else own] = weight
+        tensors = [t for t in gradient.tensors if t.role is not Role.OUTPUT]
+        scalars = {p.name: known[p.name] for p in gradient.parameters}
+        return _listed(
+            backward(*(np.asarray(known[t.name]) for t in tensors), **scalars)
+        )
+
+    def _expected(self, forward: Callable[..., Any]) -> list[Array]:
+        values = self.arguments()
+
+        def run(changed: Mapping[str, Any]) -> list[Array]:
+            return self._run(forward, changed)
+
+        weights = self.weights(run(values))
+        return [_by_differences(run, values, name, weights) for name in self.by]
+
+
+def _listed(result: Any) -> list[Array]:
+    results: list[Any] = [*result] if issubclass(type(result), tuple) else [result]
+    return [np.asarray(each) for each in results]
+
+
+def _distance(found: Array, expected: Array) -> float:
+    assert found.shape == expected.shape
+    assert np.isfinite(found).all()
+    scale = max(float(np.abs(expected).max(initial=0.0)), 1e-3)
+    return float(np.abs(found - expected).max(initial=0.0)) / scale
+
+
+def _by_differences(
+    run: Run, values: Mapping[str, Any], name: str, weights: list[Array | None]
+) -> Array:
+    """Return the gradient of the weighted sum of all outputs."""
+    at = np.asarray(values[name], np.float64)
+    gradient = np.zeros_like(at)
+    for place in np.ndindex(at.shape):
+        sides: list[list[Array]] = []
+        for step in (STEP, -STEP):
+            moved = at.copy()
+            moved[place] += step
+            changed: Any = moved if at.shape else float(moved)
+            sides.append(run({**values, name: changed}))
+        gradient[place] = sum(
+            float((weight * (above - below)).sum())
+            for weight, above, below in zip(weights, *sides, strict=True)
+            if weight is not None
+        )
+    return gradient / (2 * STEP)

@@ -1,0 +1,107 @@
+"""Derived gradients cost no more than those that were written by hand, by `kerngen show`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tests.gradient.cases import case_of
+from tests.gradient.costs import dispatches, totals
+from tests.gradient.differences import program
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """What a kernel written by hand moved, all lengths being 64, and how it ran."""
+
+    file: str
+    kernel: str
+    by: str
+    given: str
+    bytes: int
+    strategies: str
+    more: int = 0
+    """Bytes for a gradient by the output that the kernel by hand did not take."""
+
+
+BY_HAND = [
+    ByHand("softmax", "softmax", "x", "y", 49152, "rows"),
+    ByHand("softmax", "log_softmax", "x", "y", 49152, "rows"),
+    ByHand(
+        "attention",
+        "attention",
+        "q k v",
+        "",
+        1275068416,
+        "gemm gemm rows gemm gemm gemm",
+    ),
+    ByHand(
+        "attention",
+        "causal_attention",
+        "q k v",
+        "",
+        1275068416,
+        "gemm gemm rows gemm gemm gemm",
+    ),
+    ByHand("conv", "conv2d", "x", "", 201326592, "gemm"),
+    ByHand("conv", "conv2d", "k", "", 201326592, "gemm"),
+    ByHand("indexing", "embedding", "table", "", 33024, "reduce"),
+    ByHand("loss", "cross_entropy", "logits", "", 33024, "rows", more=256),
+    ByHand("loss", "mean_cross_entropy", "logits", "", 33028, "rows"),
+    ByHand("loss", "mean_squared_error", "prediction", "", 768, "map", more=4),
+    ByHand("elementwise", "gelu", "x", "", 768, "map"),
+    ByHand("elementwise", "gelu_tanh", "x", "", 768, "map"),
+    ByHand("elementwise", "relu", "x", "", 768, "map"),
+    ByHand("elementwise", "leaky_relu", "x", "", 768, "map"),
+    ByHand("elementwise", "sigmoid", "x", "", 768, "map"),
+    ByHand("elementwise", "tanh", "x", "y", 768, "map"),
+    ByHand("elementwise", "swish", "x", "", 768, "map"),
+    ByHand("norm", "layernorm", "x", "", 49408, "rows"),
+    ByHand("norm", "layernorm", "gain bias", "", 67072, "rows gemv reduce"),
+    ByHand("norm", "rmsnorm", "x", "", 49408, "rows"),
+    ByHand("norm", "rmsnorm", "gain", "", 49920, "rows gemv"),
+]
+
+
+@pytest.mark.parametrize("hand", BY_HAND, ids=lambda hand: f"{hand.kernel} {hand.by}")
+def test_no_more_than_by_hand(hand: ByHand) -> None:
+    case = case_of(hand.file, hand.kernel)
+    by, given = tuple(hand.by.split()), tuple(hand.given.split())
+    case = replace(case, by=by, given=given)
+    lowered = program(case.module, case.derived())
+    assert totals(lowered)[0] <= hand.bytes + hand.more
+    assert " ".join(strategy for strategy, *_ in dispatches(lowered)) == hand.strategies
+
+
+PRODUCTS = [
+    ("matmul", "matmul_nn"),
+    ("matmul", "matmul_nt"),
+    ("matmul", "matmul_tn"),
+    ("conv", "conv2d"),
+    ("conv", "conv1d"),
+    ("conv", "conv2d_bias"),
+]
+
+
+@pytest.mark.parametrize(("file", "name"), PRODUCTS)
+def test_gradients_of_products_are_products(file: str, name: str) -> None:
+    """Both are sums of two factors that `gemm` tiles, a convolution's with its borders."""
+    case = case_of(file, name)
+    tensors = {t.name: t.rank for t in case.kernel.tensors}
+    factors = tuple(name for name in case.by if tensors.get(name, 0) > 1)
+    assert len(factors) == 2
+    lowered = program(case.module, replace(case, by=factors).derived())
+    assert [strategy for strategy, *_ in dispatches(lowered)] == ["gemm", "gemm"]
+
+
+def test_value_before_products_is_computed_once() -> None:
+    """The slope of an activation after a product is one value, for both factors."""
+    case = replace(case_of("programs", "activated"), by=("a", "b"))
+    lowered = program(case.module, case.derived())
+    assert [strategy for strategy, *_ in dispatches(lowered)] == [
+        "gemm",
+        "gemm",
+        "gemm",
+    ]
+    assert [stage.name for stage in lowered.staged.stages] == ["dz", "da", "db"]

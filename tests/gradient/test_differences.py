@@ -1,0 +1,201 @@
+"""Derived gradients are what differences in float64 give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kerngen.gradient import derive
+from tests.compile import checked
+from tests.gradient.cases import all_of_dsl, case_of, kernels_of
+from tests.gradient.differences import Case, inputs_by
+
+CLOSE = 1e-6
+OFTEN = {
+    "softmax",
+    "causal_attention",
+    "grouped_query_attention",
+    "conv2d",
+    "groupnorm",
+    "mean_cross_entropy",
+    "max_pool2d",
+    "cumsum",
+    "rotary",
+    "dropout",
+    "split_heads",
+    "cosine_similarity",
+}
+"""Kernels of dsl/ that differ enough to be derived in each run."""
+
+
+@pytest.mark.parametrize(("file", "name"), kernels_of("programs"))
+def test_programs(file: str, name: str) -> None:
+    """Programs of one difficulty each: borders, digits, ties, scalars, powers."""
+    assert case_of(file, name).worst() < CLOSE
+
+
+def _some(names: Sequence[tuple[str, str]]) -> list[object]:
+    return [
+        pytest.param(*each, marks=() if each[1] in OFTEN else pytest.mark.nightly)
+        for each in names
+    ]
+
+
+@pytest.mark.parametrize(("file", "name"), _some(all_of_dsl()))
+def test_kernels_of_dsl(file: str, name: str) -> None:
+    assert case_of(file, name).worst() < CLOSE
+
+
+def test_nearly_all_of_dsl_has_gradients() -> None:
+    """All that computes floats from tensors of floats, by each of those."""
+    names = all_of_dsl()
+    for file, name in names:
+        case_of(file, name).derived()
+    assert len(names) >= 132
+
+
+SECOND = [
+    "softmax",
+    "gelu",
+    "layernorm",
+    "attention",
+    "matmul_nn",
+    "mean_cross_entropy",
+]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [SECOND[0], *(pytest.param(n, marks=pytest.mark.nightly) for n in SECOND[1:])],
+)
+def test_second_order(name: str) -> None:
+    """The gradient of a gradient, by all that the first one reads."""
+    first = next(case_of(f, n) for f, n in all_of_dsl() if n == name)
+    gradient = first.derived()
+    case = Case(first.module, gradient, inputs_by(gradient))
+    assert case.worst() < CLOSE
+
+
+def test_product_of_hessian_and_vector() -> None:
+    """The gradient of <gradient, v> by x, in one more derivation."""
+    text = """
+    kernel f(x: f32[n], a: f32[n, n]) -> y: f32[] {
+        let h[i] = tanh(sum[j] a[i, j] * x[j]);
+        y = sum[i] h[i] * h[i] * x[i];
+    }
+    """
+    module = checked(text)
+    first = Case(module, module.kernels[0], ("x",)).derived()
+    second = Case(module, first, ("x",), values={"dy": np.float64(1.0)})
+    assert second.worst() < CLOSE
+    hessian = derive(first, name="hessian", by=("x",))
+    with_vector = [t.name for t in hessian.tensors]
+    assert "ddx" in with_vector
+
+
+def _results(text: str, by: tuple[str, ...], **values: object) -> list[np.ndarray]:
+    module = checked(text)
+    sizes = {
+        dim: np.asarray(values[t.name]).shape[axis]
+        for t in module.kernels[0].tensors
+        if t.name in values
+        for axis, dim in enumerate(t.extents)
+        if isinstance(dim, str)
+    }
+    case = Case(module, module.kernels[0], by, values=values, sizes=sizes)
+    return case.results()
+
+
+def _weights(text: str, n: int) -> np.ndarray:
+    module = checked(text)
+    case = Case(module, module.kernels[0], ())
+    (weights,) = case.weights([np.zeros(n)])
+    assert weights is not None
+    return weights
+
+
+def test_ties_give_half_to_each() -> None:
+    text = "kernel f(x: f32[n], z: f32[n]) -> y: f32[n] { y[i] = max(x[i], z[i]); }"
+    x = np.array([1.0, 2.0, 3.0])
+    z = np.array([1.0, 3.0, 2.0])
+    dx, dz = _results(text, ("x", "z"), x=x, z=z)
+    dy = _weights(text, 3)
+    np.testing.assert_allclose(dx, dy * [0.5, 0, 1])
+    np.testing.assert_allclose(dz, dy * [0.5, 1, 0])
+
+
+def test_equal_maxima_share() -> None:
+    text = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = max[j] x[i, j]; }"
+    (dx,) = _results(text, ("x",), x=np.array([[2.0, 1.0, 2.0, 2.0]]))
+    np.testing.assert_allclose(
+        dx, _weights(text, 1)[:, None] * [[1 / 3, 0, 1 / 3, 1 / 3]]
+    )
+
+
+def test_kinks_that_cancel() -> None:
+    """max(x, 0) and abs(x) have kinks at 0; the loss has none: its slope is 1/2 - t."""
+    case = case_of("loss", "binary_cross_entropy")
+    x, target = np.zeros(3), np.array([0.0, 0.25, 1.0])
+    case = replace(case, by=("x",), values={"x": x, "target": target}, sizes={"n": 3})
+    (dx,) = case.results()
+    (weights,) = case.weights([x])
+    assert weights is not None
+    np.testing.assert_allclose(dx, weights * (0.5 - target), rtol=1e-12)
+
+
+def test_slope_where_a_branch_meets_a_kink() -> None:
+    """At 0 `sigmoid` takes the branch of `x >= 0.0`, where `abs(x)` is x."""
+    case = replace(case_of("elementwise", "sigmoid"), values={"x": np.zeros(3)})
+    (dx,) = case.results()
+    (weights,) = case.weights([dx])
+    assert weights is not None
+    np.testing.assert_allclose(dx, weights * 0.25, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["branches", "guarded_sum"])
+def test_branches_not_taken_count_nowhere(name: str) -> None:
+    """log and sqrt of what is negative are NaN, and no part of the result."""
+    x = np.array([0.5, -1.0, 0.0, 2.0, -math.inf])
+    case = replace(case_of("programs", name), sizes={"n": 5}, values={"x": x})
+    with np.errstate(all="ignore"):
+        for result in case.results():
+            assert np.isfinite(result).all()
+
+
+def test_masked_terms_count_nowhere() -> None:
+    """What a condition leaves out of a product is not multiplied by 0."""
+    a = np.where(np.tri(3), 0.5, math.nan)
+    sizes = {"m": 3, "k": 3, "n": 2}
+    case = replace(case_of("programs", "masked"), values={"a": a}, sizes=sizes)
+    da, db = case.results()
+    assert np.isfinite(da).all()
+    assert np.isfinite(db).all()
+
+
+def test_zero_factors() -> None:
+    """With one zero only that factor has a slope, with two none has."""
+    text = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = prod[j] x[i, j]; }"
+    x = np.array([[2.0, 0.0, 3.0], [0.0, 5.0, 0.0], [1.0, 2.0, 4.0]])
+    with np.errstate(all="ignore"):
+        (dx,) = _results(text, ("x",), x=x)
+    slopes = np.array([[0, 6, 0], [0, 0, 0], [8, 4, 2]])
+    np.testing.assert_allclose(dx, _weights(text, 3)[:, None] * slopes)
+
+
+def test_given_lets_are_inputs() -> None:
+    case = case_of("norm", "layernorm")
+    names = ("mean", "scale")
+    gradient = replace(case, by=("x",), given=names).derived()
+    assert [t.name for t in gradient.tensors] == [
+        "x",
+        "gain",
+        "mean",
+        "scale",
+        "dy",
+        "dx",
+    ]
+    assert "mean" not in {s.target.name for s in gradient.body}

@@ -1,0 +1,117 @@
+"""Planted faults: each rule, done wrong, makes the differences disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kerngen.gradient import adjoint, derive, simplify, solve
+from kerngen.gradient.forms import length, number
+from kerngen.gradient.terms import Term, indices_of
+from kerngen.ir.nodes import Binary, BuiltinCall, Expr, Index
+from kerngen.ir.types import Scalar
+from tests.gradient.cases import case_of
+
+
+def _wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    original: Callable[..., Any] = vars(adjoint.Reads)["_binary"]
+
+    def flipped(self: adjoint.Reads, expr: Binary, term: Term) -> None:
+        op = "+" if expr.op == "-" else expr.op
+        original(self, replace(expr, op=op), term)
+
+    monkeypatch.setattr(adjoint.Reads, "_binary", flipped)
+
+
+def _lost_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+    def under(term: Term, conditions: tuple[Expr, ...]) -> Term:
+        del conditions
+        return term
+
+    monkeypatch.setattr(adjoint, "_under", under)
+
+
+def _lost_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solution of an equation may lie outside of its index's range."""
+
+    def without(conditions: tuple[Expr, ...], facts: object) -> tuple[Expr, ...]:
+        del facts
+        return tuple(c for c in conditions if getattr(c, "op", "") not in {"<", ">="})
+
+    monkeypatch.setattr(solve, "without_known", without)
+
+
+def _range_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(extent: str | int) -> Expr:
+        return Binary("-", length(extent), number(1), Scalar.I32)
+
+    monkeypatch.setattr(solve, "length", short)
+
+
+def _doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    original: Callable[..., Any] = vars(adjoint.Reads)["_add"]
+
+    def twice(self: adjoint.Reads, name: str, term: Term) -> None:
+        original(self, name, term)
+        original(self, name, term)
+
+    monkeypatch.setattr(adjoint.Reads, "_add", twice)
+
+
+def _wrong_partial(monkeypatch: pytest.MonkeyPatch) -> None:
+    def partials(call: BuiltinCall) -> tuple[Expr, ...]:
+        return (call,) * len(call.arguments)
+
+    monkeypatch.setattr(adjoint, "partials", partials)
+
+
+def _lost_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum over what a term does not depend on is the term once, not n times."""
+
+    def spread(term: Term) -> Term:
+        used = indices_of((*term.factors, *term.conditions))
+        kept: tuple[Index, ...] = tuple(i for i in term.bound if i in used)
+        return replace(term, bound=kept)
+
+    monkeypatch.setattr(simplify, "_spread", spread)
+
+
+def _careless_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_zero(self: object, terms: list[Term]) -> bool:
+        del self
+        return len(terms) == 1
+
+    monkeypatch.setattr(simplify.Simplifier, "_is_zero", is_zero)
+
+
+FAULTS = [
+    (_wrong_sign, "norm", "layernorm"),
+    (_lost_condition, "programs", "branches"),
+    (_lost_range, "conv", "conv1d"),
+    (_range_off_by_one, "programs", "window"),
+    (_doubled, "programs", "lets_elsewhere"),
+    (_wrong_partial, "elementwise", "tanh"),
+    (_lost_count, "programs", "shared"),
+    (_careless_proof, "softmax", "softmax"),
+]
+
+
+@pytest.mark.parametrize(
+    ("plant", "file", "name"), FAULTS, ids=[plant.__name__[1:] for plant, *_ in FAULTS]
+)
+def test_faults_are_found(
+    plant: Callable[[pytest.MonkeyPatch], None],
+    file: str,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = case_of(file, name)
+    right = case.derived()
+    plant(monkeypatch)
+    functions = {f.name: f for f in case.module.functions}
+    wrong = derive(case.kernel, name=right.name, by=case.by, functions=functions)
+    assert wrong.body != right.body
+    assert not case.worst(wrong) < 1e-3

@@ -1,0 +1,150 @@
+"""Reading several tensors, by one submission and one wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.runtime import Context, Tensor, f16, f32, u32
+from kerngen.runtime.gpu_backend import grouped
+from kerngen.runtime.mapping import DirectMapping
+from kerngen_kernels import elementwise
+from tests.runtime.kernels import internals
+
+Read = Callable[[Context, Sequence[Tensor[Any, Any]]], tuple[NDArray[Any], ...]]
+
+
+def awaited(
+    ctx: Context, tensors: Sequence[Tensor[Any, Any]]
+) -> tuple[NDArray[Any], ...]:
+    return asyncio.run(ctx.read_async(*tensors))
+
+
+READS: dict[str, Read] = {
+    "read": lambda ctx, tensors: ctx.read(*tensors),
+    "read_async": awaited,
+}
+
+
+@pytest.fixture(params=["device", "reference"])
+def either(request: pytest.FixtureRequest, ctx: Context) -> Iterator[Context]:
+    """Return a context of each kind."""
+    if request.param == "device":
+        yield ctx
+        return
+    with gpu.open(adapter="reference") as reference:
+        yield reference
+
+
+@pytest.mark.parametrize("how", READS)
+def test_several_tensors(either: Context, how: str) -> None:
+    """Views that begin within a word among them, and tensors without elements."""
+    x = either.tensor(np.arange(7, dtype=np.float16), f16)
+    y = either.matrix(np.arange(12).reshape(3, 4), u32)
+    none = either.zeros((0, 3), f32)
+    z = elementwise.relu(either.vector([-1.0, 2.0], f32))
+    arrays = READS[how](either, [x[1:4], y, none, y[1:2], z, x])
+    expected = [
+        np.array([1, 2, 3], np.float16),
+        np.arange(12, dtype=np.uint32).reshape(3, 4),
+        np.zeros((0, 3), np.float32),
+        np.array([[4, 5, 6, 7]], np.uint32),
+        np.array([0, 2], np.float32),
+        np.arange(7, dtype=np.float16),
+    ]
+    for array, right in zip(arrays, expected, strict=True):
+        np.testing.assert_array_equal(array, right, strict=True)
+        array[...] = 9  # it is the caller's own
+    np.testing.assert_array_equal(z.numpy(), [0, 2])
+    assert READS[how](either, []) == ()
+
+
+@pytest.mark.parametrize("how", READS)
+def test_one_submission_and_one_buffer(ctx: Context, how: str) -> None:
+    tensors = [ctx.zeros(300, f32) for _ in range(5)]
+    before, readbacks = ctx.counters.snapshot(), internals(ctx)._memory.readbacks
+    acquired = readbacks.hits + readbacks.misses
+    READS[how](ctx, tensors)
+    done = ctx.counters - before
+    assert (done.submits, done.readbacks, done.copies) == (1, 5, 5)
+    assert readbacks.hits + readbacks.misses == acquired + 1
+
+
+def test_what_exceeds_a_buffer_is_read_in_turns(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensors = [ctx.vector(np.full(100, number), f32) for number in range(5)]
+
+    def groups(ranges: Sequence[Any], _: int) -> Iterator[list[Any]]:
+        return grouped(ranges, 1000)
+
+    monkeypatch.setattr("kerngen.runtime.gpu_backend.grouped", groups)
+    ctx.submit()
+    before = ctx.counters.snapshot()
+    arrays = ctx.read(*tensors)
+    assert [array[99] for array in arrays] == [0, 1, 2, 3, 4]
+    assert (ctx.counters - before).submits == 3
+
+
+def test_what_cant_be_read(either: Context) -> None:
+    x, read = either.zeros(3, f32), READS["read"]
+    wrong: Any = [x, np.zeros(3)]
+    with pytest.raises(gpu.DtypeError, match=r"expected tensors, got a numpy\.ndarray"):
+        read(either, wrong)
+    with (
+        gpu.open(adapter="reference") as other,
+        pytest.raises(gpu.ContextError, match="expected"),
+    ):
+        other.read(x)
+
+
+def test_the_event_loop_sleeps_while_a_read_is_awaited(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = ctx.vector(np.zeros(1 << 20), f32)
+    turns: list[object] = []
+
+    async def read() -> NDArray[Any]:
+        y = elementwise.exp(x)
+        for _ in range(7):
+            elementwise.exp(x, out=y)
+        selector: Any = vars(asyncio.get_running_loop())["_selector"]
+        select = selector.select
+
+        def count(timeout: float | None = None) -> object:
+            turns.append(timeout)
+            return select(timeout)
+
+        monkeypatch.setattr(selector, "select", count)
+        return await y[:3].read_async()
+
+    np.testing.assert_array_equal(asyncio.run(read()), [1, 1, 1])
+    assert len(turns) < 20
+
+
+def test_long_work_is_slept_for(ctx: Context) -> None:
+    """A reader polls for a moment; then wgpu's thread does, and wakes it."""
+    x = ctx.vector(np.zeros(1 << 20), f32)
+    y = elementwise.exp(x)
+    for _ in range(7):
+        elementwise.exp(x, out=y)
+    reading = internals(ctx)._begin_reads([y[:3].place])
+    slept: list[bool] = []
+    sleep: Callable[[], None] = reading.mapping._sleep
+
+    def note(_: object) -> None:
+        slept.append(True)
+        sleep()
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(DirectMapping, "_sleep", note)
+        reading.mapping.wait()
+    (data,) = internals(ctx)._end_read(reading)
+    assert slept
+    np.testing.assert_array_equal(data.view(np.float32), [1, 1, 1])
