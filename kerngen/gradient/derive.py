@@ -18,7 +18,7 @@ from kerngen.gradient.conditions import conjuncts, facts_of
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
-from kerngen.gradient.render import rendered
+from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
 from kerngen.ir.affine import as_literal
@@ -275,7 +275,8 @@ class _Derivation:
         if not terms:
             return
         terms = self._with_named_sums(name, terms, statement.indices)
-        if len(terms) > 1 or (terms[0].conditions and _has_reduce(statement.value)):
+        chooses = bool(terms[0].conditions) or any(map(is_choice, terms[0].factors))
+        if len(terms) > 1 or (chooses and _has_reduce(statement.value)):
             # One value under a condition, so that a product behind it stays one.
             indices = statement.indices
             let = self._let(f"d{name}", indices, rendered(terms))

@@ -117,7 +117,7 @@ def _factored(terms: list[Term]) -> Expr:
 
 def _plain(factors: Factors) -> dict[Expr, Fraction]:
     """Return factors without those that choose among numbers."""
-    return {a: e for a, e in factors.items() if not _is_choice(a)}
+    return {a: e for a, e in factors.items() if not is_choice(a)}
 
 
 def _term(term: Term) -> Expr:
@@ -165,17 +165,17 @@ def _is_bare(expr: Expr) -> bool:
     )
 
 
-def _is_choice(expr: Expr) -> bool:
+def is_choice(expr: Expr) -> bool:
     """Whether a factor chooses among numbers: a partial derivative with a kink."""
     if not isinstance(expr, Select):
         return False
     sides = (expr.then, expr.otherwise)
-    return all(isinstance(side, Constant) or _is_choice(side) for side in sides)
+    return all(isinstance(side, Constant) or is_choice(side) for side in sides)
 
 
 def _product(term: Term, also: tuple[Expr, ...]) -> Expr:
     """Return a product: above the line first, then divided by what is below."""
-    choices = [a for a, e in term.factors.items() if e == 1 and _is_choice(a)]
+    choices = [a for a, e in term.factors.items() if e == 1 and is_choice(a)]
     if choices:
         # Chosen, never multiplied by 0: NaN times 0 is NaN.
         rest = {a: e for a, e in term.factors.items() if a != choices[0]}
@@ -188,10 +188,25 @@ def _product(term: Term, also: tuple[Expr, ...]) -> Expr:
         below.insert(0, _number(Fraction(value.denominator)))
     elif value != 1 or not parts:
         parts.insert(0, _number(value))
-    result = _multiplied(parts)
-    if below:
-        result = Binary("/", result, _multiplied(below), _F32)
+    result = _divided(parts, below)
     return Unary("-", result, _F32) if is_negative else result
+
+
+def _divided(above: list[Expr], below: list[Expr]) -> Expr:
+    """Return a fraction, apart from the factors that have other indices.
+
+    In `dy[i, j] / t[i, j] * x[i, p]` a `gemm` sees two factors, where the line below
+    all of it would hide them.
+    """
+    if not below:
+        return _multiplied(above)
+    needed = frozenset[Index]().union(*map(free_indices, below))
+    homes = (free_indices(a) for a in above if needed and needed <= free_indices(a))
+    home = next(homes, None)
+    own = above if home is None else [a for a in above if free_indices(a) <= home]
+    others = [a for a in above if a not in own]
+    fraction = Binary("/", _multiplied(own), _multiplied(below), _F32)
+    return _multiplied([fraction, *others])
 
 
 def _is_awkward(value: Fraction) -> bool:

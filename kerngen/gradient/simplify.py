@@ -157,10 +157,14 @@ class Simplifier:
     def learn(
         self, indices: tuple[Index, ...], inner: Term, result: Term, times: Term
     ) -> None:
-        """Learn that `times * inner` is `result`."""
+        """Learn that `times * inner` is `result`, if that shows what the sum is.
+
+        Of `a[i] * sum[j] x[i, j]` it does not: where `a[i]` is 0, it is lost.
+        """
         outside, inside = split(inner)
-        value = result.times(outside.times(times).to(-ONE))
-        self.sums.append(NamedSum(indices, inside, value))
+        before = outside.times(times)
+        if inside.factors and all(map(_is_safe_divisor, before.factors.items())):
+            self.sums.append(NamedSum(indices, inside, result.times(before.to(-ONE))))
         multiplied = self._multiplied_out(inner)
         if len(multiplied) == 1:
             outside, inside = split(multiplied[0])
@@ -308,6 +312,12 @@ class Simplifier:
         return substituted(
             statement.value, dict(zip(statement.indices, places, strict=True))
         )
+
+
+def _is_safe_divisor(factor: tuple[Expr, Fraction]) -> bool:
+    """Whether nothing new is divided by zero if a product is divided by a factor."""
+    atom, exponent = factor
+    return exponent < 0 or (isinstance(atom, BuiltinCall) and atom.builtin == "exp")
 
 
 def _is_worth(product: Term, indices: tuple[Index, ...]) -> bool:

@@ -13,10 +13,26 @@ records.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, final, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    NoReturn,
+    Protocol,
+    cast,
+    final,
+    overload,
+)
 
 from kerngen.runtime.errors import (
     ArgumentError,
@@ -173,6 +189,13 @@ class Capture:
                         "capture; declare it in this one."
                     )
                 slots[slot] = value.name
+            elif held := next(_held_in(value), None):
+                raise StateError(
+                    f"{kernel.place}: '{held.name}' is a part of "
+                    f"'{kernel.scalars[slot].name}', where replays can't change it: "
+                    "only a parameter that is a number can be. Pass an ordinary number "
+                    "there, or the whole in a tensor."
+                )
         for slot, name in slots.items():
             if slot in kernel.guard_slots:
                 raise StateError(
@@ -220,6 +243,15 @@ _CHANGEABLE: Final[Mapping[type, type[ChangeableInt | ChangeableFloat]]] = {
     int: ChangeableInt,
     float: ChangeableFloat,
 }
+
+
+def _held_in(value: object) -> Iterator[ChangeableInt | ChangeableFloat]:
+    """Yield the declared scalars in a vector or a matrix; structs have copied theirs."""
+    if isinstance(value, ChangeableInt | ChangeableFloat):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in cast("Sequence[object]", value):
+            yield from _held_in(part)
 
 
 def _refuse(number: ChangeableInt | ChangeableFloat, *_: object) -> NoReturn:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from kerngen.gradient import derive
+from tests.compile import checked
 from tests.gradient.cases import case_of
 from tests.gradient.costs import dispatches, totals
 from tests.gradient.differences import program
@@ -105,3 +107,27 @@ def test_value_before_products_is_computed_once() -> None:
         "gemm",
     ]
     assert [stage.name for stage in lowered.staged.stages] == ["dz", "da", "db"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "max(z[i, j], 0.0)",
+        "clamp(z[i, j], 0.0, 6.0)",
+        "log(1.0 + exp(z[i, j]))",
+        "z[i, j] / (1.0 + exp(-z[i, j]))",
+        "z[i, j] * v[i, j] / (1.0 + exp(-v[i, j]))",
+    ],
+)
+def test_layers_are_products(value: str) -> None:
+    """Neither a kink nor a line of division hides from `gemm` what a product is."""
+    module = checked(f"""
+        kernel layer(x: f32[m, k], w: f32[k, n], v: f32[m, n]) -> y: f32[m, n] {{
+            let z[i, j] = sum[p] x[i, p] * w[p, j];
+            y[i, j] = {value};
+        }}
+        """)
+    lowered = program(module, derive(module.kernels[0], name="g", by=("x", "w")))
+    strategies = [strategy for strategy, *_ in dispatches(lowered)]
+    assert strategies.count("gemm") >= 2
+    assert set(strategies) <= {"gemm", "map"}

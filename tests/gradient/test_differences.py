@@ -186,6 +186,33 @@ def test_zero_factors() -> None:
     np.testing.assert_allclose(dx, _weights(text, 3)[:, None] * slopes)
 
 
+def test_factor_that_is_zero_before_a_sum() -> None:
+    """What a sum is can't be had from a product of it and 0."""
+    text = """
+    kernel f(x: f32[m, n], a: f32[m]) -> y: f32[m] {
+        y[i] = sum[j] a[i] * x[i, j] * x[i, j];
+    }
+    """
+    x, a = np.array([[1.0, 2.0], [3.0, 1.0]]), np.array([0.0, 2.0])
+    (da,) = _results(text, ("a",), x=x, a=a)
+    np.testing.assert_allclose(da, _weights(text, 2) * [5.0, 10.0])
+
+
+def test_pairs_that_a_condition_counts() -> None:
+    """Sums of a condition alone, two of them: each counts other pairs."""
+    text = """
+    kernel f(x: f32[n]) -> y: f32[] {
+        y = sum[i, j when i < j and x[i] > x[j]] (x[i] - x[j]);
+    }
+    """
+    module = checked(text)
+    first = Case(module, module.kernels[0], ("x",), sizes={"n": 5})
+    assert first.worst() < CLOSE
+    second = checked(text.replace("(x[i] - x[j])", "(x[i] - x[j]) * x[i]"))
+    case = Case(second, second.kernels[0], ("x",), sizes={"n": 5})
+    assert replace(case, kernel=case.derived()).worst() < CLOSE
+
+
 def test_given_lets_are_inputs() -> None:
     case = case_of("norm", "layernorm")
     names = ("mean", "scale")

@@ -18,7 +18,7 @@ import numpy, wgpu.backends.auto
 from wgpu.backends.wgpu_native import ffi
 import kerngen.runtime as gpu
 from kerngen.runtime import f32
-from kerngen_kernels import elementwise
+from kerngen_kernels import elementwise, softmax
 
 texts, parse = [], ffi._parser._parse
 ffi._parser._parse = lambda text: (texts.append(text), parse(text))[1]
@@ -27,6 +27,7 @@ with gpu.open(adapter="software", unchecked=True) as ctx:
     y = ctx.zeros(5, f32)
     with ctx.timed() as span:
         elementwise.add(x, x, out=y)
+    softmax.softmax(x.reshape(1, 5)), softmax.softmax(ctx.zeros((1, 64), f32))
     print(y.numpy().sum(), span.seconds > 0, len(texts))
 """
 
