@@ -166,6 +166,7 @@ def _check_items(
         scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
         return _check_kernel(item, env, scope, known, wanted)
 
+    kernels = tuple(map(checked, _all(distinct, ast.KernelItem)))
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
     given = check_given(scheduled, heads, uses, outer)
@@ -175,7 +176,7 @@ def _check_items(
         declared,
         {i.name.name: s for i in structs if (s := known[i.name.name])},
         checked_functions,
-        tuple(map(checked, _all(distinct, ast.KernelItem))),
+        kernels,
         warnings,
         heads,
         given,

@@ -296,8 +296,11 @@ def choose(condition: Number, then: Number, otherwise: Number) -> Number:
     if then.value.dtype != np.float64:
         either = np.where(either > 0, np.inf, 0.0)
     unsure, chosen = condition.unsure, condition.value
+    value = np.where(chosen, then.value, otherwise.value)
+    # An infinity that may not be chosen is none: extremes pass over those that are.
+    lost = unsure & np.isinf(value)
     return Number(
-        np.where(chosen, then.value, otherwise.value),
+        np.where(lost, np.zeros_like(value), value),
         np.where(unsure, either, np.where(chosen, then.error, otherwise.error)),
         np.where(
             unsure,

@@ -34,7 +34,7 @@ def tokens(text: str) -> list[str]:
     return [
         re.sub(r"^(//[/!]) ", r"\1", token)
         for token, next_ in zip(found, after, strict=True)
-        if token != "," or next_ not in {")", "]", "}", "{"}
+        if token != "," or next_ not in {")", "]", "}", "{", "when"}
     ]
 
 
@@ -46,15 +46,18 @@ def scrambled(text: str, seed: int, *, remarks: bool, empty_lines: bool) -> str:
 def _pieces(
     text: str, random: Random, remarks: bool, empty_lines: bool
 ) -> Iterator[str]:
-    count = 0
+    count, between = 0, "\n"
     for match in lexemes(text):
         if match["comment"]:
             continue
         if match["doc"]:
-            yield f"\n{match[0]}\n"
+            # A second line break would be an empty line, which some items keep.
+            yield f"\n{match[0]}\n" if "\n" not in between else f"{match[0]}\n"
+            between = "\n"
             continue
         yield match[0]
-        yield random.choice([" ", " ", "\n", "  ", "\t", "\n    "])
+        between = random.choice([" ", " ", "\n", "  ", "\t", "\n    "])
+        yield between
         if empty_lines and random.random() < 0.05:
             yield "\n\n\n"
         while remarks and random.random() < 0.15:

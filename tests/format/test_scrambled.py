@@ -20,18 +20,25 @@ from .scramble import comments, scrambled, tokens
 
 STANDARD = sorted((ROOT / "dsl").glob("*.kern"))
 CASES = sorted((ROOT / "tests" / "cases" / "accept").glob("*.kern"))
+FILE = "a.kern"
 FEW = 3
 MANY = 2000
 
 
 def form(text: str) -> str:
-    return formatted(Source("a.kern", text))
+    return formatted(Source(FILE, text))
 
 
 def meaning(text: str) -> list[str]:
     """The typed IR, and how the user is quoted in what is generated."""
-    library = Library(lambda name: Source(name, text), ["a.kern"], None)
-    module = Checker(library, derive_item).module("a.kern")
+
+    def read(name: str) -> Source:
+        """Return the text, or a standard file that it uses."""
+        used = ROOT / "dsl" / name
+        return Source(name, text if name == FILE else used.read_text("utf-8"))
+
+    library = Library(read, [FILE], None)
+    module = Checker(library, derive_item).module(FILE)
     quotes = [kernel.signature for kernel in module.kernels]
     quotes += [step.text for kernel in module.kernels for step in kernel.body]
     return [dump_module(module), *quotes]

@@ -293,6 +293,8 @@ def test_infinities_are_known_where_they_are_not_computed_with() -> None:
     chosen = number.choose(number.known([True, False]), lowest, n([2.0, 3.0]))
     assert chosen.value.tolist() == [-np.inf, 3]
     assert chosen.error.tolist() == [0, 0]
+    doubt = number.choose(number.unsure_where([False], [True]), n([5.0]), lowest)
+    assert number.highest(doubt, 1).error == INF
     assert number.to_half(lowest).error == 0
     for terms, error in ((n([-np.inf]), 0), (unsure, INF)):
         assert number.highest(terms, 1).error == error
