@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from kerngen.gradient.conditions import all_hold, negated
-from kerngen.gradient.simplify import common, split
+from kerngen.gradient.simplify import common, split, split_under_conditions
 from kerngen.gradient.terms import HALF, ONE, Factors, Term
 from kerngen.ir.nodes import (
     Binary,
@@ -121,7 +121,7 @@ def _plain(factors: Factors) -> dict[Expr, Fraction]:
 
 
 def _term(term: Term) -> Expr:
-    outside, inside = split(term)
+    outside, inside = split_under_conditions(term)
     if not term.bound:
         return _product(outside, ())
     inside = _guarded(inside)

@@ -421,6 +421,21 @@ def split(term: Term) -> tuple[Term, Term]:
     return outside, Term(ONE, inner, within, term.bound, term.solved)
 
 
+def split_under_conditions(term: Term) -> tuple[Term, Term]:
+    """Return what stands before a sum, and the sum, with what its conditions shield.
+
+    Where no term is taken the sum is 0, and a factor before it may be anything: `x[p]`
+    is NaN, or divides by 0.  So a factor with indices stays behind such a condition.
+    """
+    outside, inside = split(term)
+    if inside.solved.issuperset(inside.conditions):
+        return outside, inside
+    shielded = {a: e for a, e in outside.factors.items() if free_indices(a)}
+    before = {a: e for a, e in outside.factors.items() if a not in shielded}
+    factors = {**shielded, **inside.factors}
+    return replace(outside, factors=before), replace(inside, factors=factors)
+
+
 def _outside(product: Term, term: Term, inside: Term) -> Term:
     kept = tuple(c for c in term.conditions if c not in inside.conditions)
     return replace(product, conditions=kept)
@@ -489,7 +504,7 @@ def named_sums(term: Term, name: Callable[[Term], Term]) -> Term:
     """Return a term whose sum has got a name."""
     if not term.bound:
         return term
-    outside, inside = split(term)
+    outside, inside = split_under_conditions(term)
     return _outside(outside.times(name(inside)), term, inside)
 
 

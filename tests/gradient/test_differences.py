@@ -186,6 +186,31 @@ def test_zero_factors() -> None:
     np.testing.assert_allclose(dx, _weights(text, 3)[:, None] * slopes)
 
 
+def test_zero_factors_of_products_so_far() -> None:
+    """The gradient of a running product: a zero counts from its place on."""
+    text = """
+    kernel f(x: f32[m, n]) -> y: f32[m, n] { y[i, j] = prod[p when p <= j] x[i, p]; }
+    """
+    x = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 1.0], [2.0, 3.0, 0.0]])
+    module = checked(text)
+    case = Case(module, module.kernels[0], ("x",), values={"x": x}, sizes={"n": 3})
+    with np.errstate(all="ignore"):
+        assert case.worst() < CLOSE
+
+
+def test_what_no_condition_takes_counts_nowhere() -> None:
+    """Where a mask takes x[p] in no row, 1 / x[p] and NaN have no share."""
+    text = """
+    kernel f(x: f32[n], mask: f32[m, n]) -> y: f32[m] {
+        y[i] = sum[p when mask[i, p] > 0.0] (log(x[p]) + x[p] * x[p]);
+    }
+    """
+    x, mask = np.array([2.0, 0.0, math.nan]), np.array([[1.0, 0.0, 0.0]] * 2)
+    with np.errstate(all="ignore"):
+        (dx,) = _results(text, ("x",), x=x, mask=mask)
+    np.testing.assert_allclose(dx, [_weights(text, 2).sum() * 4.5, 0.0, 0.0])
+
+
 def test_factor_that_is_zero_before_a_sum() -> None:
     """What a sum is can't be had from a product of it and 0."""
     text = """
