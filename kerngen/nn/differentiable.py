@@ -112,7 +112,7 @@ class Differentiable:
                 f"{kernel.name}: a variable is a new tensor, so there is no 'out'."
             )
         inputs = dict(zip((spec.name for spec in kernel.inputs), args, strict=False))
-        values = {**(unwrap(self.function).__kwdefaults__ or {}), **inputs, **kwargs}
+        values = {**self._defaults, **inputs, **kwargs}
         chosen = self._chosen(kernel, values)
         forward = self._forward(kernel, chosen)
         # It refuses arguments that don't fit, too.
@@ -123,8 +123,12 @@ class Differentiable:
         names = (spec.name for spec in kernel_of(forward).outputs)
         results = dict(zip(names, result if several else (result,), strict=True))
         call = _Call(kernel, values, results)
-        outputs = tuple(call.output(spec.name, chosen) for spec in kernel.outputs)
-        return outputs if len(outputs) > 1 else outputs[0]
+        outputs = [call.output(spec.name, chosen) for spec in kernel.outputs]
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+    @property
+    def _defaults(self) -> dict[str, Any]:
+        return getattr(unwrap(self.function), "__kwdefaults__", None) or {}
 
     def _chosen(
         self, kernel: Kernel, values: Mapping[str, Any]

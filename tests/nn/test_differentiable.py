@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -19,6 +19,10 @@ from kerngen_kernels import elementwise, norm, softmax
 from kerngen_kernels import nn as kernels
 
 Array = NDArray[Any]
+
+Ours: TypeAlias = Callable[[Mapping[str, nn.Variable]], nn.Variable]
+Theirs: TypeAlias = Callable[[Mapping[str, Array]], Any]
+"""A loss of parameters by name."""
 
 STEP = 1e-5
 TOLERANCE = 2e-5
@@ -67,9 +71,7 @@ def draw(*shape: int) -> Array:
     return rng.uniform(0.2, 1.5, shape).astype(np.float32)
 
 
-def by_differences(
-    loss: Callable[..., Any], arrays: dict[str, Array]
-) -> dict[str, Array]:
+def by_differences(loss: Theirs, arrays: dict[str, Array]) -> dict[str, Array]:
     """Return the gradients of a NumPy function, by central differences in float64."""
     given = {name: array.astype(np.float64) for name, array in arrays.items()}
     found: dict[str, Array] = {}
@@ -78,23 +80,23 @@ def by_differences(
         for place in np.ndindex(array.shape):
             middle = array[place]
             array[place] = middle + STEP
-            above = float(loss(**given))
+            above = float(loss(given))
             array[place] = middle - STEP
-            found[name][place] = (above - float(loss(**given))) / (2 * STEP)
+            found[name][place] = (above - float(loss(given))) / (2 * STEP)
             array[place] = middle
     return found
 
 
 def check(
     ctx: gpu.Context,
-    ours: Callable[..., nn.Variable],
-    theirs: Callable[..., Any],
+    ours: Ours,
+    theirs: Theirs,
     **arrays: Array,
 ) -> None:
     """Hold the gradients of a loss to differences of NumPy's."""
     trainer = Trainer(ctx, arrays)
-    loss = ours(**trainer.parameters)
-    expected = float(theirs(**{n: a.astype(np.float64) for n, a in arrays.items()}))
+    loss = ours(trainer.parameters)
+    expected = float(theirs({n: a.astype(np.float64) for n, a in arrays.items()}))
     assert loss.item() == pytest.approx(expected, rel=TOLERANCE)
     trainer.backward(loss)
     for name, gradient in by_differences(theirs, arrays).items():
@@ -106,28 +108,32 @@ def check(
 def test_an_activation(ctx: gpu.Context, own: ModuleType) -> None:
     """Its scalar is that of the call, or the default."""
     softplus = nn.differentiable(own.softplus)
-    for beta in (1.0, 2.5):
-        given = {} if beta == 1.0 else {"beta": beta}
-        check(
-            ctx,
-            lambda x, given=given: nn.mean(softplus(nn.scale(x, 2.0), **given)),
-            lambda x, beta=beta: np.mean(np.log1p(np.exp(beta * 2 * x)) / beta),
-            x=draw(7),
-        )
+    check(
+        ctx,
+        lambda p: nn.mean(softplus(nn.scale(p["x"], 2.0))),
+        lambda p: np.mean(np.log1p(np.exp(2 * p["x"]))),
+        x=draw(7),
+    )
+    check(
+        ctx,
+        lambda p: nn.mean(softplus(p["x"], beta=2.5)),
+        lambda p: np.mean(np.log1p(np.exp(2.5 * p["x"])) / 2.5),
+        x=draw(7),
+    )
+
+
+def gated(x: Array, w: Array, gain: Array) -> Array:
+    h = x @ w.T
+    return np.asarray(np.mean(h * gain + np.tanh(h)))
 
 
 def test_a_layer(ctx: gpu.Context, own: ModuleType) -> None:
     """Two kernels of gradients, one of which is given a let; a keyword as a name."""
     layer = nn.differentiable(own.gated)
-
-    def theirs(x: Array, w: Array, gain: Array) -> object:
-        h = x @ w.T
-        return np.mean(h * gain + np.tanh(h))
-
     check(
         ctx,
-        lambda x, w, gain: nn.mean(layer(x, w, lambda_=gain)),
-        theirs,
+        lambda p: nn.mean(layer(p["x"], p["w"], lambda_=p["gain"])),
+        lambda p: gated(p["x"], p["w"], p["gain"]),
         x=draw(3, 4),
         w=draw(5, 4),
         gain=draw(5),
@@ -139,8 +145,8 @@ def test_constants_need_no_gradient(ctx: gpu.Context, own: ModuleType) -> None:
     w, gain = draw(5, 4), draw(5)
     check(
         ctx,
-        lambda x: nn.mean(layer(x, ctx.tensor(w, f32), ctx.tensor(gain, f32))),
-        lambda x: np.mean((h := x @ w.T) * gain + np.tanh(h)),
+        lambda p: nn.mean(layer(p["x"], ctx.tensor(w, f32), ctx.tensor(gain, f32))),
+        lambda p: gated(p["x"], w, gain),
         x=draw(3, 4),
     )
     y = layer(*(ctx.tensor(a, f32) for a in (draw(3, 4), w, gain)))
@@ -151,8 +157,8 @@ def test_lengths_that_no_tensor_has(ctx: gpu.Context, own: ModuleType) -> None:
     total = nn.differentiable(own.total)
     check(
         ctx,
-        lambda x: total(x, rate=0.5),
-        lambda x: 0.5 * x.sum(),
+        lambda p: total(p["x"], rate=0.5),
+        lambda p: 0.5 * p["x"].sum(),
         x=draw(3, 5),
     )
 
@@ -162,15 +168,15 @@ def test_several_outputs(ctx: gpu.Context, own: ModuleType) -> None:
     parts = nn.differentiable(own.parts)
     weights = np.arange(6, dtype=np.uint32)
 
-    def ours(x: nn.Variable) -> nn.Variable:
-        low, high, count = parts(x, ctx.tensor(weights, u32))
-        assert (count.numpy() == weights + 1).all()
+    def ours(p: Mapping[str, nn.Variable]) -> nn.Variable:
+        low, high, numbers = parts(p["x"], ctx.tensor(weights, u32))
+        assert (numbers.numpy() == weights + 1).all()
         return nn.add(nn.mean(low), nn.scale(high, 3.0))
 
     check(
         ctx,
         ours,
-        lambda x: np.mean(x * x * weights) + 3 * np.sin(x).sum(),
+        lambda p: np.mean(p["x"] ** 2 * weights) + 3 * np.sin(p["x"]).sum(),
         x=draw(6),
     )
 
@@ -180,38 +186,36 @@ def test_twice_the_same_variable(ctx: gpu.Context, own: ModuleType) -> None:
     gain = draw(3)
     check(
         ctx,
-        lambda x: nn.mean(layer(x, x, ctx.tensor(gain, f32))),
-        lambda x: np.mean((h := x @ x.T) * gain + np.tanh(h)),
+        lambda p: nn.mean(layer(p["x"], p["x"], ctx.tensor(gain, f32))),
+        lambda p: gated(p["x"], p["x"], gain),
         x=draw(3, 4),
     )
 
 
-def test_standard_kernels(ctx: gpu.Context) -> None:
-    """With the gradient of another module, and with several in one."""
+def test_a_gradient_of_another_module(ctx: gpu.Context) -> None:
     swish = nn.differentiable(elementwise.swish, kernels.swish_gradient)
     check(
         ctx,
-        lambda x: nn.mean(swish(x)),
-        lambda x: np.mean(x / (1 + np.exp(-x))),
+        lambda p: nn.mean(swish(p["x"])),
+        lambda p: np.mean(p["x"] / (1 + np.exp(-p["x"]))),
         x=draw(6),
     )
+
+
+def test_several_gradients_of_a_standard_kernel(ctx: gpu.Context) -> None:
     layernorm = nn.differentiable(norm.layernorm)
     weights = draw(3, 5)
 
-    def theirs(x: Array, gain: Array, bias: Array) -> object:
-        z = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 0.1)
-        return np.mean((z * gain + bias) * weights)
+    def ours(p: Mapping[str, nn.Variable]) -> nn.Variable:
+        y = layernorm(p["x"], p["gain"], p["bias"], eps=0.1)
+        return nn.mean(nn.mul(y, ctx.tensor(weights, f32)))
 
-    check(
-        ctx,
-        lambda x, gain, bias: nn.mean(
-            nn.mul(layernorm(x, gain, bias, eps=0.1), ctx.tensor(weights, f32))
-        ),
-        theirs,
-        x=draw(3, 5),
-        gain=draw(5),
-        bias=draw(5) + 1,
-    )
+    def theirs(p: Mapping[str, Array]) -> Any:
+        d = p["x"] - p["x"].mean(1, keepdims=True)
+        z = d / np.sqrt(p["x"].var(1, keepdims=True) + 0.1)
+        return ((z * p["gain"] + p["bias"]) * weights).mean()
+
+    check(ctx, ours, theirs, x=draw(3, 5), gain=draw(5), bias=draw(5) + 1)
 
 
 def test_what_was_overwritten_is_refused(ctx: gpu.Context, own: ModuleType) -> None:
