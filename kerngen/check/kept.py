@@ -65,6 +65,7 @@ def kept(kernel: Kernel, names: Iterable[str], span: Span) -> Kernel:
         signature=", ".join((signature, *(_text(kernel, t) for t in outputs))),
         doc=f"{kernel.doc}\n\nReturns {listed}, too.".strip(),
         span=span,
+        gradient=None,
     )
 
 

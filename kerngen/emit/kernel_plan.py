@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.emit.python_names import KernelNames, module_names
+from kerngen.emit.python_names import KernelNames, module_names, value_name
 from kerngen.emit.signature import element_name, parameter_element
 from kerngen.ir.nodes import Expr, Kernel, Module, Role, UniformValue
 from kerngen.ir.sizes import SizeMaker
@@ -25,6 +25,7 @@ from kerngen.plan.tree import (
     DerivedDim,
     Dispatch,
     Gather,
+    GradientOf,
     KernelPlan,
     RangeCheck,
     Requirement,
@@ -104,6 +105,7 @@ def plan_kernel(program: KernelProgram, names: KernelNames) -> PlannedKernel:
             for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
+        gradient=_gradient(kernel.gradient, renamed),
         gathers=tuple(
             Gather(renamed(g.tensor), g.axis, g.extent, g.around)
             for g in checks_of(kernel)
@@ -127,6 +129,21 @@ def _scalars(expr: Expr) -> Iterator[str]:
 
 def _renamed(names: KernelNames) -> Callable[[str], str]:
     return lambda name: names.values.get(name, name)
+
+
+def _gradient(
+    gradient: GradientOf | None, renamed: Callable[[str], str]
+) -> GradientOf | None:
+    """Return what a kernel is the gradient of in Python's names, of both kernels."""
+    if gradient is None:
+        return None
+    return GradientOf(
+        gradient.kernel,
+        by=tuple((value_name(of), renamed(own)) for of, own in gradient.by),
+        from_=tuple((value_name(of), renamed(own)) for of, own in gradient.from_),
+        given=tuple(map(renamed, gradient.given)),
+        lengths=tuple((dim, renamed(own)) for dim, own in gradient.lengths),
+    )
 
 
 def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[RangeCheck]:

@@ -274,6 +274,11 @@ def _field_names(layout: StructLayout) -> dict[str, str]:
     return namer.claim_all(field.name for field in layout.fields)
 
 
+def value_name(name: str) -> str:
+    """Return what a parameter or an output of a kernel is called where nothing else is."""
+    return _value_namer(()).claim(name)
+
+
 def _value_namer(taken: Iterable[str]) -> PythonNamer:
     return PythonNamer(_NOT_FOR_VALUES | set(taken))
 

@@ -46,6 +46,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, map_children, subscript_value, walk
+from kerngen.plan.tree import GradientOf
 
 _LETTERS: Final = "ijklpqrstuvwabcdefghmnoxyz"
 
@@ -63,7 +64,7 @@ class Derived:
     forward: tuple[Statement, ...]
     statements: tuple[Statement, ...]
     outputs: tuple[Statement, ...]
-    seeds: tuple[Tensor, ...]
+    seeds: Mapping[str, Tensor]
     given: tuple[str, ...]
     by: tuple[str, ...]
     dims: tuple[DerivedDim, ...]
@@ -149,7 +150,7 @@ def _inputs(derived: Derived, body: tuple[Statement, ...]) -> tuple[Tensor, ...]
         if name not in outputs:
             doc = f"`{name}` of `{original.name}`."
         given.append(replace(targets[name], doc=doc, is_half=False))
-    seeds = [t for t in derived.seeds if t in read]
+    seeds = [t for t in derived.seeds.values() if t in read]
     return (*plain, *given, *seeds)
 
 
@@ -196,9 +197,25 @@ class _Assembly:
             order=(*(t.name for t in inputs), *(p.name for p in parameters)),
             derived=derived,
             requires=self._requires({*dims, *(p.name for p in parameters)}),
+            gradient=self._gradient(),
         )
         kernel = replace(kernel, signature=signature_text(kernel))
         return _named_apart(kernel)
+
+    def _gradient(self) -> GradientOf:
+        """Return how arguments and results belong to those of the forward kernel."""
+        derived = self.derived
+        read = {tensor.name for tensor in self.inputs}
+        targets = (statement.target.name for statement in derived.outputs)
+        return GradientOf(
+            derived.original.name,
+            by=tuple(zip(derived.by, targets, strict=True)),
+            from_=tuple(
+                (o, s.name) for o, s in derived.seeds.items() if s.name in read
+            ),
+            given=derived.given,
+            lengths=tuple((dim, p.name) for dim, p in self.missing.items()),
+        )
 
     def _doc(self) -> str:
         by = " and ".join(f"`{name}`" for name in self.derived.by)

@@ -142,7 +142,7 @@ class _Derivation:
             forward.statements,
             tuple(self.statements),
             outputs,
-            tuple(self._seeds.values()),
+            self._seeds,
             self.given,
             self.by,
             tuple(self.dims),

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.plan.tree import GradientOf
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
@@ -564,6 +565,8 @@ class Kernel:
     """Every parameter's name, tensors and scalars, in the order of the source."""
     derived: tuple[DerivedDim, ...] = ()
     requires: tuple[Requirement, ...] = ()
+    gradient: GradientOf | None = field(default=None, compare=False)
+    """What it was derived from."""
 
     @property
     def lengths(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ with needing(__name__, STANDARD):
     from kerngen.nn.attention import attention
     from kerngen.nn.backward import backward
     from kerngen.nn.classes import Numbers, cross_entropy, embedding
+    from kerngen.nn.differentiable import Differentiable, differentiable
     from kerngen.nn.elementwise import (
         add,
         dropout,
@@ -41,6 +42,7 @@ with needing(__name__, STANDARD):
     from kerngen.nn.variable import Value, Variable, parameter
 
 __all__ = [
+    "Differentiable",
     "GraphError",
     "Numbers",
     "Value",
@@ -49,6 +51,7 @@ __all__ = [
     "attention",
     "backward",
     "cross_entropy",
+    "differentiable",
     "dropout",
     "embedding",
     "gelu",

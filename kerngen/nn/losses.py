@@ -46,8 +46,9 @@ def _way_back(one: Variable, other: Variable) -> Edge:
     a, b = vector(one.tensor), vector(other.tensor)
 
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-        gradient = kernels.mean_squared_error_gradient(a, b)
-        scaled = elementwise.scale_by(gradient, dy, out=view(out, a.shape))
-        return scaled.reshape(one.shape)
+        place = view(out, a.shape)
+        return kernels.mean_squared_error_gradient(a, b, dy, out=place).reshape(
+            one.shape
+        )
 
     return edge(one, pull, a, b)

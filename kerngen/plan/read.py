@@ -75,6 +75,7 @@ def _kernel(head: Line, inner: Sequence[Line]) -> KernelPlan:
         gathers=tuple(facts.gathers),
         guards=tuple(facts.guards),
         computed=tuple(facts.computed),
+        gradient=facts.gradient,
     )
 
 

@@ -13,6 +13,7 @@ from kerngen.plan.tree import (
     Axes,
     DerivedDim,
     Gather,
+    GradientOf,
     RangeCheck,
     Requirement,
     ScalarPlan,
@@ -25,6 +26,7 @@ _DECLARED: Final = re.compile(r"(\w+) ([\w<>, ]+?)\[(.*)\]")
 _CHECKED: Final = re.compile(r'("(?:[^"\\]|\\.)*") (\d+) (\w+)')
 _AROUND: Final = re.compile(r"around \[(.*)\]")
 _TERM: Final = re.compile(r"term (\w+) by (.+)")
+_OF_GRADIENT: Final = re.compile(r"(by|from|length) (\w+): (\w+)|given (\w+)")
 _LET: Final = re.compile(r"(\w+) = (.+)")
 
 
@@ -44,6 +46,7 @@ class FactReader:
     requires: list[Requirement] = field(default_factory=list[Requirement])
     checks: list[RangeCheck] = field(default_factory=list[RangeCheck])
     gathers: list[Gather] = field(default_factory=list[Gather])
+    gradient: GradientOf | None = None
 
     def read(self, line: Line) -> None:
         """Add what a line declares."""
@@ -65,6 +68,8 @@ class FactReader:
                 self.temporaries.append(TemporaryPlan(*self._typed(line, rest)))
             case "scalar":
                 self._scalar(line, rest)
+            case "gradient":
+                self._gradient(line, rest)
             case "require":
                 self._require(line, rest)
             case "length":
@@ -108,6 +113,38 @@ class FactReader:
         self.derived.append(dim)
         self.scope.lengths.add(name)
         self.scope.symbols.add(name)
+
+    def _gradient(self, line: Line, kernel: str) -> None:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for each in line.fields[1:]:
+            part = _OF_GRADIENT.fullmatch(each)
+            if part is None:
+                line.refuse(f"unexpected '{each}'")
+            word, of, own, given = part.groups()
+            self._check_own(line, word or "given", own or given)
+            found.setdefault(word or "given", []).append((of or given, own or given))
+        if self.gradient or not kernel.isidentifier() or "by" not in found:
+            line.refuse("expected one 'gradient KERNEL | by NAME: OUTPUT | ...'")
+        self.gradient = GradientOf(
+            kernel,
+            by=tuple(found["by"]),
+            from_=tuple(found.get("from", ())),
+            given=tuple(name for name, _ in found.get("given", ())),
+            lengths=tuple(found.get("length", ())),
+        )
+
+    def _check_own(self, line: Line, word: str, name: str) -> None:
+        """Refuse what is no output, input or scalar of the kernel, as the word needs."""
+        outputs = {each.name for each in self.tensors if each.access == "write"}
+        match word:
+            case "by":
+                known = outputs
+            case "length":
+                known = self.scope.scalars
+            case _:
+                known = self.scope.tensors - outputs
+        if name not in known:
+            line.refuse(f"there is no '{name}' for '{word}'")
 
     def _require(self, line: Line, rest: str) -> None:
         if len(line.fields) != 2:

@@ -109,6 +109,26 @@ class Gather:
     around: Axes
 
 
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GradientOf:
+    """What a kernel is the gradient of: `softmax`, by `x`, given `y`.
+
+    `by` pairs each parameter with the output that is the gradient by it, `from_` each
+    output of the other kernel with the tensor that is the gradient by that, and `lengths`
+    its dims with the scalars that pass them where no tensor has such an axis.
+    """
+
+    kernel: str
+    by: Pairs
+    from_: Pairs
+    given: tuple[str, ...] = ()
+    lengths: Pairs = ()
+
+
 # What runs
 
 
@@ -308,6 +328,7 @@ class KernelPlan:
     guards: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
     """Symbols whose values the generated module computes, before the derived dims."""
+    gradient: GradientOf | None = None
 
 
 @final

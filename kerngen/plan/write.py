@@ -55,6 +55,7 @@ from kerngen.plan.tree import (
     Choice,
     Dispatch,
     Gather,
+    GradientOf,
     KernelPlan,
     ModulePlan,
     Needs,
@@ -138,6 +139,8 @@ def _facts(kernel: KernelPlan) -> Iterator[str]:
         yield f"{tensor.access} {tensor.name} {tensor.element}{_axes(tensor.axes)}"
     for scalar in kernel.scalars:
         yield f"scalar {scalar.name} {scalar.element}"
+    if kernel.gradient:
+        yield " | ".join(_gradient_fields(kernel.gradient))
     if kernel.guards:
         yield f"guards {', '.join(kernel.guards)}"
     if kernel.computed:
@@ -152,6 +155,14 @@ def _facts(kernel: KernelPlan) -> Iterator[str]:
         yield f"gather {_place(gather)} | around {_axes(gather.around)}"
     for item in kernel.temporaries:
         yield f"temporary {item.name} {item.element}{_axes(item.axes)}"
+
+
+def _gradient_fields(gradient: GradientOf) -> Iterator[str]:
+    yield f"gradient {gradient.kernel}"
+    yield from (f"by {name}: {output}" for name, output in gradient.by)
+    yield from (f"from {name}: {tensor}" for name, tensor in gradient.from_)
+    yield from (f"given {name}" for name in gradient.given)
+    yield from (f"length {dim}: {scalar}" for dim, scalar in gradient.lengths)
 
 
 def _range_fields(check: RangeCheck, plain: Printer) -> Iterator[str]:

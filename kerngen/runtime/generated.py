@@ -126,6 +126,7 @@ class ModuleFiles:
             computed=plan.computed,
             compute=computed,
             stamp=self.stamp,
+            gradient=plan.gradient,
         )
 
     def _mismatch(self, fault: str) -> AbiError:

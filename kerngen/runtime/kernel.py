@@ -17,6 +17,7 @@ from kerngen.plan.tree import (
     DerivedDim,
     Dispatch,
     Gather,
+    GradientOf,
     RangeCheck,
     Requirement,
 )
@@ -148,6 +149,8 @@ class Kernel:
     compute: Callable[[dict[str, Any]], tuple[int, ...]] | None = None
     stamp: str = ""
     """The hash of the source that the kernel was generated from."""
+    gradient: GradientOf | None = None
+    """What it is the gradient of, if it was derived."""
 
     def function(self, function: _Function) -> _Function:
         """Note on a generated function that it launches this kernel; a decorator.
@@ -161,6 +164,12 @@ class Kernel:
     def place(self) -> str:
         """What errors call it: its name, and the line of its source."""
         return f"{self.name} ({self.origin})"
+
+    @property
+    def derivation(self) -> GradientOf:
+        """What it is the gradient of, of a kernel that was derived."""
+        assert self.gradient is not None
+        return self.gradient
 
     @cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:

@@ -12,9 +12,10 @@ from hypothesis.errors import Flaky, Unsatisfiable
 
 from kerngen.plan.tree import Case
 from kerngen.runtime import FeatureError, UniformRangeError
+from kerngen.verify.differences import Product, products
 from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
-from kerngen.verify.fault import LOST, WrongError
+from kerngen.verify.fault import LOST, Fault, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.large import check_large, expected_seconds, large_sizes
 from kerngen.verify.meaning import Subject
@@ -22,6 +23,7 @@ from kerngen.verify.ordinary import hazards_of
 from kerngen.verify.overlaps import overlaps
 from kerngen.verify.plain import call_at
 from kerngen.verify.result import (
+    DIFFERENCES,
     OVERLAPS,
     REFERENCE,
     Counterexample,
@@ -29,7 +31,7 @@ from kerngen.verify.result import (
     Verdict,
 )
 from kerngen.verify.shrink import plainer
-from kerngen.verify.sizes import Fitting
+from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import UNAVAILABLE, Given, Trial
 from kerngen.verify.ways import Way, ways
 
@@ -100,6 +102,8 @@ class Campaign:
         yield replace(result, hazards=hazards_of(fitting))
         if not self.only and not self.interrupted:
             yield from self._overlaps(blank, fitting)
+            if blank.subject.forward:
+                yield self._differences(blank, effort)
 
     def _held(self, blank: Result, trial: Trial, run: Run, effort: Effort) -> Result:
         """Hold one way to calls that are made up."""
@@ -173,6 +177,25 @@ class Campaign:
         if blank.tally.cases:
             yield blank
 
+    def _differences(self, blank: Result, effort: Effort) -> Result:
+        """Hold a gradient to differences of the kernel that it is of."""
+        blank = Result(blank.file, blank.kernel, "", DIFFERENCES, "", blank.subject)
+        first = effort.seed * effort.examples
+        try:
+            for seed in range(first, first + effort.examples):
+                effort.check(blank.tally.cases)
+                found = _difference(blank, seed)
+                if found is not None:
+                    return replace(blank, verdict=Verdict.WRONG, counterexample=found)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return replace(blank, why=f"but not all: {_INTERRUPTED}", cut=True)
+        except StopError as stop:
+            return replace(blank, why=f"but not all: {stop.why}", cut=True)
+        if blank.tally.cases:
+            return blank
+        return replace(blank, verdict=Verdict.UNCALLED, why="no call is smooth")
+
     def _plainest(
         self, run: Run, fitting: Fitting, found: Counterexample, unsteady: bool
     ) -> Counterexample:
@@ -236,6 +259,26 @@ class Calls:
             if error.fault.kind == LOST:
                 raise StopError from None
             raise
+
+
+def _difference(blank: Result, seed: int) -> Counterexample | None:
+    """Compare a gradient with differences at a call; count it, or return what is wrong."""
+    tally = blank.tally
+    sizes: Sizes = ()
+    found: list[Product] = []
+    try:
+        sizes, found = products(blank.subject, seed)
+    except Exception as error:  # noqa: BLE001 - the fault is in what a user runs
+        text = f"the reference raises {type(error).__name__}: {error}"
+        return Counterexample(Given(sizes, (), (), turn=seed), Fault("raised", text))
+    for each in found:
+        if not each.is_held:
+            return Counterexample(Given(sizes, (), (), turn=seed), each.fault)
+        tally.worst = max(tally.worst, abs(each.got - each.expected) / each.bound)
+    tally.cases += bool(found)
+    tally.elements += len(found)
+    tally.known += len(found)
+    return None
 
 
 def blank_result(file: str, subject: Subject, way: Way) -> Result:

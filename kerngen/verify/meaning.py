@@ -41,11 +41,17 @@ _SLAB: Final = 1 << 19
 @final
 @dataclass(frozen=True)
 class Subject:
-    """A kernel, as the checker typed it, and as the runtime knows it."""
+    """A kernel, as the checker typed it, and as the runtime knows it.
+
+    A gradient has the kernel that it is of as `forward`; `kept` returns the lets of that
+    which the gradient is given.
+    """
 
     kernel: Kernel
     functions: Mapping[str, Function]
     runtime: RuntimeKernel
+    forward: Subject | None = None
+    kept: RuntimeKernel | None = None
 
 
 @final

@@ -19,6 +19,7 @@ from kerngen.source.text import Source
 from kerngen.syntax.folder import origin_of, sources_below
 from kerngen.syntax.library import Library
 from kerngen.verify.campaign import reference_way
+from kerngen.verify.differences import Product, products
 from kerngen.verify.guarded import PATTERNS, guarded
 from kerngen.verify.meaning import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE
@@ -52,6 +53,18 @@ def kernel(
     outputs; `pattern` says which of some patterns lies around them.  It raises OutsideError
     if the kernel writes there.
     """
+    with _subject(file, name, sources) as subject:
+        yield _runner(subject, schedule, arrangement, overlapping)
+
+
+def differences(file: str, name: str, *, seed: int, sources: str = "") -> list[Product]:
+    """Return a gradient and differences of its function, along random directions."""
+    with _subject(file, name, sources) as subject:
+        return products(subject, seed)[1]
+
+
+@contextmanager
+def _subject(file: str, name: str, sources: str) -> Generator[Subject]:
     path = Path(file).resolve()
     base = Path(sources).resolve() if sources else path.parent
     origin = origin_of(base)
@@ -60,8 +73,7 @@ def kernel(
     own = path.relative_to(origin).as_posix()
     library = Library(lambda wanted: _read(origin, wanted), files)
     with subjects(library, [own]) as found:
-        subject = next(each for each in found[own] if each.kernel.name == name)
-        yield _runner(subject, schedule, arrangement, overlapping)
+        yield next(each for each in found[own] if each.kernel.name == name)
 
 
 def _read(origin: Path, name: str) -> Source:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from kerngen.source.worded import counted
-from kerngen.verify.result import OVERLAPS, Result, Verdict
+from kerngen.verify.result import Result, Verdict
 from kerngen.verify.snippet import snippet
 
 _STYLES: Mapping[Verdict, str] = {
@@ -55,7 +55,7 @@ class Report:
     @property
     def interruption(self) -> str:
         """How far a run came that was ended by Ctrl-C."""
-        done = sum(result.strategy != OVERLAPS for result in self.results)
+        done = sum(result.is_way for result in self.results)
         return f"Interrupted: {done} of {counted(self.planned, 'way')} were run."
 
 

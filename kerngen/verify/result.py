@@ -14,6 +14,7 @@ from kerngen.verify.trial import Given
 
 REFERENCE: Final = "NumPy reference"
 OVERLAPS: Final = "overlaps refused"
+DIFFERENCES: Final = "differences"
 
 
 class Verdict(Enum):
@@ -65,6 +66,11 @@ class Result:
         return " ".join(filter(None, (self.stage, self.strategy, self.variant)))
 
     @property
+    def is_way(self) -> bool:
+        """Whether it is a way to run the kernel, and not another check."""
+        return self.strategy not in {OVERLAPS, DIFFERENCES}
+
+    @property
     def on_device(self) -> bool:
         """Whether it is a way to run the kernel on an adapter."""
-        return self.strategy not in {REFERENCE, OVERLAPS}
+        return self.is_way and self.strategy != REFERENCE

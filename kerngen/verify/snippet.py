@@ -15,7 +15,7 @@ from kerngen.ir.nodes import Parameter, Role, Tensor
 from kerngen.runtime.struct import UniformStruct
 from kerngen.verify.meaning import Subject
 from kerngen.verify.plain import PERIOD
-from kerngen.verify.result import REFERENCE, Counterexample, Result
+from kerngen.verify.result import DIFFERENCES, REFERENCE, Counterexample, Result
 from kerngen.verify.trial import written
 from kerngen.verify.values import Array, cloned
 
@@ -32,6 +32,8 @@ def snippet(result: Result, sources: str) -> str:
     """Return a program that repeats a counterexample; `sources` is the folder, if any."""
     found, subject = result.counterexample, result.subject
     assert found is not None
+    if result.strategy == DIFFERENCES:
+        return "\n".join(_differences(result, found, sources))
     return "\n".join(_lines(result, found, subject, sources))
 
 
@@ -66,6 +68,16 @@ def _lines(
     yield f"with kernel({', '.join(way)}) as run:"
     yield from _calls(found, names)
     yield from _verdict(result, found)
+
+
+def _differences(result: Result, found: Counterexample, sources: str) -> Iterator[str]:
+    way = [repr(result.file), repr(result.kernel), f"seed={found.given.turn}"]
+    if sources:
+        way.append(f"sources={sources!r}")
+    yield from ("from kerngen.verify.repeat import differences", "")
+    yield f"for each in differences({', '.join(way)}):"
+    yield "    print(each)"
+    yield "    assert each.is_held"
 
 
 def _variable(name: str, taken: Sequence[str]) -> str:

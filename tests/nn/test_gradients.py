@@ -29,6 +29,6 @@ def test_gradients_flow_through_what_is_computed(
 
 def test_every_function_is_here() -> None:
     tested = {function.name.split("_causal")[0] for function in FUNCTIONS}
-    others = {"backward", "parameter", "dropout", "attention"}
+    others = {"backward", "parameter", "differentiable", "dropout", "attention"}
     functions = {n for n in nn.__all__ if n.islower()}
     assert functions <= tested | others

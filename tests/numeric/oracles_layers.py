@@ -94,9 +94,11 @@ def mean_squared_error(prediction: Array, target: Array) -> Array:
     return loss
 
 
-def mean_squared_error_gradient(prediction: Array, target: Array) -> Array:
-    """Twice the difference, by the number of elements."""
-    result: Array = 2 * (prediction - target) / prediction.shape[0]
+def mean_squared_error_gradient(
+    prediction: Array, target: Array, dloss: Array
+) -> Array:
+    """Twice the difference, by the number of elements, times the loss's gradient."""
+    result: Array = dloss * 2 * (prediction - target) / max(prediction.shape[0], 1)
     return result
 
 

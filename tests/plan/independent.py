@@ -67,10 +67,11 @@ FUNCTIONS: dict[str, Any] = {
 
 @dataclass
 class Kernel:
-    """The lines of one kernel: lengths, lets, and the tree of its steps."""
+    """The lines of one kernel: lengths, lets, its origin, and the tree of its steps."""
 
     lengths: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     lets: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    gradient: list[str] = field(default_factory=list[str])
     steps: list[Line] = field(default_factory=list["Line"])
 
 
@@ -108,6 +109,8 @@ def read(text: str) -> dict[str, Kernel]:
         elif depth == 1 and word == "let":
             name, _, size = rest.partition(" = ")
             kernel.lets.append((name, size))
+        elif depth == 1 and word == "gradient":
+            kernel.gradient = [rest, *fields[1:]]
         elif depth > 1 or word in ("stage", "run"):
             step = Line(fields)
             above[depth].append(step)

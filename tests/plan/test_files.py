@@ -93,6 +93,58 @@ def test_scalars_that_decide_are_listed() -> None:
     assert [dim.text for dim in kernel.derived] == ["step", "n / 2", "wide / 2"]
 
 
+DERIVED = """
+    kernel f(x: f32[m, n], lambda: f32[n], a: f32) -> y: f32[m], z: f32[] {
+        let t[i] = exp(sum[j] x[i, j] * lambda[j]);
+        y[i] = a * t[i];
+        z = sum[i] x[i, 0];
+    }
+    kernel g = gradient of f by x, lambda, a given t;
+    kernel h(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }
+    kernel k = gradient of h by x;
+"""
+
+
+def test_what_a_kernel_is_the_gradient_of() -> None:
+    """Names of both kernels are Python's."""
+    text = compile_text(DERIVED, "s.kern").files["wgsl/s/s.plan"].decode()
+    assert plan_text(read_plan(text)) == text
+    found = {name: kernel.gradient for name, kernel in independent.read(text).items()}
+    assert found["f"] == found["h"] == found["f_kept"] == []
+    assert found["g"] == [
+        "f",
+        "by x: dx",
+        "by lambda_: dlambda",
+        "by a: da",
+        "from y: dy",
+        "from z: dz",
+        "given t",
+    ]
+    assert found["k"] == ["h", "by x: dx", "from y: dy", "length n: n_len"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("by x: dx", "by x dx"),
+        ("by x: dx", "by x: dy"),
+        ("by x: dx | from", "from"),
+        ("from y: dy", "from y: dx"),
+        ("from y: dy", "given q"),
+        ("length n: n_len", "length n: n"),
+        ("gradient h", "gradient 7"),
+        ("  gradient h", "  gradient h | by x: dx\n  gradient h"),
+    ],
+)
+def test_a_damaged_gradient_is_refused(old: str, new: str) -> None:
+    body = body_of(compile_text(DERIVED, "s.kern").files["wgsl/s/s.plan"].decode())
+    assert body.count(old) >= 1
+    with pytest.raises(PlanSyntaxError) as caught:
+        read_plan(signed(body.replace(old, new)))
+    line = body.replace(old, new).split("\n")[caught.value.line - 1]
+    assert line.startswith("  gradient ")
+
+
 # ---- damage
 
 # What is exchanged for what; the line that is refused begins with the third.

@@ -1,0 +1,133 @@
+"""Derived gradients held to differences: those that are right, and planted faults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kerngen.cli import main
+from kerngen.gradient import adjoint
+from kerngen.gradient.terms import Term
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
+from kerngen.verify import campaign
+from kerngen.verify.differences import products
+from kerngen.verify.subjects import subjects
+from tests.gradient.cases import all_of_dsl, case_of
+from tests.project.tree import ROOT
+from tests.verify.patches import nothing
+
+OF_ANOTHER_FILE = """
+use "base.kern";
+kernel scaled_gradient = gradient of scaled by x, w, beta given t, y;
+schedule scaled_gradient { generic }
+"""
+BASE = """
+kernel scaled(x: f32[m, n], w: f32[n], beta: f32, ids: u32[m]) -> y: f32[m], z: f32[m] {
+    let t[i] = exp(sum[j] x[i, j] * w[j] / f32(n));
+    y[i] = t[i] / (beta + t[i] * t[i]);
+    z[i] = if x[i, 0] > 0.5 { y[ids[i]] } else { -w[0] };
+}
+kernel total(x: f32[m, n]) -> y: f32[] { y = sum[i, j] x[i, j]; }
+kernel total_gradient = gradient of total by x;
+schedule scaled, total, total_gradient { generic }
+"""
+RULE: Any = vars(adjoint.Reads)["_add"]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file with the gradient of a kernel of another file; few shaders, to be quick."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(campaign, "large_sizes", nothing)
+    Path("base.kern").write_text(BASE, encoding="utf-8")
+    Path("main.kern").write_text(OF_ANOTHER_FILE, encoding="utf-8")
+    return "main.kern"
+
+
+def rows_of(*words: str) -> list[Any]:
+    arguments = ["verify", *words, "--json", "--examples", "3"]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    rows = json.loads(result.stdout)["results"]
+    return [row for row in rows if row["strategy"] == "differences"]
+
+
+def test_right_gradients_are_held(file: str) -> None:
+    """By each input of several calls; other kernels have no such row."""
+    (row,) = rows_of(file, "--kernel", "scaled_gradient")
+    assert (row["verdict"], row["calls"], row["elements"]) == ("held", 3, 9)
+    assert row["worst"] < 0.1
+    (row,) = rows_of("base.kern", "--kernel", "total_gradient")
+    assert (row["kernel"], row["verdict"]) == ("total_gradient", "held")
+
+
+def test_a_wrong_gradient_is_found(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The derivation adds a part twice: kernel, shaders and reference all agree."""
+
+    def doubled(self: adjoint.Reads, name: str, term: Term) -> None:
+        RULE(self, name, term)
+        if name == "w":
+            RULE(self, name, term)
+
+    monkeypatch.setattr(adjoint.Reads, "_add", doubled)
+    (row,) = rows_of(file, "--kernel", "scaled_gradient")
+    found = row["counterexample"]
+    assert row["verdict"] == "wrong"
+    assert found["kind"] == "gradient"
+    assert found["text"].startswith("the gradient by 'w' is ")
+    assert found["got"] != pytest.approx(found["expected"], rel=1e-4)
+    assert set(found["sizes"]) == {"m", "n"}
+    with pytest.raises(AssertionError):
+        exec(found["code"], {})
+
+
+@pytest.mark.usefixtures("file")
+def test_a_call_that_raises_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def raising(*_: object) -> None:
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr(campaign, "products", raising)
+    (row,) = rows_of("base.kern", "--kernel", "total_gradient")
+    assert row["counterexample"]["kind"] == "raised"
+
+
+def test_what_jumps_is_not_compared(file: str) -> None:
+    """Differences of a staircase say nothing of its slope."""
+    Path(file).write_text(
+        "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i] + floor(1e9 * x[i]); }\n"
+        "kernel g = gradient of f by x;\nschedule g { generic }\n",
+        encoding="utf-8",
+    )
+    (row,) = rows_of(file, "--kernel", "g")
+    assert (row["verdict"], row["calls"]) == ("no call found", 0)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", sorted({file for file, _ in all_of_dsl()}))
+def test_gradients_of_all_of_dsl(name: str) -> None:
+    """None is called wrong, and each is compared at some calls."""
+    folder = ROOT / "dsl"
+    text = (folder / f"{name}.kern").read_text("utf-8")
+    for file, kernel in all_of_dsl():
+        if file == name:
+            by = ", ".join(case_of(file, kernel).by)
+            text += f"kernel {kernel}_by_all = gradient of {kernel} by {by};\n"
+    names = [path.name for path in folder.glob("*.kern")]
+
+    def find(wanted: str) -> Source:
+        own = wanted == f"{name}.kern"
+        return Source(wanted, text if own else (folder / wanted).read_text("utf-8"))
+
+    with subjects(Library(find, names, None), [f"{name}.kern"]) as found:
+        derived = [each for each in found[f"{name}.kern"] if each.forward]
+        for subject in derived:
+            results = [each for seed in range(6) for each in products(subject, seed)[1]]
+            assert results, subject.kernel.name
+            wrong = [each for each in results if not each.is_held]
+            assert wrong == [], subject.kernel.name
