@@ -144,18 +144,13 @@ def _check_items(
     # Structs, with lengths that may be constants.
     known = check_structs(faults, structs, outer, foreign, path)
     # Functions, callees before callers.
+    plain = check_functions(faults, functions, callable_, outer)
+    derivatives = _all(program.items, ast.DerivativeItem)
     checked_functions = check_derivatives(
-        faults,
-        _all(program.items, ast.DerivativeItem),
-        check_functions(faults, functions, callable_, outer),
-        signatures,
-        callable_,
-        outer,
+        faults, derivatives, plain, signatures, callable_, outer
     )
     # Kernels, each in a scope of its own, with their schedules.
-    heads = {
-        i.name.name: KernelHead(Scope(faults, outer), i.name.span) for i in distinct
-    }
+    heads = _heads(faults, distinct, outer)
     # Each kernel of each schedule, the kernels of other files included.
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
@@ -182,6 +177,14 @@ def _check_items(
         given,
         of_kernels,
     )
+
+
+def _heads(
+    faults: Faults, kernels: Iterable[_Named], outer: Scope
+) -> dict[str, KernelHead]:
+    """Return what schedules of other files may see of each kernel."""
+    names = (item.name for item in kernels)
+    return {n.name: KernelHead(Scope(faults, outer), n.span) for n in names}
 
 
 def _kernel_environment(
