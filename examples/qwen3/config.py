@@ -180,11 +180,12 @@ class _Reader:
 
 
 def _ids(value: Any, where: str) -> tuple[int, ...]:
-    several: list[Any] = value if isinstance(value, list) else [value]
-    ids = tuple(several)
+    ids: list[Any] = [value]
+    if isinstance(value, list):
+        ids[:] = value
     if not all(type(each) is int for each in ids):
         raise ModelError(f"{where}: eos_token_id is {value!r}, not ids.")
-    return ids
+    return tuple(ids)
 
 
 def _with_eos(config: Config, eos: Any, path: Path) -> Config:

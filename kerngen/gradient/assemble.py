@@ -71,6 +71,18 @@ class Derived:
     fresh: Fresh
 
 
+def _divisors(kernel: Kernel) -> Iterator[UniformValue]:
+    """Yield the integer scalars that lengths of a kernel are divided by."""
+    for dim in kernel.derived:
+        for node in walk(dim.value):
+            if isinstance(node, Binary) and node.op == "/":
+                below = node.right
+                while isinstance(below, Cast):
+                    below = below.operand
+                if isinstance(below, UniformValue):
+                    yield below
+
+
 def assembled(derived: Derived, name: str) -> Kernel:
     """Return the kernel, typed and named as the checker would."""
     body = _in_order(_needed(derived))
@@ -318,13 +330,27 @@ class _Assembly:
         return {dim.name: dim.value for dim in self._computed()}
 
     def _requires(self, known: set[str]) -> tuple[Requirement, ...]:
-        """Return the requirements of the forward kernel on what is still there."""
+        """Return the requirements of the forward kernel on what is still there.
+
+        What a length is divided by must be positive, too: `x / 0` is x in the forward
+        kernel, which the inverse of a subscript `i * stride` knows nothing of.
+        """
+        original = self.derived.original
+        positive = (
+            Requirement(
+                Binary(">", scalar, Constant(0, Scalar.I32), Scalar.BOOL),
+                f"{scalar.name} > 0",
+                original.span,
+            )
+            for scalar in _divisors(original)
+        )
+        wanted = {each.condition: each for each in (*original.requires, *positive)}
         return tuple(
             requirement
-            for requirement in self.derived.original.requires
+            for condition, requirement in wanted.items()
             if all(
                 node.name in known
-                for node in walk(requirement.condition)
+                for node in walk(condition)
                 if isinstance(node, DimValue | UniformValue)
             )
         )

@@ -132,7 +132,8 @@ class ModuleFiles:
     def _mismatch(self, fault: str) -> AbiError:
         return AbiError(
             f"Module '{self.module}' and its plan file don't belong together: {fault}. "
-            f"Run 'kerngen build' again."
+            f"Run 'kerngen build' again; if that changes nothing, Python runs old "
+            f"bytecode: delete the folder '__pycache__' beside it."
         )
 
 

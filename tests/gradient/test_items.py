@@ -12,7 +12,7 @@ from kerngen.compiler import Compiler, compile_text
 from kerngen.ir.nodes import FunctionCall, Kernel, Module
 from kerngen.ir.walk import walk
 from kerngen.jit.memory import installed
-from kerngen.runtime import Context, ShapeError, f32
+from kerngen.runtime import ArgumentError, Context, ShapeError, f32
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
@@ -149,6 +149,27 @@ def test_what_a_kernel_requires_its_gradient_requires() -> None:
         np.testing.assert_allclose(module.ends_gradient_reference(x, dy), wanted)
         with pytest.raises(ShapeError, match=r"ends_gradient .* needs 'n % 2 == 0'"):
             module.ends_gradient_reference(np.arange(7.0), dy)
+
+
+STRIDED = """
+kernel every(x: f32[n], stride: u32) -> y: f32[n / stride] {
+    y[i] = x[i * i32(stride)] * x[i * i32(stride)];
+}
+
+kernel g = gradient of every by x;
+"""
+
+
+def test_what_a_length_is_divided_by_is_positive() -> None:
+    """The forward kernel takes n / 0 for n, where its subscript has no inverse."""
+    x, dy = np.arange(1.0, 7.0), np.ones(3)
+    with built_module(STRIDED) as module:
+        built: Any = module
+        np.testing.assert_allclose(
+            built.g_reference(x, dy, stride=2), 2 * x * [1, 0, 1, 0, 1, 0]
+        )
+        with pytest.raises(ArgumentError, match="needs 'stride > 0': stride is 0"):
+            built.g_reference(x, np.ones(6), stride=0)
 
 
 def test_schedules_of_derived_kernels_are_checked() -> None:

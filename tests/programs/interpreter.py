@@ -171,6 +171,8 @@ class Call:
                 self.scope.tensors[name.name] = Array(typed.type, shape, cells)
             case ast.Assignment():
                 self._assign(statement)
+            case ast.RequireStatement():
+                raise AssertionError("random programs require nothing")
 
     def _host(self, statement: ast.HostStatement) -> None:
         name = statement.name.name

@@ -37,8 +37,11 @@ ITEMS = (
 def parsed(source: Source) -> Outline:
     """The outline, from the syntax tree."""
     items = parse(source).items
-    kinds = ast.KernelItem | ast.GradientItem
-    kernels = (item.name.name for item in items if isinstance(item, kinds))
+    kernels = (
+        item.name.name
+        for item in items
+        if isinstance(item, ast.KernelItem | ast.GradientItem)
+    )
     scheduled = (
         target.kernel.name
         for item in items
