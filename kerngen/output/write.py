@@ -71,9 +71,22 @@ def write(
         files = declare(generated, entries)
         changes, left = _changes(files, old, out)
         commit(changes, out)
+        _forget_bytecode(changes, out)
     total = len(dict(files.manifest.files())) + 1
     written, removed = sorted(changes.write), sorted(changes.remove)
     return Summary(tuple(written), tuple(removed), total - len(written), tuple(left))
+
+
+def _forget_bytecode(changes: Changes, out: Path) -> None:
+    """Remove the bytecode of modules that were written or removed.
+
+    Python takes it for the new module's if that has the same size and was written in the
+    same second: a module that is imported between two quick builds would stay the old one.
+    """
+    for path in map(out.joinpath, changes.paths):
+        if path.suffix == ".py":
+            for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+                stale.unlink(missing_ok=True)
 
 
 def _check_overtaken(

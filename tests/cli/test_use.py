@@ -48,11 +48,7 @@ def _sources(project: Path) -> None:
 
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Return what imports a generated module anew.
-
-    Bytecode is left out: of two files of a second and of a size it is the first one's.
-    """
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    """Return what imports a generated module anew."""
     monkeypatch.setattr(sys, "path", [str(OUT.parent.resolve()), *sys.path])
 
     def forget() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,16 @@ def test_writes_only_what_changed(out: Path) -> None:
         "a.py",
         "manifest.json",
     }
+
+
+def test_bytecode_of_what_changed_is_removed(out: Path) -> None:
+    """Python would take it for the new file's, if that is of the same second and size."""
+    write([A, B], out, keep=none)
+    for file in (out / "a.py", out / "sub" / "b.py"):
+        py_compile.compile(str(file), doraise=True)
+    write([replace(A, files={**A.files, "a.py": b"c\n"}), B], out, keep=none)
+    left = sorted(file.name.partition(".")[0] for file in out.rglob("*.pyc"))
+    assert left == ["b"]
 
 
 def test_prunes_what_is_no_longer_generated(out: Path) -> None:
