@@ -111,3 +111,13 @@ def ctx() -> Iterator[gpu.Context]:
     """Return one context on the software adapter, shared by all tests."""
     with open_software_context() as ctx:
         yield ctx
+
+
+@pytest.fixture(params=["device", "reference"])
+def either(request: pytest.FixtureRequest, ctx: gpu.Context) -> Iterator[gpu.Context]:
+    """Return a context of each kind: both check alike."""
+    if request.param == "device":
+        yield ctx
+        return
+    with gpu.open(adapter="reference") as reference:
+        yield reference

@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 
 from .approx import Array
 from .oracles_layers import grouped_query_attention
+from .oracles_layout import embedding
 
 Numbers = NDArray[np.uint32]
-
-
-def embedding(table: Array, ids: Numbers) -> Array:
-    """Rows by number; the last for a number past the end."""
-    return table[np.minimum(ids, np.uint32(table.shape[0] - 1))]
 
 
 def embedding_part(x: Array, table: Array, ids: Numbers, *, first: int) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,17 +28,6 @@ from tests.runtime.kernels import (
     launch,
     refuse,
 )
-
-
-@pytest.fixture(params=["device", "reference"])
-def either(request: pytest.FixtureRequest, ctx: Context) -> Iterator[Context]:
-    """Return a context of each kind: both check alike."""
-    if request.param == "device":
-        yield ctx
-        return
-    with gpu.open(adapter="reference") as reference:
-        yield reference
-
 
 # ---- tensors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,16 +27,6 @@ from tests.runtime.kernels import (
 
 Values = NDArray[np.float32]
 RNG = np.random.default_rng(3)
-
-
-@pytest.fixture(params=["device", "reference"])
-def either(request: pytest.FixtureRequest, ctx: Context) -> Iterator[Context]:
-    """Return a context of each kind."""
-    if request.param == "device":
-        yield ctx
-        return
-    with gpu.open(adapter="reference") as reference:
-        yield reference
 
 
 def draw(*shape: int) -> Values:

@@ -32,16 +32,6 @@ READS: dict[str, Read] = {
 }
 
 
-@pytest.fixture(params=["device", "reference"])
-def either(request: pytest.FixtureRequest, ctx: Context) -> Iterator[Context]:
-    """Return a context of each kind."""
-    if request.param == "device":
-        yield ctx
-        return
-    with gpu.open(adapter="reference") as reference:
-        yield reference
-
-
 @pytest.mark.parametrize("how", READS)
 def test_several_tensors(either: Context, how: str) -> None:
     """Views that begin within a word among them, and tensors without elements."""

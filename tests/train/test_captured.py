@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,6 @@ from kerngen.runtime import Context, f32, u32
 from kerngen.train import CapturedStep, NonFiniteError, TornStateError, Trainer
 
 from .networks import BATCH, CLASSES, INPUTS, initial, lost
-
-
-@pytest.fixture(params=["device", "reference"])
-def either(request: pytest.FixtureRequest, ctx: Context) -> Iterator[Context]:
-    """Return a context of each kind."""
-    if request.param == "device":
-        yield ctx
-        return
-    with gpu.open(adapter="reference") as reference:
-        yield reference
 
 
 class Learner:
