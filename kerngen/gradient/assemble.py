@@ -56,7 +56,8 @@ _LETTERS: Final = "ijklpqrstuvwabcdefghmnoxyz"
 class Derived:
     """The parts of a derived kernel, in the names of the derivation.
 
-    `original` is the forward kernel, `recast` the same with what is given as inputs.
+    `original` is the forward kernel, `recast` the same with what is given as inputs;
+    the derivation takes it that `divisors` are positive.
     """
 
     original: Kernel
@@ -68,19 +69,8 @@ class Derived:
     given: tuple[str, ...]
     by: tuple[str, ...]
     dims: tuple[DerivedDim, ...]
+    divisors: frozenset[Expr]
     fresh: Fresh
-
-
-def _divisors(kernel: Kernel) -> Iterator[UniformValue]:
-    """Yield the integer scalars that lengths of a kernel are divided by."""
-    for dim in kernel.derived:
-        for node in walk(dim.value):
-            if isinstance(node, Binary) and node.op == "/":
-                below = node.right
-                while isinstance(below, Cast):
-                    below = below.operand
-                if isinstance(below, UniformValue):
-                    yield below
 
 
 def assembled(derived: Derived, name: str) -> Kernel:
@@ -336,13 +326,14 @@ class _Assembly:
         kernel, which the inverse of a subscript `i * stride` knows nothing of.
         """
         original = self.derived.original
+        scalars = (x for x in self.derived.divisors if isinstance(x, UniformValue))
         positive = (
             Requirement(
                 Binary(">", scalar, Constant(0, Scalar.I32), Scalar.BOOL),
                 f"{scalar.name} > 0",
                 original.span,
             )
-            for scalar in _divisors(original)
+            for scalar in sorted(scalars, key=lambda scalar: scalar.name)
         )
         wanted = {each.condition: each for each in (*original.requires, *positive)}
         return tuple(

@@ -146,6 +146,7 @@ class _Derivation:
             self.given,
             self.by,
             tuple(self.dims),
+            self._divisors,
             self._fresh,
         )
 
@@ -234,7 +235,8 @@ class _Derivation:
         return all(self._is_positive(v.expr) for v in monomial)
 
     def _is_positive(self, expr: Expr) -> bool:
-        if expr in self._facts.positive or expr in self._divisors:
+        known = (self._facts.positive, self._divisors, self._multiples)
+        if any(expr in each for each in known):
             return True
         match expr:
             case Binary(op="/", left=left, right=right):
@@ -247,13 +249,20 @@ class _Derivation:
 
     @cached_property
     def _divisors(self) -> frozenset[Expr]:
-        """Scalars that lengths are divided by, or are multiples of."""
+        """Scalars that lengths are divided by; the gradient requires them positive."""
+        return frozenset(
+            expr
+            for dim in self.kernel.derived
+            for node in walk(dim.value)
+            if isinstance(node, Binary) and node.op == "/"
+            for expr in variables(self._facts.whole(form_of(node.right)))
+        )
+
+    @cached_property
+    def _multiples(self) -> frozenset[Expr]:
+        """Scalars that lengths are multiples of: where one is 0, nothing is read."""
         found: set[Expr] = set()
         for dim in self.kernel.derived:
-            for node in walk(dim.value):
-                if isinstance(node, Binary) and node.op == "/":
-                    whole = self._facts.whole(form_of(node.right))
-                    found |= variables(whole)
             length = self._facts.whole(form_of(dim.value))
             shared = [{v.expr for v in monomial} for monomial in length]
             found |= set[Expr]().union(*shared[:1]).intersection(*shared)
