@@ -44,7 +44,7 @@ class NothingMatches(Worded):
 @final
 @dataclass(frozen=True, kw_only=True)
 class TooManyMatches(Worded):
-    """Patterns that stand for more schedules than one file is made to have."""
+    """Patterns that match more kernels than a file may have schedules for."""
 
     code: ClassVar[str] = "KG0614"
     rule: ClassVar[str] = "The patterns of a file match no more kernels than the limit."

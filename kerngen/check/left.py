@@ -166,7 +166,7 @@ class _Left:
 
     @property
     def _places(self) -> Iterator[tuple[str, ast.Expr]]:
-        """The indices that may stand on the left, with what stands there instead."""
+        """The indices that the left side may have, with the subscripts there instead."""
         for index, subscript in zip(self.indices, self.node.subscripts, strict=True):
             if not (isinstance(subscript, ast.Name) and subscript.name == index):
                 yield index, subscript

@@ -22,7 +22,7 @@ _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
 
 
 def link(file: CheckedFile) -> Module:
-    """Return a file's module with all that its kernels call, wherever that stands."""
+    """Return a file's module with all functions that its kernels call, of any file."""
     called, read = _names(file)
     functions = (
         _renamed(function, other, called, read)

@@ -285,7 +285,7 @@ class Facts:
             return True
         if depth == 0:
             return False
-        # Each part that is taken away has to be made up for by a fact.
+        # A fact must make up for each part that is taken away.
         return any(
             self._proves(combined("-", form, fact), facts, depth - 1)
             for fact in (*facts, *self._relations(form), *self._scaled(negative))

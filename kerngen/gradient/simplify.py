@@ -321,7 +321,7 @@ def _is_safe_divisor(factor: tuple[Expr, Fraction]) -> bool:
 
 
 def _is_worth(product: Term, indices: tuple[Index, ...]) -> bool:
-    """Whether a name is shorter than what it stands for, and fixes the indices."""
+    """Whether a name is shorter than its value, and fixes the indices."""
     factors = product.factors
     if indices_of(factors) != frozenset(indices) or product.coefficient != 1:
         return False
@@ -409,7 +409,7 @@ def _fits(named: NamedSum, renaming: dict[Index, Index], inside: Term) -> bool:
 
 
 def split(term: Term) -> tuple[Term, Term]:
-    """Return what of a term stands before its sum, and the sum itself."""
+    """Return the factors of a term outside its sum, and the sum itself."""
     bound = frozenset(term.bound)
     outer: dict[Expr, Fraction] = {}
     inner: dict[Expr, Fraction] = {}
@@ -422,7 +422,7 @@ def split(term: Term) -> tuple[Term, Term]:
 
 
 def split_under_conditions(term: Term) -> tuple[Term, Term]:
-    """Return what stands before a sum, and the sum, with what its conditions shield.
+    """Return the factors outside a sum, and the sum with those its conditions shield.
 
     Where no term is taken the sum is 0, and a factor before it may be anything: `x[p]`
     is NaN, or divides by 0.  So a factor with indices stays behind such a condition.

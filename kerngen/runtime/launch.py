@@ -177,7 +177,7 @@ class Launcher:
         slots: list[AnyTensor],
         detours: Sequence[Detour],
     ) -> tuple[AnyTensor, ...]:
-        """Lease outputs, temporaries and stand-ins into the slots; return the outputs."""
+        """Lease outputs, temporaries and placeholders into the slots; return the outputs."""
         lease = self._memory.lease
         inputs = len(given) - len(plan.outputs)
         for number, (element, shape) in enumerate(plan.outputs):

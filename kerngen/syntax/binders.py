@@ -78,7 +78,7 @@ def _with_when(mistake: Mistake) -> str:
 
 
 def _up_to_bracket(text: str, begin: int) -> str:
-    """Return what stands before the bracket that closes those around it."""
+    """Return the text before the bracket that closes the one it is in."""
     depth, end = 0, begin
     for lexeme in lexemes(text, begin):
         depth += {"[": 1, "]": -1}.get(lexeme.text, 0)
