@@ -107,8 +107,8 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             2,
             tried=((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32)),
         ),
-        "split": OptionRule(
-            "split(parts)", 1, tried=((1,), (2,), (4,), (8,), (16,), (32,))
+        "stream": OptionRule(
+            "stream(groups)", 1, lowest=0, tried=((0,), (132,), (264,), (396,), (528,))
         ),
     },
     "generic": {},

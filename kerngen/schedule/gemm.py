@@ -17,11 +17,8 @@ from kerngen.schedule.contraction import (
     memory_axis,
     product_of,
 )
-from kerngen.schedule.gemm_parts import (
-    TermSplit,
-    joining_shader,
-)
 from kerngen.schedule.gemm_shader import GemmShader, wide_tensors
+from kerngen.schedule.gemm_stream import TermShares, joining_shader
 from kerngen.schedule.program import Variant
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
 from kerngen.schedule.steps import last_extents, vector_tensors
@@ -59,11 +56,11 @@ def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
 
 def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
     shader = GemmShader(task, tiling, whole=name == "aligned").shader()
-    if tiling.split == 1:
+    if not tiling.stream:
         return Variant(name, when, (shader,))
-    split = TermSplit.of(task, tiling)
-    length = split.if_joined(domain_size(task.domain) * split.count)
-    scratch = Scratch(task.scratch_name("parts"), length)
+    shares = TermShares.of(task, tiling)
+    slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
+    scratch = Scratch(task.scratch_name("parts"), slots)
     joined = joining_shader(task, tiling, wide=name == "aligned")
     return Variant(name, when, (shader, joined), (scratch,))
 

@@ -3,8 +3,8 @@
 A workgroup computes a tile of the result.  Each turn of its loop brings `k` terms of both
 operands into workgroup memory; the next turn's operands are loaded before this turn's
 arithmetic.  Accumulators are named vectors in unrolled code.  The steps of the stage,
-activation and bias included, are done by the function `finish`; where the terms are split,
-a second dispatch does them (`gemm_parts.py`).
+activation and bias included, are done by the function `finish`; of tiles that several
+workgroups share, a second dispatch does them (`gemm_stream.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from kerngen.ir.nodes import Expr, Index
-from kerngen.plan.size import ceil_div
+from kerngen.plan.size import Size, ceil_div
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import (
     Contraction,
@@ -21,7 +21,7 @@ from kerngen.schedule.contraction import (
     tile_axis,
 )
 from kerngen.schedule.cooperation import counted_terms, reduction_label, reduction_of
-from kerngen.schedule.gemm_parts import TermSplit, keep_total
+from kerngen.schedule.gemm_stream import TermShares, batch_of, keep_total, name_sizes
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
 from kerngen.schedule.per_element import linear_group, unravel
@@ -61,9 +61,8 @@ class GemmShader:
     def __post_init__(self) -> None:
         found, self.row = product_of(self.task)
         self.column, self.over = found.column, found.over
-        own = (self.row, self.column)
-        self.batch = tuple(index for index in self.task.domain if index not in own)
-        self.split = TermSplit.of(self.task, self.tiling)
+        self.batch = batch_of(self.task)
+        self.shares = TermShares.of(self.task, self.tiling)
         self.builder = ShaderBuilder(self.task, self._lanes(found))
         t_ = self.tiling
         left = t_.micro_m // VECTOR, t_.rows
@@ -73,8 +72,8 @@ class GemmShader:
         self.registers = RegisterTile(
             self.builder, self.tiling, found, self.left, self.right
         )
-        self.part: t.Expr = t.ZERO
-        self.parts: t.Expr = t.ONE
+        self.whole_tile: t.Expr = t.ZERO
+        self.slot: t.Expr = t.ZERO
         self.begin: t.Expr = t.ZERO
         self.end = self.builder.size(self.over)
 
@@ -84,7 +83,7 @@ class GemmShader:
             return {}
         wide = wide_tensors(found, self.row)
         wide |= vector_tensors(self.task.stage, self.task.values, self.column)
-        if self.split.possible:
+        if self.tiling.stream:
             wide.add(self.task.scratch_name("parts"))
         return dict.fromkeys(wide, LANES)
 
@@ -106,16 +105,11 @@ class GemmShader:
     def shader(self) -> Shader:
         """Return the whole shader."""
         t_ = self.tiling
-        batch = self._place_tile()
-        self.body += self.registers.place()
-        for operand in (self.left, self.right):
-            self.body += operand.place(batch)
-        self.body += [t.Blank(), *self.registers.declare()]
-        self.body += [t.Blank(), *self._loop()]
-        self.body += [t.Blank(), *self._finish(batch)]
+        shares = self.shares
+        body = self._streamed() if t_.stream else self._tile_by_tile()
         return self.builder.finish(
-            self.body,
-            groups=self.split.groups,
+            body,
+            groups=shares.groups if t_.stream else shares.tiles,
             workgroup_size=t_.invocations,
             summary=self._summary(),
             variant="" if self.whole else "edge",
@@ -125,51 +119,95 @@ class GemmShader:
 
     def _summary(self) -> str:
         t_ = self.tiling
-        tile = (
-            f"one workgroup per {t_.m} x {t_.n} tile, "
-            f"{t_.micro_m} x {t_.micro_n} per invocation"
-        )
-        if not self.split.possible:
-            return f"{tile}."
+        tile = f"{t_.m} x {t_.n} tiles, {t_.micro_m} x {t_.micro_n} sums per invocation"
+        if not t_.stream:
+            return f"one workgroup per tile, {tile}."
         return (
-            f"first of two dispatches: {tile}, at most {t_.split} parts of the terms."
+            f"first of two dispatches: {tile}; workgroups share the terms of all tiles."
         )
 
     # Where this workgroup works
 
-    def _place_tile(self) -> dict[Index, t.Expr]:
-        """Name the batch indices, the tile's first row and column, and its terms."""
+    def _tile_by_tile(self) -> list[t.Stmt]:
+        """Compute the tile that has the workgroup's number."""
         s = self.builder
-        group, rows, columns = (
-            t.Ident(s.fresh(name)) for name in ("group", "tile_rows", "tile_columns")
+        group = t.Ident(s.fresh("group"))
+        axes = zip(("tile_rows", "tile_columns"), self.shares.tiled_axes, strict=True)
+        self.body.append(t.Let(group.name, linear_group(s)))
+        named = name_sizes(s, self.body, axes)
+        tiles = to_wgsl(self.shares.tiles, s, named)
+        self.body.append(t.If(group >= tiles, (t.Return(),)))
+        self._compute(group, named)
+        return self.body
+
+    def _streamed(self) -> list[t.Stmt]:
+        """Compute the workgroup's share of the turns of all tiles, tile after tile."""
+        s, shares = self.builder, self.shares
+        group, turn, end, tile, first, last = (
+            t.Ident(s.fresh(name))
+            for name in ("group", "turn", "end", "tile", "first_turn", "last_turn")
         )
-        tiles = s.size(self.batch) * rows * columns
-        tile_rows, tile_columns = self.split.tiled_axes
-        self.body += [
-            t.Let(group.name, linear_group(s)),
-            t.Let(rows.name, to_wgsl(tile_rows, s)),
-            t.Let(columns.name, to_wgsl(tile_columns, s)),
+        rows, columns = shares.tiled_axes
+        outer: list[t.Stmt] = [t.Let(group.name, linear_group(s))]
+        named = name_sizes(
+            s,
+            outer,
+            (
+                ("tile_rows", rows),
+                ("tile_columns", columns),
+                ("turns", shares.turns),
+                ("all_turns", shares.tiles * shares.turns),
+                ("share", shares.share),
+            ),
+        )
+        turns, share = named[shares.turns], named[shares.share]
+        outer += [
+            t.If(group * share >= named[shares.tiles * shares.turns], (t.Return(),)),
+            t.Let(
+                end.name,
+                t.call(
+                    "min", group * share + share, named[shares.tiles * shares.turns]
+                ),
+            ),
         ]
-        tile = self._place_part(group, tiles)
-        at = unravel(s, self.body, self.batch, tile // columns // rows)
+        self.body += [
+            t.Let(tile.name, turn // turns),
+            t.Let(first.name, turn % turns),
+            t.Let(last.name, t.call("min", first + (end - turn), turns)),
+        ]
+        self.begin = self._let("begin", first * self.tiling.k)
+        self.end = self._let(
+            "end_term", t.call("min", last * self.tiling.k, s.size(self.over))
+        )
+        self.whole_tile = self._let("whole_tile", t.Binary("==", last - first, turns))
+        self.slot = self._let(
+            "slot", group * 2 + t.call("u32", t.Binary("==", first, t.ZERO))
+        )
+        self._compute(tile, named)
+        following = t.Assign(turn, (turn // turns + 1) * turns)
+        loop = t.For(turn.name, group * share, turn < end, following, (*self.body,))
+        return [*outer, loop]
+
+    def _compute(self, number: t.Expr, named: dict[Size, t.Expr]) -> None:
+        """Write the computation of the tile of a number."""
+        batch = self._place_tile(number, named)
+        self.body += self.registers.place()
+        for operand in (self.left, self.right):
+            self.body += operand.place(batch)
+        self.body += [t.Blank(), *self.registers.declare()]
+        self.body += [t.Blank(), *self._loop()]
+        self.body += [t.Blank(), *self._finish(batch)]
+
+    def _place_tile(
+        self, tile: t.Expr, named: dict[Size, t.Expr]
+    ) -> dict[Index, t.Expr]:
+        """Name the batch indices, and the tile's first row and column."""
+        rows, columns = (named[axis] for axis in self.shares.tiled_axes)
+        at = unravel(self.builder, self.body, self.batch, tile // columns // rows)
         tile_row = tile // columns % rows if self.batch else tile // columns
         self.left.origin = self._let("tile_row", tile_row * self.tiling.m)
         self.right.origin = self._let("tile_column", tile % columns * self.tiling.n)
         return at
-
-    def _place_part(self, group: t.Expr, tiles: t.Expr) -> t.Expr:
-        """Name this workgroup's terms; return the number of its tile."""
-        s = self.builder
-        if not self.split.possible:
-            self.body.append(t.If(group >= tiles, (t.Return(),)))
-            return group
-        named = self.split.name(s, self.body, {self.split.tiles: tiles})
-        self.parts, terms = named[self.split.count], named[self.split.part_terms]
-        self.body.append(t.If(group >= tiles * self.parts, (t.Return(),)))
-        self.part = self._let("part", group % self.parts)
-        self.begin = self._let("begin", self.part * terms)
-        self.end = self._let("end", t.call("min", self.begin + terms, self.end))
-        return self._let("tile", group // self.parts)
 
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
         name = self.builder.fresh(wanted)
@@ -268,8 +306,8 @@ class GemmShader:
                 self.column: self.right.origin + j,
             }
             place = (at[index] for index in self.task.domain)
-            part = (self.part, self.parts) if self.split.possible else ()
-            calls.append(t.Evaluate(t.call(finish, *part, *place, total)))
+            slot = (self.whole_tile, self.slot) if self.tiling.stream else ()
+            calls.append(t.Evaluate(t.call(finish, *slot, *place, total)))
 
         for i, columns, total in self.registers.results():
             if self.whole:
@@ -291,12 +329,13 @@ class GemmShader:
         body: list[t.Stmt] = [self._leave_outside(at)]
         inputs = [(i.name, "u32") for i in at.values()]
         about = f"What becomes of {'four neighbouring totals of a row' if self.whole else 'one total'}"
-        if self.split.possible:
-            part, parts = (t.Ident(s.fresh(f"of_{name}")) for name in ("part", "parts"))
-            inputs = [(part.name, "u32"), (parts.name, "u32"), *inputs]
-            keep = keep_total(s, part, at, value, lanes)
-            body.append(t.If(parts > 1, (keep, t.Return())))
-            about += "; those of several parts are kept"
+        if self.tiling.stream:
+            whole, slot = (t.Ident(s.fresh(name)) for name in ("is_whole", "in_slot"))
+            inputs = [(whole.name, "bool"), (slot.name, "u32"), *inputs]
+            place = at[self.row], at[self.column]
+            keep = keep_total(s, self.tiling, slot, place, value, lanes)
+            body.append(t.If(t.Unary("!", whole), (keep, t.Return())))
+            about += "; those of a part of a tile are kept"
         lowerer = Lowerer(s, {**at}, body, vector=self.column if self.whole else None)
         lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
         write_steps(lowerer, self.task.stage)

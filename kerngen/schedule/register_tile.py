@@ -58,15 +58,19 @@ class RegisterTile:
         return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
 
     def declare(self) -> list[t.Stmt]:
-        """Declare the accumulators; where nothing is said, WGSL sets them to zero."""
+        """Declare the accumulators.
+
+        WGSL sets variables without a value to zero, but naga 29 forgets it in a second
+        turn of a loop around them.
+        """
         kind = self.found.kind
-        start = (
-            None
-            if kind == "sum"
-            else identity(self._builder, kind, self.found.type, LANES)
-        )
+        zeroed = kind == "sum" and not self._tiling.stream
+        start = None if zeroed else self._identity()
         type_ = wgsl_type(self.found.type, LANES)
         return [t.Var(total.name, start, type_) for total in self._sums.values()]
+
+    def _identity(self) -> t.Expr:
+        return identity(self._builder, self.found.kind, self.found.type, LANES)
 
     def results(self) -> Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]:
         """Yield each accumulator with its row and its four columns in the tile."""

@@ -23,7 +23,8 @@ class Tiling:
     A workgroup computes `m x n` elements, `k` terms at a time.  An invocation computes
     `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
     by `pad` vectors, and there are `buffers` of them in turn.  Groups of 32 invocations
-    lie `lane_columns x lane_rows`.  The terms are cut into `split` parts at most.
+    lie `lane_columns x lane_rows`.  Where `stream` is not 0, so many
+    workgroups share the terms of all tiles (`gemm_stream.py`); else each has a tile.
     """
 
     m: int = 128
@@ -35,7 +36,7 @@ class Tiling:
     buffers: int = 1
     lane_columns: int = 8
     lane_rows: int = 4
-    split: int = 1
+    stream: int = 0
 
     @property
     def columns(self) -> int:
@@ -88,7 +89,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "pad": ("pad",),
     "buffers": ("buffers",),
     "lanes": ("lane_columns", "lane_rows"),
-    "split": ("split",),
+    "stream": ("stream",),
 }
 """The fields that each option of `gemm` sets, in the order of its values."""
 
