@@ -86,9 +86,16 @@ def _whole_vectors(task: Task, tiling: Tiling) -> Guard:
     names |= wide_tensors(found, row)
     widths = last_extents(task.stage, task.values, names)
     terms = tuple(index.extent for index in found.over)
+    along = terms[-1:] if found.over[-1] in axes else ()
     sides = (column.extent, *((row.extent,) if row in axes else ()))
-    return all_of(
-        divides(tiling.k, domain_size(found.over)),
-        all_divisible((*sides, *terms[-1:], *widths), VECTOR),
-        *(compare(">", extent_size(extent), 0) for extent in terms),
+    count = domain_size(found.over)
+    # A sum of products adds 0 for terms of no turn; of other reductions all turns are full.
+    turns = (
+        compare(">=", count, tiling.k)
+        if found.is_product
+        else all_of(
+            divides(tiling.k, count),
+            *(compare(">", extent_size(extent), 0) for extent in terms),
+        )
     )
+    return all_of(turns, all_divisible((*sides, *along, *widths), VECTOR))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from kerngen.ir.nodes import Expr, Index
-from kerngen.plan.size import Size, ceil_div
+from kerngen.plan.size import ALWAYS, ceil_div, divides
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import (
     Contraction,
@@ -21,13 +21,19 @@ from kerngen.schedule.contraction import (
     tile_axis,
 )
 from kerngen.schedule.cooperation import counted_terms, reduction_label, reduction_of
-from kerngen.schedule.gemm_stream import TermShares, batch_of, keep_total, name_sizes
+from kerngen.schedule.gemm_stream import (
+    TermShares,
+    Tiles,
+    keep_total,
+    leave_outside,
+    slot_of,
+)
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.operand import Operand
-from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.per_element import linear_group
 from kerngen.schedule.program import Shader
 from kerngen.schedule.register_tile import RegisterTile
-from kerngen.schedule.sizes import domain_size, to_wgsl
+from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.steps import (
     tensors_in_runs,
     vector_tensors,
@@ -61,7 +67,6 @@ class GemmShader:
     def __post_init__(self) -> None:
         found, self.row = product_of(self.task)
         self.column, self.over = found.column, found.over
-        self.batch = batch_of(self.task)
         self.shares = TermShares.of(self.task, self.tiling)
         self.builder = ShaderBuilder(self.task, self._lanes(found))
         t_ = self.tiling
@@ -72,8 +77,12 @@ class GemmShader:
         self.registers = RegisterTile(
             self.builder, self.tiling, found, self.left, self.right
         )
+        self.tiles = Tiles(self.builder, self.body, self.shares, {})
         self.whole_tile: t.Expr = t.ZERO
         self.slot: t.Expr = t.ZERO
+        self.even = (
+            self.whole and divides(self.tiling.k, domain_size(self.over)) == ALWAYS
+        )
         self.begin: t.Expr = t.ZERO
         self.end = self.builder.size(self.over)
 
@@ -130,67 +139,39 @@ class GemmShader:
 
     def _tile_by_tile(self) -> list[t.Stmt]:
         """Compute the tile that has the workgroup's number."""
-        s = self.builder
-        group = t.Ident(s.fresh("group"))
-        axes = zip(("tile_rows", "tile_columns"), self.shares.tiled_axes, strict=True)
-        self.body.append(t.Let(group.name, linear_group(s)))
-        named = name_sizes(s, self.body, axes)
-        tiles = to_wgsl(self.shares.tiles, s, named)
-        self.body.append(t.If(group >= tiles, (t.Return(),)))
-        self._compute(group, named)
+        group = self._let("group", linear_group(self.builder))
+        self.tiles.name_axes()
+        beyond = group >= self.tiles[self.shares.tiles]
+        self.body.append(t.If(beyond, (t.Return(),)))
+        self._compute(group)
         return self.body
 
     def _streamed(self) -> list[t.Stmt]:
         """Compute the workgroup's share of the turns of all tiles, tile after tile."""
-        s, shares = self.builder, self.shares
-        group, turn, end, tile, first, last = (
-            t.Ident(s.fresh(name))
-            for name in ("group", "turn", "end", "tile", "first_turn", "last_turn")
-        )
-        rows, columns = shares.tiled_axes
-        outer: list[t.Stmt] = [t.Let(group.name, linear_group(s))]
-        named = name_sizes(
-            s,
-            outer,
-            (
-                ("tile_rows", rows),
-                ("tile_columns", columns),
-                ("turns", shares.turns),
-                ("all_turns", shares.tiles * shares.turns),
-                ("share", shares.share),
-            ),
-        )
-        turns, share = named[shares.turns], named[shares.share]
-        outer += [
-            t.If(group * share >= named[shares.tiles * shares.turns], (t.Return(),)),
-            t.Let(
-                end.name,
-                t.call(
-                    "min", group * share + share, named[shares.tiles * shares.turns]
-                ),
-            ),
-        ]
-        self.body += [
-            t.Let(tile.name, turn // turns),
-            t.Let(first.name, turn % turns),
-            t.Let(last.name, t.call("min", first + (end - turn), turns)),
-        ]
+        shares, tiles = self.shares, self.tiles
+        group = self._let("group", linear_group(self.builder))
+        tiles.name_shares()
+        turns, share = tiles[shares.turns], tiles[shares.share]
+        all_turns = tiles[shares.all_turns]
+        self.body.append(t.If(group * share >= all_turns, (t.Return(),)))
+        end = self._let("end", t.call("min", group * share + share, all_turns))
+        before, turn = len(self.body), t.Ident(self.builder.fresh("turn"))
+        first = self._let("first_turn", turn % turns)
+        last = self._let("last_turn", t.call("min", first + (end - turn), turns))
+        last_term = t.call("min", last * self.tiling.k, self.builder.size(self.over))
         self.begin = self._let("begin", first * self.tiling.k)
-        self.end = self._let(
-            "end_term", t.call("min", last * self.tiling.k, s.size(self.over))
-        )
-        self.whole_tile = self._let("whole_tile", t.Binary("==", last - first, turns))
-        self.slot = self._let(
-            "slot", group * 2 + t.call("u32", t.Binary("==", first, t.ZERO))
-        )
-        self._compute(tile, named)
+        self.end = self._let("last_term", last_term)
+        self.whole_tile = self._let("whole", t.Binary("-", last, first).equals(turns))
+        self.slot = self._let("slot", slot_of(group, begun=first.equals(0)))
+        self._compute(turn // turns)
         following = t.Assign(turn, (turn // turns + 1) * turns)
-        loop = t.For(turn.name, group * share, turn < end, following, (*self.body,))
-        return [*outer, loop]
+        loop = (*self.body[before:],)
+        loop_over = t.For(turn.name, group * share, turn < end, following, loop)
+        return [*self.body[:before], loop_over]
 
-    def _compute(self, number: t.Expr, named: dict[Size, t.Expr]) -> None:
+    def _compute(self, tile: t.Expr) -> None:
         """Write the computation of the tile of a number."""
-        batch = self._place_tile(number, named)
+        batch, self.left.origin, self.right.origin = self.tiles.place(tile)
         self.body += self.registers.place()
         for operand in (self.left, self.right):
             self.body += operand.place(batch)
@@ -198,21 +179,8 @@ class GemmShader:
         self.body += [t.Blank(), *self._loop()]
         self.body += [t.Blank(), *self._finish(batch)]
 
-    def _place_tile(
-        self, tile: t.Expr, named: dict[Size, t.Expr]
-    ) -> dict[Index, t.Expr]:
-        """Name the batch indices, and the tile's first row and column."""
-        rows, columns = (named[axis] for axis in self.shares.tiled_axes)
-        at = unravel(self.builder, self.body, self.batch, tile // columns // rows)
-        tile_row = tile // columns % rows if self.batch else tile // columns
-        self.left.origin = self._let("tile_row", tile_row * self.tiling.m)
-        self.right.origin = self._let("tile_column", tile % columns * self.tiling.n)
-        return at
-
     def _let(self, wanted: str, value: t.Expr) -> t.Ident:
-        name = self.builder.fresh(wanted)
-        self.body.append(t.Let(name, value))
-        return t.Ident(name)
+        return self.tiles.let(wanted, value)
 
     # The product
 
@@ -231,7 +199,7 @@ class GemmShader:
         body = [
             *self._stage(first, None),
             t.BARRIER,
-            t.Let(following.name, self._following(first)),
+            t.Let(following.name, first + self.tiling.k),
             *self._fetch(following),
             *self._accumulate(first, None),
             t.BARRIER,
@@ -243,7 +211,7 @@ class GemmShader:
         buffer = t.Ident(self.builder.fresh("buffer"))
         following = t.Ident(self.builder.fresh("following"))
         body = [
-            t.Let(following.name, self._following(first)),
+            t.Let(following.name, first + self.tiling.k),
             *self._fetch(following),
             *self._accumulate(first, buffer),
             t.Assign(buffer, t.Binary("-", t.ONE, buffer)),
@@ -262,28 +230,37 @@ class GemmShader:
         return t.count_up(first.name, begin, end, self.tiling.k, *body)
 
     def _stage(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
-        """Store the terms from `first` on to the tiles; terms beyond the end are 0."""
+        """Store the terms from `first` on to the tiles, and 0 for those of no turn.
+
+        Where all is whole, a last turn of fewer terms loads the last `k` there are, and
+        the first of those are of the turn before: vectors stay within the tensor.
+        """
         operands = (self.left, self.right)
         stores = [stmt for operand in operands for stmt in operand.stage(buffer)]
-        if self.whole or not self.registers.found.is_product:
+        if self.even or not self.registers.found.is_product:
             return stores
-        left = t.Ident(self.builder.fresh("left"))
-        cleared = [stmt for operand in operands for stmt in operand.clear(left)]
-        beyond = first + self.tiling.k > self.end
-        clear = t.If(
-            beyond, (t.Let(left.name, t.Binary("-", self.end, first)), *cleared)
-        )
+        beyond = first + self.tiling.k
+        if self.whole:
+            name, count = "counted", t.Binary("-", beyond, self.end)
+        else:
+            name, count = "left", t.Binary("-", self.end, first)
+        variable = t.Ident(self.builder.fresh(name))
+        cleared = [stmt for operand in operands for stmt in operand.clear(variable)]
+        clear = t.If(beyond > self.end, (t.Let(variable.name, count), *cleared))
         return [clear, *stores]
 
     def _fetch(self, first: t.Expr) -> list[t.Stmt]:
-        return [*self.left.fetch(first), *self.right.fetch(first)]
+        """Load the terms from `first` on; where all is whole, the last `k` at most.
 
-    def _following(self, first: t.Expr) -> t.Expr:
-        """Return the first term of the next turn; behind the last one, any will do."""
-        following = first + self.tiling.k
-        if not self.whole:
-            return following
-        return t.call("min", following, t.Binary("-", self.end, t.u32(self.tiling.k)))
+        Behind the last turn, any will do.
+        """
+        body: list[t.Stmt] = []
+        if self.whole and first != t.ZERO:
+            last = t.Binary("-", self.end, t.u32(self.tiling.k))
+            fetched = t.Ident(self.builder.fresh("fetched"))
+            body.append(t.Let(fetched.name, t.call("min", first, last)))
+            first = fetched
+        return [*body, *self.left.fetch(first), *self.right.fetch(first)]
 
     def _accumulate(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
         left_over = None
@@ -326,7 +303,7 @@ class GemmShader:
         value = t.Ident(
             s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
         )
-        body: list[t.Stmt] = [self._leave_outside(at)]
+        body: list[t.Stmt] = [leave_outside(s, at)]
         inputs = [(i.name, "u32") for i in at.values()]
         about = f"What becomes of {'four neighbouring totals of a row' if self.whole else 'one total'}"
         if self.tiling.stream:
@@ -346,9 +323,3 @@ class GemmShader:
             wgsl.Function(name, signature, "", tuple(body), f"{about}."),
         )
         return name
-
-    def _leave_outside(self, at: dict[Index, t.Ident]) -> t.Stmt:
-        bounds = (
-            at[x] >= self.builder.extent(x.extent) for x in (self.row, self.column)
-        )
-        return t.If(t.any_of(*bounds), (t.Return(),))

@@ -16,11 +16,11 @@ Matrix-Matrix Multiplication on the GPU", 2023.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.ir.nodes import Index
+from kerngen.ir.nodes import Index, Reduce
 from kerngen.plan.size import (
     Literal,
     Size,
@@ -31,13 +31,12 @@ from kerngen.plan.size import (
     remainder,
     select,
 )
-from kerngen.schedule.addresses import row_major
-from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import product_of
-from kerngen.schedule.cooperation import reduction_label, reduction_of
+from kerngen.schedule.cooperation import reduction_label, reduction_of, value_bytes
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.lowering import Lowerer
-from kerngen.schedule.per_element import start_invocation, unravel
+from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.steps import vector_tensors, write_steps
@@ -51,7 +50,12 @@ LEAST_TERMS: Final = 64
 """Shares of fewer terms would cost more than they gain: on an H100, 512 x 512 x 512
 takes 14.8 us in parts of 128 terms, 15.2 in parts of 64, 22.5 in parts of 32."""
 
-JOIN_SIZE: Final = 64
+JOIN_COLUMNS: Final = 64
+JOIN_ROWS: Final = 4
+"""Invocations of the second dispatch side by side, and those that share an element."""
+
+NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
+"""The overrides of the second dispatch."""
 
 
 @final
@@ -94,15 +98,20 @@ class TermShares:
         return maximum(ceil_div(domain_size(product_of(self.task)[0].over), self.k), 1)
 
     @property
+    def all_turns(self) -> Size:
+        """The turns of all tiles."""
+        return self.tiles * self.turns
+
+    @property
     def share(self) -> Size:
         """The turns of a workgroup; the last one has what is left."""
         least = ceil_div(LEAST_TERMS, self.k)
-        return maximum(ceil_div(self.tiles * self.turns, self.most), least)
+        return maximum(ceil_div(self.all_turns, self.most), least)
 
     @property
     def groups(self) -> Size:
         """The number of workgroups."""
-        return ceil_div(self.tiles * self.turns, self.share)
+        return ceil_div(self.all_turns, self.share)
 
     def if_joined(self, size: Size) -> Size:
         """Return a size where a second dispatch adds what tiles have in slots, else 0."""
@@ -115,19 +124,58 @@ def batch_of(task: Task) -> tuple[Index, ...]:
     return tuple(index for index in task.domain if index not in (row, found.column))
 
 
-def name_sizes(
-    shader: ShaderBuilder,
-    body: list[t.Stmt],
-    sizes: Iterable[tuple[str, Size]],
-    named: Mapping[Size, t.Expr] | None = None,
-) -> dict[Size, t.Expr]:
-    """Write variables for sizes; return all that have a name, those of before included."""
-    known = dict(named or {})
-    for name, size in sizes:
-        variable = t.Ident(shader.fresh(name))
-        body.append(t.Let(variable.name, to_wgsl(size, shader, known)))
-        known[size] = variable
-    return known
+def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
+    """Return what the shares depend on, besides the sizes of a call."""
+    return tiling.m, tiling.n, tiling.k, tiling.stream
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The tiles of a product in a shader: `sizes` are those that are variables there."""
+
+    shader: ShaderBuilder
+    body: list[t.Stmt]
+    shares: TermShares
+    sizes: dict[Size, t.Expr]
+
+    def __getitem__(self, size: Size) -> t.Expr:
+        """Return a size as the shader has it."""
+        return to_wgsl(size, self.shader, self.sizes)
+
+    def let(self, wanted: str, value: t.Expr) -> t.Ident:
+        """Write a variable."""
+        variable = t.Ident(self.shader.fresh(wanted))
+        self.body.append(t.Let(variable.name, value))
+        return variable
+
+    def name(self, *sizes: tuple[str, Size]) -> None:
+        """Write variables for sizes."""
+        for wanted, size in sizes:
+            self.sizes[size] = self.let(wanted, self[size])
+
+    def name_axes(self) -> None:
+        """Write variables for how many tiles there are along rows and columns."""
+        rows, columns = self.shares.tiled_axes
+        self.name(("tile_rows", rows), ("tile_columns", columns))
+
+    def name_shares(self) -> None:
+        """Write variables for the turns of a tile, those of all, and a share."""
+        of = self.shares
+        self.name_axes()
+        self.name(("turns", of.turns), ("all_turns", of.all_turns), ("share", of.share))
+
+    def place(self, tile: t.Expr) -> tuple[dict[Index, t.Expr], t.Ident, t.Ident]:
+        """Write where a tile is: the batch's indices, its first row and first column."""
+        rows, columns = (self[axis] for axis in self.shares.tiled_axes)
+        batch = batch_of(self.shares.task)
+        at = unravel(self.shader, self.body, batch, tile // columns // rows)
+        row = tile // columns % rows if batch else tile // columns
+        return (
+            at,
+            self.let("tile_row", row * self[self.shares.m]),
+            self.let("tile_column", tile % columns * self[self.shares.n]),
+        )
 
 
 def keep_total(
@@ -145,80 +193,97 @@ def keep_total(
     return kept.store((slot * (tiling.m * tiling.n) + element) // lanes, total)
 
 
-def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
-    """Return the second dispatch: an invocation per element, or per four.
+def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
+    """Return the slot of a workgroup for a tile that it has `begun`, or goes on with."""
+    return group * 2 + t.call("u32", begun)
 
-    The pipeline has the numbers of the tiling, so that all of them share the shader.
+
+def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
+    """Return the second dispatch: it adds the slots of each tile that has several.
+
+    A workgroup has a piece of the tile that one of the first dispatch began last, if that
+    left it unfinished.  `JOIN_ROWS` invocations share the slots of an element, or of four
+    of a row.  The pipeline has the numbers of the tiling, so that all share the shader.
     """
     task = replace(task, label="gemm_stream")
     reduce, (found, row) = reduction_of(task), product_of(task)
-    column = found.column
-    names = vector_tensors(task.stage, task.values, column)
+    names = vector_tensors(task.stage, task.values, found.column)
     names.add(task.scratch_name("parts"))
     lanes = LANES if wide else 1
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES) if wide else {})
-    body, place = start_invocation(shader, JOIN_SIZE, shader.size(task.domain) // lanes)
-    at = unravel(shader, body, task.domain, place * lanes)
-    given = {
-        name: (Symbol(f"tiling.{name}"), shader.override(name, value))
-        for name, value in zip(NAMES, _numbers(tiling), strict=True)
-    }
-    own = TermShares(task, *(symbol for symbol, _ in given.values()))
-    named = name_sizes(
-        shader,
-        body,
-        (
-            ("tile_rows", own.tiled_axes[0]),
-            ("tile_columns", own.tiled_axes[1]),
-            ("turns", own.turns),
-            ("share", own.share),
-        ),
-        dict(given.values()),
-    )
-    m, n = given["TILE_M"][1], given["TILE_N"][1]
-    batch = batch_of(task)
-    tile = (at[row] // m) * named[own.tiled_axes[1]] + at[column] // n
-    if batch:
-        extents = tuple(index.extent for index in batch)
-        number = row_major(shader, extents, [at[index] for index in batch])
-        tile = number * (named[own.tiled_axes[0]] * named[own.tiled_axes[1]]) + tile
-    turns, share = named[own.turns], named[own.share]
-    first, begin, end, group, total = (
-        t.Ident(shader.fresh(name))
-        for name in ("first", "begin", "end", "group", "total")
-    )
+    given = zip(NAMES, _numbers(tiling), strict=True)
+    numbers = {Symbol(f"tiling.{x}"): shader.override(x, value) for x, value in given}
+    shares, body = TermShares(task, *numbers), list[t.Stmt]()
+    tiles = Tiles(shader, body, shares, dict(numbers))
+    m, n, *_ = numbers.values()
+    piece_size = JOIN_COLUMNS * lanes
+
+    number = tiles.let("number", linear_group(shader))
+    tiles.name_shares()
+    turns, share = tiles[shares.turns], tiles[shares.share]
+    pieces = tiles.let("pieces", m * n // piece_size)
+    group = tiles.let("group", number // pieces)
+    begin = group * share
+    end = tiles.let("end", t.call("min", begin + share, tiles[shares.all_turns]))
+    tile = tiles.let("tile", t.Binary("-", end, t.ONE) // turns)
+    first = tiles.let("first", tile * turns)
+    body.append(t.If(t.any_of(first < begin, first + turns <= end), (t.Return(),)))
+    last_group = t.Binary("-", first + turns, t.ONE) // share
+    last = tiles.let("last_group", last_group)
+    lane = shader.lane % JOIN_COLUMNS
+    element = tiles.let("element", (number % pieces * JOIN_COLUMNS + lane) * lanes)
+
+    total, part = (t.Ident(shader.fresh(name)) for name in ("total", "part"))
     kept = shader.scratch("parts", reduce.type, written=False)
-    slot = group * 2 + t.call("u32", group.equals(begin))
-    element = slot * (m * n) + at[row] % m * n + at[column] % n
-    take = accumulate(reduce.kind, total, kept.load(element // lanes))
+    slot = slot_of(part, begun=part.equals(group))
+    take = accumulate(
+        reduce.kind, total, kept.load((slot * (m * n) + element) // lanes)
+    )
+    start = group + shader.lane // JOIN_COLUMNS
     body += [
-        t.Let(first.name, tile * turns),
-        t.Let(begin.name, first // share),
-        t.Let(end.name, (first + turns - 1) // share),
-        t.If(begin.equals(end), (t.Return(),)),
         t.Var(total.name, identity(shader, reduce.kind, reduce.type, lanes)),
-        t.count_up(group.name, begin, end + 1, 1, take),
+        t.count_up(part.name, start, last + 1, JOIN_ROWS, take),
+        *_joined_rows(shader, reduce, total, lanes),
     ]
-    vector = column if wide else None
+    at, tile_row, tile_column = tiles.place(tile)
+    at |= {row: tile_row + element // n, found.column: tile_column + element % n}
+    body.append(leave_outside(shader, at))
+    vector = found.column if wide else None
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
     lowerer.reduced[reduce] = Value(total, wide=wide)
     write_steps(lowerer, task.stage)
-    split = TermShares.of(task, tiling)
-    invocations = ceil_div(domain_size(task.domain), JOIN_SIZE * lanes)
+    own = TermShares.of(task, tiling)
     return shader.finish(
         body,
-        groups=split.if_joined(invocations),
-        workgroup_size=JOIN_SIZE,
-        summary="second of two dispatches: what tiles have in several slots.",
+        groups=own.if_joined(own.groups * (tiling.m * tiling.n // piece_size)),
+        workgroup_size=JOIN_COLUMNS * JOIN_ROWS,
+        summary="second of two dispatches: the slots of tiles that have several.",
         variant="finish" if wide else "finish.edge",
-        trips=loop_trips(task, {reduce: ceil_div(split.turns, split.share) + 1}),
+        trips=loop_trips(task, {reduce: ceil_div(own.groups, JOIN_ROWS)}),
     )
 
 
-NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
-"""The overrides of the second dispatch."""
+def _joined_rows(
+    shader: ShaderBuilder, reduce: Reduce, total: t.Ident, lanes: int
+) -> list[t.Stmt]:
+    """Write the joining of what the rows of a workgroup have; the first goes on with it."""
+    type_ = wgsl_type(reduce.type, lanes)
+    size = JOIN_COLUMNS * JOIN_ROWS
+    width = value_bytes(reduce.type) * lanes
+    shared = shader.workgroup_array("totals", f"array<{type_}, {size}>", size * width)
+    return [
+        t.Assign(shared[shader.lane], total),
+        t.BARRIER,
+        t.If(shader.lane >= JOIN_COLUMNS, (t.Return(),)),
+        *(
+            accumulate(reduce.kind, total, shared[shader.lane + row * JOIN_COLUMNS])
+            for row in range(1, JOIN_ROWS)
+        ),
+    ]
 
 
-def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
-    """Return what the shares depend on, besides the sizes of a call."""
-    return tiling.m, tiling.n, tiling.k, tiling.stream
+def leave_outside(shader: ShaderBuilder, at: Mapping[Index, t.Expr]) -> t.Stmt:
+    """Return the statement that leaves an element beyond the rows or the columns."""
+    found, row = product_of(shader.task)
+    bounds = (at[x] >= shader.extent(x.extent) for x in (row, found.column))
+    return t.If(t.any_of(*bounds), (t.Return(),))

@@ -45,7 +45,7 @@ class Operand:
     counter goes over; a tile has `blocks` of `across` vectors along `outer`.  `origin` is
     where the workgroup's tile starts there.  What lies beyond the end of `outer` is read from its
     last place, as nobody uses it; terms beyond the last one are 0.  Where all is
-    `whole`, vectors in memory are, and so are the turns of the loop.
+    `whole`, vectors in memory are, and a turn of the loop has all its terms.
     """
 
     builder: ShaderBuilder
@@ -180,9 +180,12 @@ class Operand:
             return term % BANKS
         return term // VECTOR * VECTOR // (self.tiling.k // BANKS)
 
-    def clear(self, left: t.Expr) -> list[t.Stmt]:
-        """Set the terms in registers to 0 that are not among the `left` first ones."""
-        return [unit.clear(left) for unit in self._units]
+    def clear(self, count: t.Expr) -> list[t.Stmt]:
+        """Set terms in registers to 0: those behind the first `count`.
+
+        Where all is `whole`, those before `count`.
+        """
+        return [stmt for unit in self._units for stmt in unit.clear(count)]
 
     # The edge
 
@@ -336,13 +339,14 @@ class _Unit:
             body.append(t.Assign(register, value))
         return body
 
-    def clear(self, left: t.Expr) -> t.Stmt:
-        """Set to 0 what was loaded of a term that is not one of the `left` first."""
-        (register,) = self.registers
+    def clear(self, count: t.Expr) -> Iterator[t.Stmt]:
+        """Set to 0 what was loaded of a term behind the first `count`, or before it."""
         o = self._operand
         zero = identity(o.builder, "sum", o.factor.type, LANES)
-        kept = t.call("select", zero, register, self._over < left)
-        return t.Assign(register, kept)
+        kept = self._over >= count if o.whole else self._over < count
+        for register in self.registers:
+            value = t.call("select", zero, register, kept)
+            yield t.Assign(register, value)
 
     def stage(self, tile: t.Expr) -> list[t.Stmt]:
         """Store to the tile what was loaded, turned over if it lies so."""

@@ -66,7 +66,7 @@ class RegisterTile:
         kind = self.found.kind
         zeroed = kind == "sum" and not self._tiling.stream
         start = None if zeroed else self._identity()
-        type_ = wgsl_type(self.found.type, LANES)
+        type_ = "" if start else wgsl_type(self.found.type, LANES)
         return [t.Var(total.name, start, type_) for total in self._sums.values()]
 
     def _identity(self) -> t.Expr:
