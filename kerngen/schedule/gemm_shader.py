@@ -80,9 +80,7 @@ class GemmShader:
         self.tiles = Tiles(self.builder, self.body, self.shares, {})
         self.whole_tile: t.Expr = t.ZERO
         self.slot: t.Expr = t.ZERO
-        self.even = (
-            self.whole and divides(self.tiling.k, domain_size(self.over)) == ALWAYS
-        )
+        self.padding: t.Expr = t.ZERO
         self.begin: t.Expr = t.ZERO
         self.end = self.builder.size(self.over)
 
@@ -143,6 +141,7 @@ class GemmShader:
         self.tiles.name_axes()
         beyond = group >= self.tiles[self.shares.tiles]
         self.body.append(t.If(beyond, (t.Return(),)))
+        self._pad_terms()
         self._compute(group)
         return self.body
 
@@ -155,10 +154,13 @@ class GemmShader:
         all_turns = tiles[shares.all_turns]
         self.body.append(t.If(group * share >= all_turns, (t.Return(),)))
         end = self._let("end", t.call("min", group * share + share, all_turns))
+        self._pad_terms()
         before, turn = len(self.body), t.Ident(self.builder.fresh("turn"))
         first = self._let("first_turn", turn % turns)
         last = self._let("last_turn", t.call("min", first + (end - turn), turns))
-        last_term = t.call("min", last * self.tiling.k, self.builder.size(self.over))
+        last_term = last * self.tiling.k
+        if not self.whole:
+            last_term = t.call("min", last_term, self.builder.size(self.over))
         self.begin = self._let("begin", first * self.tiling.k)
         self.end = self._let("last_term", last_term)
         self.whole_tile = self._let("whole", t.Binary("-", last, first).equals(turns))
@@ -168,6 +170,18 @@ class GemmShader:
         loop = (*self.body[before:],)
         loop_over = t.For(turn.name, group * share, turn < end, following, loop)
         return [*self.body[:before], loop_over]
+
+    def _pad_terms(self) -> None:
+        """Pad the terms in front where whole vectors make no whole turns."""
+        terms, k = domain_size(self.over), self.tiling.k
+        if (
+            self.whole
+            and divides(k, terms) != ALWAYS
+            and self.registers.found.is_product
+        ):
+            self.end = self._let("terms", self.tiles[ceil_div(terms, k) * k])
+            padding = t.Binary("-", self.end, self.builder.size(self.over))
+            self.padding = self._let("padding", padding)
 
     def _compute(self, tile: t.Expr) -> None:
         """Write the computation of the tile of a number."""
@@ -188,9 +202,10 @@ class GemmShader:
         """Write the loop over the terms, with one tile of each operand or with two."""
         operands = (self.left, self.right)
         declared = [stmt for operand in operands for stmt in operand.declare()]
-        begin = self._fetch(self.begin)
-        if not self.whole:
-            begin = [t.If(self.begin < self.end, (*begin,))]
+        if self.whole:
+            begin = self._fetch_begin()
+        else:
+            begin = [t.If(self.begin < self.end, (*self._fetch(self.begin),))]
         turn = self._turn_of_two if self.tiling.buffers > 1 else self._turn
         return [*declared, *begin, *turn(t.Ident(self.builder.fresh("first")))]
 
@@ -230,35 +245,49 @@ class GemmShader:
         return t.count_up(first.name, begin, end, self.tiling.k, *body)
 
     def _stage(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
-        """Store the terms from `first` on to the tiles, and 0 for those of no turn.
-
-        Where all is whole, a last turn of fewer terms loads the last `k` there are, and
-        the first of those are of the turn before: vectors stay within the tensor.
-        """
+        """Store the terms from `first` on to the tiles; terms beyond the end are 0."""
         operands = (self.left, self.right)
         stores = [stmt for operand in operands for stmt in operand.stage(buffer)]
-        if self.even or not self.registers.found.is_product:
+        if self.whole or not self.registers.found.is_product:
             return stores
-        beyond = first + self.tiling.k
-        if self.whole:
-            name, count = "counted", t.Binary("-", beyond, self.end)
-        else:
-            name, count = "left", t.Binary("-", self.end, first)
-        variable = t.Ident(self.builder.fresh(name))
-        cleared = [stmt for operand in operands for stmt in operand.clear(variable)]
-        clear = t.If(beyond > self.end, (t.Let(variable.name, count), *cleared))
-        return [clear, *stores]
+        left = t.Binary("-", self.end, first)
+        return [self._clear(first + self.tiling.k > self.end, left), *stores]
+
+    def _clear(self, condition: t.Expr, count: t.Expr) -> t.Stmt:
+        """Set the loaded terms to 0 that are not among the first `count`."""
+        left = t.Ident(self.builder.fresh("left"))
+        operands = (self.left, self.right)
+        cleared = [stmt for operand in operands for stmt in operand.clear(left)]
+        return t.If(condition, (t.Let(left.name, count), *cleared))
+
+    def _fetch_begin(self) -> list[t.Stmt]:
+        """Load the first turn of whole vectors: terms before the first one are 0.
+
+        The padding is in front, so that the loop need not look for it.
+        """
+        if self.padding == t.ZERO:
+            return self._fetch(self.begin)
+        from_term = self.begin
+        if from_term != t.ZERO:
+            from_term = t.call("max", self.begin, self.padding)
+            from_term = t.Binary("-", from_term, self.padding)
+        count = t.Binary("-", t.u32(self.tiling.k), self.padding)
+        return [
+            *self.left.fetch(from_term),
+            *self.right.fetch(from_term),
+            self._clear(self.begin < self.padding, count),
+        ]
 
     def _fetch(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms from `first` on; where all is whole, the last `k` at most.
-
-        Behind the last turn, any will do.
-        """
+        """Load the terms from `first` on; behind the last turn, any will do."""
         body: list[t.Stmt] = []
         if self.whole and first != t.ZERO:
             last = t.Binary("-", self.end, t.u32(self.tiling.k))
             fetched = t.Ident(self.builder.fresh("fetched"))
-            body.append(t.Let(fetched.name, t.call("min", first, last)))
+            first = t.call("min", first, last)
+            if self.padding != t.ZERO:
+                first = t.Binary("-", first, self.padding)
+            body.append(t.Let(fetched.name, first))
             first = fetched
         return [*body, *self.left.fetch(first), *self.right.fetch(first)]
 

@@ -113,6 +113,14 @@ class TermShares:
         """The number of workgroups."""
         return ceil_div(self.all_turns, self.share)
 
+    @property
+    def joined(self) -> Size:
+        """How many tiles the second dispatch looks at, each with several slots or none.
+
+        Where shares are shorter than tiles, all; else those that a share ends within.
+        """
+        return select(compare("<", self.share, self.turns), self.tiles, self.groups)
+
     def if_joined(self, size: Size) -> Size:
         """Return a size where a second dispatch adds what tiles have in slots, else 0."""
         return select(compare("!=", remainder(self.share, self.turns), 0), size, 0)
@@ -201,8 +209,8 @@ def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
 def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     """Return the second dispatch: it adds the slots of each tile that has several.
 
-    A workgroup has a piece of the tile that one of the first dispatch began last, if that
-    left it unfinished.  `JOIN_ROWS` invocations share the slots of an element, or of four
+    A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
+    first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share the slots of an element, or of four
     of a row.  The pipeline has the numbers of the tiling, so that all share the shader.
     """
     task = replace(task, label="gemm_stream")
@@ -222,14 +230,17 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     tiles.name_shares()
     turns, share = tiles[shares.turns], tiles[shares.share]
     pieces = tiles.let("pieces", m * n // piece_size)
-    group = tiles.let("group", number // pieces)
-    begin = group * share
-    end = tiles.let("end", t.call("min", begin + share, tiles[shares.all_turns]))
-    tile = tiles.let("tile", t.Binary("-", end, t.ONE) // turns)
+    which = tiles.let("which", number // pieces)
+    by_tile = tiles.let("by_tile", share < turns)
+    end = t.call("min", which * share + share, tiles[shares.all_turns])
+    begun_last = t.Binary("-", end, t.ONE) // turns
+    tile = tiles.let("tile", t.call("select", begun_last, which, by_tile))
     first = tiles.let("first", tile * turns)
-    body.append(t.If(t.any_of(first < begin, first + turns <= end), (t.Return(),)))
+    group = tiles.let("group", first // share)
     last_group = t.Binary("-", first + turns, t.ONE) // share
     last = tiles.let("last_group", last_group)
+    elsewhere = t.all_of(t.Unary("!", by_tile), t.Binary("!=", group, which))
+    body.append(t.If(t.any_of(group.equals(last), elsewhere), (t.Return(),)))
     lane = shader.lane % JOIN_COLUMNS
     element = tiles.let("element", (number % pieces * JOIN_COLUMNS + lane) * lanes)
 
@@ -255,7 +266,7 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     own = TermShares.of(task, tiling)
     return shader.finish(
         body,
-        groups=own.if_joined(own.groups * (tiling.m * tiling.n // piece_size)),
+        groups=own.if_joined(own.joined * (tiling.m * tiling.n // piece_size)),
         workgroup_size=JOIN_COLUMNS * JOIN_ROWS,
         summary="second of two dispatches: the slots of tiles that have several.",
         variant="finish" if wide else "finish.edge",

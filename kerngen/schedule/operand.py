@@ -181,10 +181,7 @@ class Operand:
         return term // VECTOR * VECTOR // (self.tiling.k // BANKS)
 
     def clear(self, count: t.Expr) -> list[t.Stmt]:
-        """Set terms in registers to 0: those behind the first `count`.
-
-        Where all is `whole`, those before `count`.
-        """
+        """Set the terms in registers to 0 that are not among the first `count`."""
         return [stmt for unit in self._units for stmt in unit.clear(count)]
 
     # The edge
@@ -340,10 +337,10 @@ class _Unit:
         return body
 
     def clear(self, count: t.Expr) -> Iterator[t.Stmt]:
-        """Set to 0 what was loaded of a term behind the first `count`, or before it."""
+        """Set to 0 what was loaded of a term that is not among the first `count`."""
         o = self._operand
         zero = identity(o.builder, "sum", o.factor.type, LANES)
-        kept = self._over >= count if o.whole else self._over < count
+        kept = self._over < count
         for register in self.registers:
             value = t.call("select", zero, register, kept)
             yield t.Assign(register, value)
