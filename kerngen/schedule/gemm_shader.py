@@ -161,6 +161,8 @@ class GemmShader:
         last_term = last * self.tiling.k
         if not self.whole:
             last_term = t.call("min", last_term, self.builder.size(self.over))
+        elif self.padding != t.ZERO:
+            last_term = t.Binary("-", last_term, self.padding)
         self.begin = self._let("begin", first * self.tiling.k)
         self.end = self._let("last_term", last_term)
         self.whole_tile = self._let("whole", t.Binary("-", last, first).equals(turns))
@@ -179,8 +181,8 @@ class GemmShader:
             and divides(k, terms) != ALWAYS
             and self.registers.found.is_product
         ):
-            self.end = self._let("terms", self.tiles[ceil_div(terms, k) * k])
-            padding = t.Binary("-", self.end, self.builder.size(self.over))
+            padded = self.tiles[ceil_div(terms, k) * k]
+            padding = t.Binary("-", padded, self.builder.size(self.over))
             self.padding = self._let("padding", padding)
 
     def _compute(self, tile: t.Expr) -> None:
@@ -207,51 +209,54 @@ class GemmShader:
         else:
             begin = [t.If(self.begin < self.end, (*self._fetch(self.begin),))]
         turn = self._turn_of_two if self.tiling.buffers > 1 else self._turn
-        return [*declared, *begin, *turn(t.Ident(self.builder.fresh("first")))]
+        return [*declared, *begin, *turn(t.Ident(self.builder.fresh("following")))]
 
-    def _turn(self, first: t.Ident) -> list[t.Stmt]:
-        following = t.Ident(self.builder.fresh("following"))
+    def _turn(self, following: t.Ident) -> list[t.Stmt]:
         body = [
-            *self._stage(first, None),
+            *self._stage(following, None),
             t.BARRIER,
-            t.Let(following.name, first + self.tiling.k),
             *self._fetch(following),
-            *self._accumulate(first, None),
+            *self._accumulate(following, None),
             t.BARRIER,
         ]
-        return [self._over_terms(first, body)]
+        return [self._over_terms(following, body)]
 
-    def _turn_of_two(self, first: t.Ident) -> list[t.Stmt]:
+    def _turn_of_two(self, following: t.Ident) -> list[t.Stmt]:
         """Fill one tile while the other is in use."""
         buffer = t.Ident(self.builder.fresh("buffer"))
-        following = t.Ident(self.builder.fresh("following"))
+        k = self.tiling.k
         body = [
-            t.Let(following.name, first + self.tiling.k),
             *self._fetch(following),
-            *self._accumulate(first, buffer),
+            *self._accumulate(following, buffer),
             t.Assign(buffer, t.Binary("-", t.ONE, buffer)),
-            *self._stage(following, buffer),
+            *self._stage(following + k, buffer),
             t.BARRIER,
         ]
         return [
             t.Var(buffer.name, t.ZERO),
-            *self._stage(self.begin, buffer),
+            *self._stage(self.begin + k, buffer),
             t.BARRIER,
-            self._over_terms(first, body),
+            self._over_terms(following, body),
         ]
 
-    def _over_terms(self, first: t.Ident, body: list[t.Stmt]) -> t.Stmt:
-        begin, end = self.begin, self.end
-        return t.count_up(first.name, begin, end, self.tiling.k, *body)
+    def _over_terms(self, following: t.Ident, body: list[t.Stmt]) -> t.Stmt:
+        """Write the loop over turns, which counts the first term of the next one."""
+        k, start = self.tiling.k, self.begin + self.tiling.k
+        if self.padding != t.ZERO:
+            start = t.Binary("-", start, self.padding)
+        return t.count_up(following.name, start, self.end + k, k, *body)
 
-    def _stage(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
-        """Store the terms from `first` on to the tiles; terms beyond the end are 0."""
+    def _stage(self, following: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
+        """Store the terms before `following` to the tiles; those beyond the end are 0."""
         operands = (self.left, self.right)
         stores = [stmt for operand in operands for stmt in operand.stage(buffer)]
         if self.whole or not self.registers.found.is_product:
             return stores
-        left = t.Binary("-", self.end, first)
-        return [self._clear(first + self.tiling.k > self.end, left), *stores]
+        return [self._clear(following > self.end, self._left(following)), *stores]
+
+    def _left(self, following: t.Expr) -> t.Expr:
+        """Return how many terms the turn before `following` has, if it is the last."""
+        return t.Binary("-", self.end + self.tiling.k, following)
 
     def _clear(self, condition: t.Expr, count: t.Expr) -> t.Stmt:
         """Set the loaded terms to 0 that are not among the first `count`."""
@@ -284,17 +289,14 @@ class GemmShader:
         if self.whole and first != t.ZERO:
             last = t.Binary("-", self.end, t.u32(self.tiling.k))
             fetched = t.Ident(self.builder.fresh("fetched"))
-            first = t.call("min", first, last)
-            if self.padding != t.ZERO:
-                first = t.Binary("-", first, self.padding)
-            body.append(t.Let(fetched.name, first))
+            body.append(t.Let(fetched.name, t.call("min", first, last)))
             first = fetched
         return [*body, *self.left.fetch(first), *self.right.fetch(first)]
 
-    def _accumulate(self, first: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
+    def _accumulate(self, following: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
         left_over = None
         if not self.whole and not self.registers.found.is_product:
-            left_over = t.Binary("-", self.end, first)
+            left_over = self._left(following)
         terms = range(self.tiling.k)
         return [self.registers.accumulate(p, buffer, left_over) for p in terms]
 
