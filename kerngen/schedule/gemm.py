@@ -20,7 +20,7 @@ from kerngen.schedule.contraction import (
 from kerngen.schedule.gemm_shader import GemmShader, wide_tensors
 from kerngen.schedule.gemm_stream import TermShares, joining_shader
 from kerngen.schedule.program import Variant
-from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
+from kerngen.schedule.sizes import all_divisible, domain_size
 from kerngen.schedule.steps import last_extents, vector_tensors
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import VECTOR, Tiling, tiling_of
@@ -46,22 +46,38 @@ def row_of(task: Task) -> Index:
 
 
 def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a variant for whole vectors and turns, and one for any size."""
+    """Yield variants for whole vectors, with whole turns and without, and one for any size."""
     tiling = tiling_of(options)
-    when = _whole_vectors(task, tiling)
-    if when != NEVER:
-        yield _variant(task, tiling, "aligned", when)
+    vectors = _whole_vectors(task)
+    if vectors != NEVER:
+        yield from _of_vectors(task, tiling, vectors)
     yield _variant(task, tiling, "edge", ALWAYS)
 
 
+def _of_vectors(task: Task, tiling: Tiling, vectors: Guard) -> Iterator[Variant]:
+    """Yield the variants for whole vectors.
+
+    Only a sum of products may be padded: a product with 0 adds nothing to it.
+    """
+    found, _ = product_of(task)
+    terms = domain_size(found.over)
+    even = divides(tiling.k, terms)
+    full = all_of(even, compare(">", terms, 0))
+    yield _variant(task, tiling, "aligned", all_of(full, vectors))
+    if found.is_product and even != ALWAYS:
+        long = compare(">=", terms, tiling.k)
+        yield _variant(task, tiling, "padded", all_of(long, vectors))
+
+
 def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
-    shader = GemmShader(task, tiling, whole=name == "aligned").shader()
+    whole = name != "edge"
+    shader = GemmShader(task, tiling, whole=whole, padded=name == "padded").shader()
     if not tiling.stream:
         return Variant(name, when, (shader,))
     shares = TermShares.of(task, tiling)
     slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
     scratch = Scratch(task.scratch_name("parts"), slots)
-    joined = joining_shader(task, tiling, wide=name == "aligned")
+    joined = joining_shader(task, tiling, wide=whole)
     return Variant(name, when, (shader, joined), (scratch,))
 
 
@@ -71,8 +87,8 @@ def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
         yield memory_axis(factor, found.last, own)
 
 
-def _whole_vectors(task: Task, tiling: Tiling) -> Guard:
-    """Return the condition that every vector and turn is whole.
+def _whole_vectors(task: Task) -> Guard:
+    """Return the condition that every vector is whole.
 
     Vectors end where the last of several indices does, which is soon in windows: whole
     turns of those would gain nothing.
@@ -85,17 +101,6 @@ def _whole_vectors(task: Task, tiling: Tiling) -> Guard:
     names = vector_tensors(task.stage, task.values, column)
     names |= wide_tensors(found, row)
     widths = last_extents(task.stage, task.values, names)
-    terms = tuple(index.extent for index in found.over)
-    along = terms[-1:] if found.over[-1] in axes else ()
+    along = [found.last.extent] if found.last in axes else []
     sides = (column.extent, *((row.extent,) if row in axes else ()))
-    count = domain_size(found.over)
-    # A sum of products adds 0 for terms of no turn; of other reductions all turns are full.
-    turns = (
-        compare(">=", count, tiling.k)
-        if found.is_product
-        else all_of(
-            divides(tiling.k, count),
-            *(compare(">", extent_size(extent), 0) for extent in terms),
-        )
-    )
-    return all_of(turns, all_divisible((*sides, *along, *widths), VECTOR))
+    return all_divisible((*sides, *along, *widths), VECTOR)

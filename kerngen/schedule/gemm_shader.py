@@ -57,11 +57,16 @@ def wide_tensors(found: Contraction, row: Index) -> set[str]:
 @final
 @dataclass
 class GemmShader:
-    """Writes one shader; what is `whole` needs no care at the ends of vectors."""
+    """Writes one shader; what is `whole` needs no care at the ends of vectors.
+
+    Its turns are whole, too, but where terms are `padded`: a constant of the pipeline, as
+    the padding costs 5 % of a large product.
+    """
 
     task: Task
     tiling: Tiling
     whole: bool
+    padded: bool
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -181,9 +186,10 @@ class GemmShader:
             and divides(k, terms) != ALWAYS
             and self.registers.found.is_product
         ):
-            padded = self.tiles[ceil_div(terms, k) * k]
-            padding = t.Binary("-", padded, self.builder.size(self.over))
-            self.padding = self._let("padding", padding)
+            count = self.tiles[ceil_div(terms, k) * k]
+            padding = t.Binary("-", count, self.builder.size(self.over))
+            padded = self.builder.override("PADDED", int(self.padded))
+            self.padding = self._let("padding", padded * padding)
 
     def _compute(self, tile: t.Expr) -> None:
         """Write the computation of the tile of a number."""
