@@ -27,7 +27,12 @@ from kerngen.schedule.plain import is_plain
 from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.tiling import DEFAULT, SMALL, SMALL_OPTIONS
+from kerngen.schedule.tiling import (
+    LARGE_OPTIONS,
+    MEDIUM_OPTIONS,
+    SMALL,
+    SMALL_OPTIONS,
+)
 
 SHORT_ROW: Final = 16
 """Below this many terms, lanes that share a row are mostly idle."""
@@ -38,8 +43,11 @@ SHORT_COLUMN: Final = 32
 MANY_RESULTS: Final = 16384
 """So many results keep a device busy with one invocation each."""
 
-FEW_TILES: Final = 160
-"""Fewer tiles than that leave parts of a large device idle."""
+NARROW: Final = 64
+SMALL_PRODUCT: Final = 512 * 512
+FEW_TERMS: Final = 512
+MEDIUM_PRODUCT: Final = 1024 * 1024
+"""The sides, elements and terms up to which a product has small tiles, or medium ones."""
 
 FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
@@ -126,17 +134,26 @@ def _candidates(task: Task) -> Iterator[Choice]:
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:
-    """Yield small tiles for products that are small along either side, or in all."""
-    sides = row_of(task).extent, product_of(task)[0].column.extent
-    narrow = _either(*(_compare(side, "<", DEFAULT.m // 2) for side in sides))
-    small = _either(
-        narrow, _compare(_size(task.domain), "<", FEW_TILES * DEFAULT.m * DEFAULT.n)
-    )
+    """Yield tiles by the size of a product: small, medium and large ones."""
+    found, row = product_of(task)
+    sides = row.extent, found.column.extent
+    narrow = _either(*(_compare(side, "<=", NARROW) for side in sides))
+    elements, terms = _size(task.domain), _size(found.over)
+    few = _either(narrow, _compare(elements, "<=", SMALL_PRODUCT))
     reason = "two factors, each read once per tile"
     yield Choice(
-        "gemm", f"{reason}; there would be few large tiles", small, SMALL_OPTIONS
+        "gemm",
+        f"{reason}; a product of few elements and terms",
+        _both(_compare(terms, "<=", FEW_TERMS), few),
+        SMALL_OPTIONS,
     )
-    yield Choice("gemm", reason)
+    yield Choice(
+        "gemm",
+        f"{reason}; there would be few large tiles",
+        _either(narrow, _compare(elements, "<=", MEDIUM_PRODUCT)),
+        MEDIUM_OPTIONS,
+    )
+    yield Choice("gemm", reason, None, LARGE_OPTIONS)
 
 
 def _with_vectors(task: Task) -> Iterator[Choice]:

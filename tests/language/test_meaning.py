@@ -20,7 +20,7 @@ STRATEGIES = (
     *(name for name in OPTIONS if name != "gemm"),
     "gemv rows(3)",
     f"{SMALL_TILES} pad(1)",
-    f"{SMALL_TILES} buffers(2) split(3)",
+    f"{SMALL_TILES} buffers(2) stream(3)",
 )
 OPTIONAL = ("rows lanes(8)", "rows lanes(128) subgroups(1)", "reduce subgroups(1)")
 SIZES = (1, 3, 64, 67)
@@ -63,5 +63,5 @@ def test_schedules_give_what_numpy_gives(
     with unless_unfit(strategy), built(fitting(case, strategy)) as (kernel,):
         for size in SIZES:
             check(ctx, case, kernel, size)
-        if not strategy or "split" in strategy:
+        if not strategy or "stream" in strategy:
             check(ctx, case, kernel, LARGE)

@@ -82,8 +82,8 @@ ABLATIONS: Final = (
         {"m": 16, "k": 4096, "n": 4096},
         {"m": 16, "k": 512, "n": 512},
         {
-            "no split of k": {"split": (1,)},
-            "at most 4 parts": {"split": (4,)},
+            "a tile per workgroup": {"stream": (0,)},
+            "half as many workgroups": {"stream": (264,)},
             "as a large product": "gemm",
         },
     ),

@@ -36,7 +36,11 @@ PRODUCT = """kernel f(a: f32[m, k], b: f32[n, k]) -> c: f32[m, n] {
 WIDE = "rows_lanes1024_subgroups1 when"
 LARGE = "gemm tile(256, 128, 16) micro(8, 8)"
 NAMED = "gemm_tile256x128x16_micro8x8"
-SMALL = "gemm_tile32x64x16_micro8x4 when"
+TILES = [
+    "gemm_tile32x32x32_micro4x4 when",
+    "gemm_tile64x64x16_micro8x8_stream528 when",
+    "gemm_stream264",
+]
 SHORT = "schedule f when m < 8 { rows }"
 SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "a guard holds everywhere or nowhere": (
@@ -73,11 +77,11 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     ),
     "the compiler's own choice, asked for": (
         f"{PRODUCT} schedule f when m == 1 {{ gemv }}",
-        {"c": ["gemv when", SMALL, "gemm"]},
+        {"c": ["gemv when", *TILES]},
     ),
     "the compiler's own choice, asked for under another guard": (
         f"{PRODUCT} schedule f when n == 1 {{ gemv }}",
-        {"c": ["gemv when", "gemv when", SMALL, "gemm"]},
+        {"c": ["gemv when", "gemv when", *TILES]},
     ),
     "one strategy may run more stages or fewer": (
         f"{SOFTMAX} {SHORT} schedule f.total when n < 8 {{ generic }}",
@@ -93,7 +97,7 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     ),
     "an adapter may be too small": (
         f"{PRODUCT} schedule f when m > 8 {{ {LARGE} }} schedule f {{ {LARGE} }}",
-        {"c": [f"{NAMED} when", NAMED, "gemv when", SMALL, "gemm"]},
+        {"c": [f"{NAMED} when", NAMED, "gemv when", *TILES]},
     ),
 }
 

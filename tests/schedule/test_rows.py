@@ -90,7 +90,12 @@ def test_a_product_of_matrices_stays_one() -> None:
         p[i, j] = z[i, j] - top[i] + t[j];
     }"""
     assert choices(text) == {
-        "z": [("gemv", 1), ("gemm_tile32x64x16_micro8x4", 1), ("gemm", 1)],
+        "z": [
+            ("gemv", 1),
+            ("gemm_tile32x32x32_micro4x4", 1),
+            ("gemm_tile64x64x16_micro8x8_stream528", 1),
+            ("gemm_stream264", 1),
+        ],
         "top": [("reduce", 1), (WIDE, 2), ("rows", 2)],
         "p": [("map", 1)],
     }

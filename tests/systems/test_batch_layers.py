@@ -24,7 +24,7 @@ from tests.numeric.oracles import swish
 Array: TypeAlias = NDArray[Any]
 
 LAYERS = 36
-MOST_SHADERS = 3
+MOST_SHADERS = 4
 REAL = (2560, 9728)
 SMALL = (256, 512)
 
@@ -99,7 +99,7 @@ def run(ctx: Context, sizes: tuple[int, int], rows: int, layers: int) -> Counter
 
 
 @pytest.mark.parametrize("rows", [1, 2, 128])
-def test_all_layers_compile_three_shaders_and_submit_once(
+def test_all_layers_compile_four_shaders_at_most_and_submit_once(
     fresh: Context, rows: int
 ) -> None:
     took = run(fresh, SMALL, rows, LAYERS)
@@ -109,7 +109,7 @@ def test_all_layers_compile_three_shaders_and_submit_once(
     assert (again.pipelines_created, again.submits) == (0, 1)
 
 
-def test_the_real_sizes_need_three_shaders_at_any_number_of_rows(ctx: Context) -> None:
+def test_the_real_sizes_need_four_shaders_at_most_at_any_number_of_rows(ctx: Context) -> None:
     hidden, inner = REAL
     for rows in [*range(1, 70), 127, 128, 129, 256, 1000, 1024]:
         found = [

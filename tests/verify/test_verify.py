@@ -228,7 +228,7 @@ def test_a_wrong_program_is_no_json(source: Path) -> None:
 
 def test_a_narrow_table_keeps_names_whole() -> None:
     """They are what is given to `--kernel` and `--schedule`."""
-    name = "gemm_tile32x64x16_micro8x4"
+    name = "gemm_tile32x32x32_micro4x4"
     subject: Any = None
     row = Result("a.kern", name, "y", name, "edge", subject, tally=Tally(cases=1))
     console = Console(width=60)
