@@ -144,10 +144,14 @@ DOMAINS: Mapping[str, Domain] = {
     "clip_by_norm": Domain(inputs={"total": positive}),
     "note_nonfinite": Domain(inputs={"failed": failures}),
     **_all(
-        "adamw adamw_unless rmsprop adagrad",
+        "adamw adamw_unless adam_unless rmsprop adagrad",
         Domain(
             inputs={"v": positive, "failed": failures}, scalars={"alpha": (0.99, 0.5)}
         ),
+    ),
+    **_all(
+        "sgd_unless lion_unless",
+        Domain(inputs={"failed": failures}, scalars={"nesterov": (0, 1)}),
     ),
     **_all("softmax log_softmax", Domain(inputs={"x": logits})),
     "logsumexp": Domain(lengths={"n": (1, 5000)}, inputs={"x": logits}),
