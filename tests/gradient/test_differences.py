@@ -156,6 +156,16 @@ def test_slope_where_a_branch_meets_a_kink() -> None:
     np.testing.assert_allclose(dx, weights * 0.25, rtol=1e-12)
 
 
+def test_slope_of_relu_at_zero() -> None:
+    """It is 0, as PyTorch's; NaN has that of y."""
+    x = np.array([0.0, -0.0, 1.0, -1.0, math.nan])
+    case = replace(case_of("elementwise", "relu"), values={"x": x}, sizes={"n": 5})
+    (dx,) = case.results()
+    (weights,) = case.weights([x])
+    assert weights is not None
+    np.testing.assert_array_equal(dx, weights * [0, 0, 1, 0, 1])
+
+
 @pytest.mark.parametrize("name", ["branches", "guarded_sum"])
 def test_branches_not_taken_count_nowhere(name: str) -> None:
     """log and sqrt of what is negative are NaN, and no part of the result."""

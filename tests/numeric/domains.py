@@ -109,8 +109,10 @@ _WINDOWS = {
     "pad": (0, 1, 2),
     "dilation": (1, 2),
     "size": (1, 2, 3),
-    "height": (1, 2, 4),
-    "width": (1, 3, 4),
+    "h_len": (1, 2, 4),
+    "w_len": (1, 3, 4),
+    "r_len": (1, 2, 4),
+    "s_len": (1, 3, 4),
     "groups": (1, 2, 3),
 }
 _CONV = Domain(
@@ -274,7 +276,7 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(
             lengths=_bounded("v d n m", 1, 140),
             inputs={"ids": labels},
-            scalars={"rows": (1, 7), "columns": (1, 8)},
+            scalars={"v_len": (1, 7), "columns": (1, 8)},
         ),
     ),
     **_all("argmax argmin", Domain(inputs={"x": ties})),

@@ -71,20 +71,19 @@ def mean_cross_entropy(logits: Array, labels: Labels) -> Array:
     return loss
 
 
-def cross_entropy_gradient(
-    logits: Array, labels: Labels, *, scale: float = 1.0
-) -> Array:
-    """Softmax less the one-hot label."""
+def cross_entropy_gradient(logits: Array, labels: Labels, dloss: Array) -> Array:
+    """Softmax less the one-hot label, times the loss' of the row."""
     _, classes = _classes(logits, labels)
     columns: int = logits.shape[1]
     one_hot = np.equal.outer(classes, np.arange(columns))
-    return scale * (softmax(logits) - one_hot)
+    return dloss[:, None] * (softmax(logits) - one_hot)
 
 
 def mean_cross_entropy_gradient(logits: Array, labels: Labels, dloss: Array) -> Array:
     """The rows' gradients, each with its part of the loss'."""
-    rows: int = max(logits.shape[0], 1)
-    return dloss / rows * cross_entropy_gradient(logits, labels)
+    rows: int = logits.shape[0]
+    each = dloss / max(rows, 1) * np.ones(rows)
+    return cross_entropy_gradient(logits, labels, each)
 
 
 def mean_squared_error(prediction: Array, target: Array) -> Array:
