@@ -198,7 +198,7 @@ class _Assembly:
             span=original.span,
             order=(*(t.name for t in inputs), *(p.name for p in parameters)),
             derived=derived,
-            requires=self._requires({*dims, *(p.name for p in parameters)}),
+            requires=self._requires(parameters),
             gradient=self._gradient(),
         )
         kernel = replace(kernel, signature=signature_text(kernel))
@@ -264,6 +264,7 @@ class _Assembly:
         ranges = {i.extent for s in self.body for i in (*s.indices, *_bound(s.value))}
         values = [*(s.value for s in self.body), *(h.value for h in hosts)]
         values += [d.value for d in self._computed() if d.name in self._ranges()]
+        values += self._required
         return dim in ranges or any(
             isinstance(n, DimValue) and n.name == dim for v in values for n in walk(v)
         )
@@ -319,12 +320,21 @@ class _Assembly:
     def _values(self) -> dict[str, Expr]:
         return {dim.name: dim.value for dim in self._computed()}
 
-    def _requires(self, known: set[str]) -> tuple[Requirement, ...]:
-        """Return the requirements of the forward kernel on what is still there.
+    @property
+    def _required(self) -> list[Expr]:
+        """The conditions of the forward kernel: the gradient holds where they do.
+
+        Scalars and lengths that it reads for nothing else it takes for them.
+        """
+        return [each.condition for each in self.derived.original.requires]
+
+    def _requires(self, parameters: tuple[Parameter, ...]) -> tuple[Requirement, ...]:
+        """Return the requirements of the forward kernel, and some of its scalars.
 
         What a length is divided by must be positive, too: `x / 0` is x in the forward
         kernel, which the inverse of a subscript `i * stride` knows nothing of.
         """
+        known = {parameter.name for parameter in parameters}
         original = self.derived.original
         scalars = (x for x in self.derived.divisors if isinstance(x, UniformValue))
         positive = (
@@ -334,17 +344,17 @@ class _Assembly:
                 original.span,
             )
             for scalar in sorted(scalars, key=lambda scalar: scalar.name)
+            if scalar.name in known
         )
         wanted = {each.condition: each for each in (*original.requires, *positive)}
-        return tuple(
-            requirement
-            for condition, requirement in wanted.items()
-            if all(
-                node.name in known
-                for node in walk(condition)
-                if isinstance(node, DimValue | UniformValue)
-            )
-        )
+        return tuple(map(self._requirement, wanted.values()))
+
+    def _requirement(self, requirement: Requirement) -> Requirement:
+        """Return a requirement, about lengths as the derived kernel knows them."""
+        condition = self._sized(requirement.condition, on_host=True)
+        if condition == requirement.condition:
+            return requirement
+        return replace(requirement, condition=condition, text=expr_text(condition))
 
     # Scalars
 
@@ -380,6 +390,7 @@ class _Assembly:
             for dim in self._computed()
             if dim.name in self._ranges() and dim.name not in self.lengths
         ]
+        values += self._required
         used = {n.name for v in values for n in walk(v) if isinstance(n, UniformValue)}
         own = [p for p in self.derived.original.parameters if p.name in used]
         return (*self.missing.values(), *own)
