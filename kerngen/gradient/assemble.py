@@ -44,6 +44,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.reads import tensors_read
+from kerngen.ir.requirements import known_of
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, map_children, subscript_value, walk
 from kerngen.plan.tree import GradientOf
@@ -202,7 +203,7 @@ class _Assembly:
             gradient=self._gradient(),
         )
         kernel = replace(kernel, signature=signature_text(kernel))
-        return _named_apart(kernel)
+        return _named_apart(_proved(kernel))
 
     def _gradient(self) -> GradientOf:
         """Return how arguments and results belong to those of the forward kernel."""
@@ -530,6 +531,29 @@ def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscr
     if form is None or (is_guarded and not stays_inside(form, extent)):
         return Clamped(value)
     return Affine(value, expr_text(value))
+
+
+def _proved(kernel: Kernel) -> Kernel:
+    """Return the kernel without the clamps that its requirements make needless."""
+    known = known_of(kernel)
+
+    def place(subscript: Subscript, extent: Extent) -> Subscript:
+        if not isinstance(subscript, Clamped):
+            return subscript
+        form = affine_form(subscript.value)
+        if form is None or not known.keeps_inside(form, extent):
+            return subscript
+        return Affine(subscript.value, expr_text(subscript.value))
+
+    def visit(node: Expr) -> Expr:
+        node = map_children(node, visit)
+        if not isinstance(node, Load):
+            return node
+        pairs = zip(node.subscripts, node.tensor.extents, strict=True)
+        return replace(node, subscripts=tuple(place(s, e) for s, e in pairs))
+
+    body = tuple(replace(s, value=visit(s.value)) for s in kernel.body)
+    return replace(kernel, body=body)
 
 
 def _named_apart(kernel: Kernel) -> Kernel:

@@ -166,7 +166,7 @@ def test_what_is_required_of_what_the_gradient_does_not_read() -> None:
     """It takes the lengths and the scalar for that, as it takes those that it reads."""
     dy: Any = np.array([1.0, 2.0])
     with built_module(CUT) as module:
-        gradient: Any = getattr(module, "rotated_gradient_reference")
+        gradient: Any = module.rotated_gradient_reference
         found = gradient(dy, d_len=4, r_len=2, turns=0)
         np.testing.assert_allclose(found, dy[:, None] * [0, 0, 1, 1])
         with pytest.raises(ArgumentError, match="needs '2 \\* r_len <= d_len'"):
