@@ -221,6 +221,20 @@ def test_what_no_condition_takes_counts_nowhere() -> None:
     np.testing.assert_allclose(dx, [_weights(text, 2).sum() * 4.5, 0.0, 0.0])
 
 
+def test_a_let_that_no_condition_takes_has_a_slope() -> None:
+    """It is multiplied by 0, which a slope that is not finite makes NaN, as elsewhere."""
+    text = """
+    kernel f(x: f32[n], mask: f32[m, n]) -> y: f32[m] {
+        let h[p] = log(x[p]) + x[p] * x[p];
+        y[i] = sum[p when mask[i, p] > 0.0] h[p];
+    }
+    """
+    x, mask = np.array([2.0, 0.0, 1.0]), np.array([[1.0, 0.0, 0.0]] * 2)
+    with np.errstate(all="ignore"):
+        (dx,) = _results(text, ("x",), x=x, mask=mask)
+    np.testing.assert_allclose(dx, [_weights(text, 2).sum() * 4.5, math.nan, 0.0])
+
+
 def test_factor_that_is_zero_before_a_sum() -> None:
     """What a sum is can't be had from a product of it and 0."""
     text = """
