@@ -105,6 +105,7 @@ class Network:
         """Draw the initial weights."""
         self.hidden = Linear(ctx, PIXELS, HIDDEN, rng)
         self.output = Linear(ctx, HIDDEN, CLASSES, rng)
+        self.d_loss = ctx.scalar(1.0, f32)
         self.steps = 0
 
     @property
@@ -132,7 +133,7 @@ class Network:
         z = matmul.matmul_nt_bias(x, self.hidden.w, self.hidden.b)
         activity = elementwise.gelu(z.reshape(-1)).reshape((z.shape[0], HIDDEN))
         scores = matmul.matmul_nt_bias(activity, self.output.w, self.output.b)
-        d_scores = loss.cross_entropy_gradient(scores, labels, scale=1 / z.shape[0])
+        d_scores = loss.mean_cross_entropy_gradient(scores, labels, self.d_loss)
         d_activity = matmul.matmul_nn(d_scores, self.output.w)
         d_z = nn.gelu_gradient(z.reshape(-1), d_activity.reshape(-1))
         return [

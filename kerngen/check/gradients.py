@@ -93,7 +93,8 @@ def with_gradients(
             if source is not None:
                 made = derive(item, source.kernel, source.functions, warnings)
                 doc = item.doc or made.doc
-                made = replace(made, doc=doc, span=item.span)
+                body = tuple(replace(s, span=item.span) for s in made.body)
+                made = replace(made, doc=doc, span=item.span, body=body)
                 made = _scheduled(faults, file, scheduled[made.name], made)
                 own = replace(source, kernel=made)
                 sources[made.name] = derived[made.name] = own

@@ -44,6 +44,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.reads import tensors_read
+from kerngen.ir.requirements import known_of
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, map_children, subscript_value, walk
 from kerngen.plan.tree import GradientOf
@@ -198,11 +199,11 @@ class _Assembly:
             span=original.span,
             order=(*(t.name for t in inputs), *(p.name for p in parameters)),
             derived=derived,
-            requires=self._requires({*dims, *(p.name for p in parameters)}),
+            requires=self._requires(parameters),
             gradient=self._gradient(),
         )
         kernel = replace(kernel, signature=signature_text(kernel))
-        return _named_apart(kernel)
+        return _named_apart(_proved(kernel))
 
     def _gradient(self) -> GradientOf:
         """Return how arguments and results belong to those of the forward kernel."""
@@ -264,6 +265,7 @@ class _Assembly:
         ranges = {i.extent for s in self.body for i in (*s.indices, *_bound(s.value))}
         values = [*(s.value for s in self.body), *(h.value for h in hosts)]
         values += [d.value for d in self._computed() if d.name in self._ranges()]
+        values += self._required
         return dim in ranges or any(
             isinstance(n, DimValue) and n.name == dim for v in values for n in walk(v)
         )
@@ -319,12 +321,21 @@ class _Assembly:
     def _values(self) -> dict[str, Expr]:
         return {dim.name: dim.value for dim in self._computed()}
 
-    def _requires(self, known: set[str]) -> tuple[Requirement, ...]:
-        """Return the requirements of the forward kernel on what is still there.
+    @property
+    def _required(self) -> list[Expr]:
+        """The conditions of the forward kernel: the gradient holds where they do.
+
+        Scalars and lengths that it reads for nothing else it takes for them.
+        """
+        return [each.condition for each in self.derived.original.requires]
+
+    def _requires(self, parameters: tuple[Parameter, ...]) -> tuple[Requirement, ...]:
+        """Return the requirements of the forward kernel, and some of its scalars.
 
         What a length is divided by must be positive, too: `x / 0` is x in the forward
         kernel, which the inverse of a subscript `i * stride` knows nothing of.
         """
+        known = {parameter.name for parameter in parameters}
         original = self.derived.original
         scalars = (x for x in self.derived.divisors if isinstance(x, UniformValue))
         positive = (
@@ -334,17 +345,17 @@ class _Assembly:
                 original.span,
             )
             for scalar in sorted(scalars, key=lambda scalar: scalar.name)
+            if scalar.name in known
         )
         wanted = {each.condition: each for each in (*original.requires, *positive)}
-        return tuple(
-            requirement
-            for condition, requirement in wanted.items()
-            if all(
-                node.name in known
-                for node in walk(condition)
-                if isinstance(node, DimValue | UniformValue)
-            )
-        )
+        return tuple(map(self._requirement, wanted.values()))
+
+    def _requirement(self, requirement: Requirement) -> Requirement:
+        """Return a requirement, about lengths as the derived kernel knows them."""
+        condition = self._sized(requirement.condition, on_host=True)
+        if condition == requirement.condition:
+            return requirement
+        return replace(requirement, condition=condition, text=expr_text(condition))
 
     # Scalars
 
@@ -380,6 +391,7 @@ class _Assembly:
             for dim in self._computed()
             if dim.name in self._ranges() and dim.name not in self.lengths
         ]
+        values += self._required
         used = {n.name for v in values for n in walk(v) if isinstance(n, UniformValue)}
         own = [p for p in self.derived.original.parameters if p.name in used]
         return (*self.missing.values(), *own)
@@ -519,6 +531,29 @@ def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscr
     if form is None or (is_guarded and not stays_inside(form, extent)):
         return Clamped(value)
     return Affine(value, expr_text(value))
+
+
+def _proved(kernel: Kernel) -> Kernel:
+    """Return the kernel without the clamps that its requirements make needless."""
+    known = known_of(kernel)
+
+    def place(subscript: Subscript, extent: Extent) -> Subscript:
+        if not isinstance(subscript, Clamped):
+            return subscript
+        form = affine_form(subscript.value)
+        if form is None or not known.keeps_inside(form, extent):
+            return subscript
+        return Affine(subscript.value, expr_text(subscript.value))
+
+    def visit(node: Expr) -> Expr:
+        node = map_children(node, visit)
+        if not isinstance(node, Load):
+            return node
+        pairs = zip(node.subscripts, node.tensor.extents, strict=True)
+        return replace(node, subscripts=tuple(place(s, e) for s, e in pairs))
+
+    body = tuple(replace(s, value=visit(s.value)) for s in kernel.body)
+    return replace(kernel, body=body)
 
 
 def _named_apart(kernel: Kernel) -> Kernel:

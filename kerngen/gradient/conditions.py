@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from kerngen.gradient.forms import Facts, Form, combined, form_of, plus
-from kerngen.ir.nodes import Binary, BinaryOp, Constant, Expr, Select, Unary
+from kerngen.ir.nodes import Binary, BinaryOp, Constant, Expr, Load, Select, Unary
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children
+from kerngen.ir.walk import map_children, walk
 
 BOOL: Final = Scalar.BOOL
 
@@ -44,11 +44,19 @@ def negated(condition: Expr) -> Expr:
 
 
 def all_hold(conditions: Iterable[Expr]) -> Expr:
-    """Return the conjunction of at least one condition."""
-    first, *rest = conditions
+    """Return the conjunction of at least one condition, those of indices alone first.
+
+    They shield the reads of the others: of `i - u >= 0 and x[i] == top[i - u]` the read
+    is not evaluated where i - u is no place of `top`.
+    """
+    first, *rest = sorted(conditions, key=_reads)
     for condition in rest:
         first = Binary("and", first, condition, BOOL)
     return first
+
+
+def _reads(condition: Expr) -> bool:
+    return any(isinstance(node, Load) for node in walk(condition))
 
 
 def facts_of(condition: Expr) -> tuple[Form, ...]:

@@ -278,7 +278,7 @@ class Simplifier:
         return self._expansions[atom]
 
     def _expanded(self, atom: Expr) -> list[Term] | None:
-        power = self._exponential(atom)
+        power = self._exponential(atom) or _product_of_lengths(atom)
         if power is not None:
             return [power]
         value = self._definition(atom)
@@ -347,6 +347,17 @@ def _exponential(value: Expr) -> Term | None:
         ):
             above = BuiltinCall("exp", (left,), _F32)
             return Term(factors={above: ONE, inside: -ONE})
+        case _:
+            return None
+
+
+def _product_of_lengths(value: Expr) -> Term | None:
+    """Return f32(c * n) as f32(c) f32(n), which counts of a sum's terms are."""
+    match value:
+        case Cast(operand=Binary(op="*", left=left, right=right), type=Scalar.F32):
+            return Term(factors={Cast(left, _F32): ONE}).times(
+                Term(factors={Cast(right, _F32): ONE})
+            )
         case _:
             return None
 

@@ -46,7 +46,7 @@ def embedding(table: Value, ids: Numbers) -> Variable:
     flat = vector(numbers)
 
     def pull(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-        return indexing.embedding_gradient(rows(dy), flat, rows=count, out=out)
+        return indexing.embedding_gradient(flat, rows(dy), v_len=count, out=out)
 
     y = indexing.embedding(rows_of.tensor, flat)
     return computed(y.reshape((*numbers.shape, width)), edge(rows_of, pull, flat))

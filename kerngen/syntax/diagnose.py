@@ -137,8 +137,9 @@ def _misplaced_doc(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "FILE_DOC":
         return faults.MisplacedFileDoc(span=mistake.span)
     if mistake.kind == "DOC":
-        unclosed = "CLOSE_BRACE" in mistake.accepts and _documents_item(mistake)
-        return None if unclosed else faults.MisplacedDoc(span=mistake.span)
+        unended = not mistake.accepts.isdisjoint({"CLOSE_BRACE", "SEMICOLON"})
+        unended = unended and mistake.starts_line and _documents_item(mistake)
+        return None if unended else faults.MisplacedDoc(span=mistake.span)
     return None
 
 

@@ -85,6 +85,12 @@ def _begins(mistake: Mistake) -> bool:
     return mistake.kind in VALUE_STARTS and not mistake.starts_line
 
 
+def _lists_names(mistake: Mistake) -> bool:
+    """Whether a name is missing behind the 'by' or the 'given' of a gradient."""
+    texts = [lexeme.text for lexeme in mistake.statement()]
+    return mistake.accepts_only("NAME") and {"gradient", "by"} <= set(texts)
+
+
 def begins_statement(mistake: Mistake) -> bool:
     """Whether this looks like the left side of a statement, and its '='."""
     match = _STATEMENT.match(mistake.source.text, mistake.span.start)
@@ -455,7 +461,8 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
         "Remove it: the body follows.",
     ),
     (
-        lambda m: m.accepts <= {"GRADIENT", "OF", "BY"} and m.item == "kernel",
+        lambda m: m.item == "kernel"
+        and (m.accepts <= {"GRADIENT", "OF", "BY"} or _lists_names(m)),
         "A gradient is written 'kernel g = gradient of f by x given y;'.",
     ),
     (

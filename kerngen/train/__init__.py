@@ -1,4 +1,4 @@
-"""Train: parameters in flat arenas, gradients, clipping, AdamW, checkpoints.
+"""Train: parameters in flat arenas, gradients, clipping, optimizers, checkpoints.
 
     from kerngen.train import Trainer
 

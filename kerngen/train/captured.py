@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from typing import Final, Protocol, final, overload
 
 from kerngen.runtime import Capture, StateError
-from kerngen.runtime.capture import ChangeableFloat, ChangeableInt
-from kerngen.train.adamw import AdamW, check_range
+from kerngen.train.optimizers import Settings, changeable, check_range
 
 NUMBER: Final = "step_number"
-"""The scalar that the trainer declares itself: AdamW's corrections depend on it."""
+"""The scalar that the trainer declares itself: corrections of moments depend on it."""
 
 
 class Take(Protocol):
@@ -56,7 +54,7 @@ class CapturedStep:
 
         Raises:
             TornStateError: If an error left an earlier step half taken.
-            UniformRangeError: If a setting of AdamW is out of its range, or a scalar of its.
+            UniformRangeError: If a setting of the step is out of its range, or a scalar of its.
             StateError, UnknownNameError, DtypeError, ContextError, DeviceLost: As
                 `kerngen.runtime.Capture.replay`.
         """
@@ -75,28 +73,25 @@ class CapturedStep:
         """Give up the memory that the step keeps; it can't be replayed any more."""
         self._capture.close()
 
-    def note_update(self, groups: Iterable[AdamW]) -> int:
+    def note_update(self, where: str, groups: Iterable[Settings]) -> int:
         """Note the step's update, and return its number.
 
         Replays check the ranges of the scalars that are settings.
         """
         if self._updates:
             raise StateError(
-                "adamw_step: a captured step has one update. Take it by one call, with "
+                f"{where}: a captured step has one update. Take it by one call, with "
                 "settings by name, or capture each update apart."
             )
         self._updates = True
         for settings in groups:
-            for field in fields(settings):
-                value: object = getattr(settings, field.name)
-                if isinstance(value, ChangeableInt | ChangeableFloat):
-                    self._settings[value.name] = field.name
+            self._settings |= changeable(settings)
         return self.number
 
     def finish(self) -> None:
         """Refuse a block that is no step."""
         if not self._updates:
             raise StateError(
-                "capture: the block has no adamw_step(), so it is no step. To capture "
+                "capture: the block takes no step, by adamw_step() for one. To capture "
                 "other calls, use ctx.capture()."
             )

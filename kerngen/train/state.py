@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -15,8 +15,8 @@ from kerngen.runtime.foreign import as_array
 from kerngen.runtime.kinds import kind_of
 from kerngen.train.arena import Array
 
-GROUPS: Final = ("parameters", "m", "v")
-"""The prefixes of a state's names: the parameters, and AdamW's two moments."""
+PARAMETERS: Final = "parameters"
+"""The prefix of the parameters' names in a state; moments have those of their optimizer."""
 
 STEP: Final = "step"
 
@@ -35,21 +35,23 @@ class Snapshot:
     step: int
 
     def flat(self) -> dict[str, NDArray[Any]]:
-        """Return it as one dict: 'step', and 'parameters.x', 'm.x', 'v.x' for each x."""
+        """Return it as one dict: 'step', and 'parameters.x', 'm.x' and so on for each x."""
         state: dict[str, NDArray[Any]] = {STEP: np.asarray(self.step, np.int64)}
         for group, arrays in self.groups.items():
             state |= {f"{group}.{name}": array for name, array in arrays.items()}
         return state
 
 
-def snapshot_of(state: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> Snapshot:
-    """Return a flat state as a snapshot, which fits parameters of these shapes.
+def snapshot_of(
+    state: Arrays, groups: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
+) -> Snapshot:
+    """Return a flat state as a snapshot, which has these groups of parameters.
 
     Raises:
         ShapeError: If an array is missing, is too many, or has another shape.
         DtypeError: If an array is not of f32, or the step is no count.
     """
-    wanted = {f"{group}.{name}": shapes[name] for group in GROUPS for name in shapes}
+    wanted = {f"{group}.{name}": shapes[name] for group in groups for name in shapes}
     _check_mapping("load_state", state)
     _check_names(state, {STEP, *wanted})
     wrong = [
@@ -62,7 +64,7 @@ def snapshot_of(state: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> Snapsho
     return Snapshot(
         {
             group: {name: _f32(state, f"{group}.{name}") for name in shapes}
-            for group in GROUPS
+            for group in groups
         },
         _step(state[STEP]),
     )

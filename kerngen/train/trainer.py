@@ -24,7 +24,6 @@ from kerngen.runtime import (
     f32,
 )
 from kerngen.runtime.context import check_context
-from kerngen.train.adamw import AdamW, Setting, by_settings, check_names, check_range
 from kerngen.train.arena import Arena, Span, lay_out
 from kerngen.train.captured import CapturedStep
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
@@ -33,16 +32,25 @@ from kerngen.train.gradients import Gradients
 from kerngen.train.guard import Guard
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
+from kerngen.train.optimizers import (
+    Name,
+    Setting,
+    Settings,
+    by_settings,
+    check_names,
+    check_range,
+    optimizer_of,
+)
 from kerngen.train.products import left_gradient, product, right_gradient
-from kerngen.train.state import GROUPS, Snapshot, as_parameters, snapshot_of
-from kerngen_kernels import optim
+from kerngen.train.state import PARAMETERS, Snapshot, as_parameters, snapshot_of
+from kerngen.train.steps import Steps
 
 
 @final
-class Trainer:
+class Trainer(Steps):
     """Named parameters of f32 on a context's device, and what is needed to train them.
 
-    Parameters, gradients and AdamW's two moments lie in an arena each, so that a step is
+    Parameters, gradients and the optimizer's moments lie in an arena each, so that a step is
     one dispatch and clipping a few, however many parameters there are.  Calls record
     work and return; none waits for the device but those that say so.
 
@@ -53,24 +61,36 @@ class Trainer:
     A trainer belongs to one thread; others may use its context.
     """
 
-    def __init__(self, ctx: Context, parameters: Mapping[str, ArrayLike]) -> None:
+    def __init__(
+        self,
+        ctx: Context,
+        parameters: Mapping[str, ArrayLike],
+        *,
+        optimizer: Name = "adamw",
+    ) -> None:
         """Upload the initial parameters, in their order; no step has been taken.
 
         Args:
             ctx: Where they live; `kerngen.runtime.open(device=...)` shares a device.
             parameters: Arrays of any rank by name, converted to float32.
+            optimizer: Whose steps it takes: "adamw", "adam", "sgd" or "lion".
 
         Raises:
+            UnknownNameError: If there is no such optimizer.
             ShapeError: If there are none, or one is empty.
             DtypeError: If one holds no real numbers, or some beyond float32's range.
             LimitError: If one is larger than the adapter can bind.
             ContextError: If `ctx` is no context.
         """
         self.ctx = check_context("Trainer", ctx)
+        self._optimizer = optimizer_of(optimizer)
         arrays = as_parameters(parameters)
         shapes = {name: array.shape for name, array in arrays.items()}
         layout = lay_out(shapes, ctx.max_tensor_bytes)
-        self._arenas = {group: Arena(ctx, layout) for group in GROUPS}
+        self._arenas = {
+            group: Arena(ctx, layout)
+            for group in (PARAMETERS, *self._optimizer.moments)
+        }
         self._gradients = Gradients(ctx, layout)
         self._parameters = Named(
             {
@@ -81,7 +101,7 @@ class Trainer:
         self._guard = Guard(ctx)
         self._step = 0
         self._stepped_at = -1
-        self._arenas["parameters"].write(arrays)
+        self._arenas[PARAMETERS].write(arrays)
         segments = [s for arena in self._arenas.values() for s in arena.segments]
         self._whole = Integrity([*segments, self._guard.failed, self._gradients.one])
         self._captured: CapturedStep | None = None
@@ -98,7 +118,7 @@ class Trainer:
     @property
     def tensors(self) -> Named[Tensor[f32, Any]]:
         """The parameters as tensors, for networks that only compute."""
-        return self._arenas["parameters"].tensors
+        return self._arenas[PARAMETERS].tensors
 
     @property
     def gradients(self) -> Named[Tensor[f32, Any]]:
@@ -107,13 +127,18 @@ class Trainer:
 
     @property
     def m(self) -> Named[Tensor[f32, Any]]:
-        """AdamW's first moments: the running means of the gradients."""
-        return self._arenas["m"].tensors
+        """The first moments of AdamW, Adam and Lion: running means of the gradients."""
+        return self._moments("m")
 
     @property
     def v(self) -> Named[Tensor[f32, Any]]:
-        """AdamW's second moments: the running means of the gradients' squares."""
-        return self._arenas["v"].tensors
+        """The second moments of AdamW and Adam, or the velocities of SGD."""
+        return self._moments("v")
+
+    def _moments(self, group: str) -> Named[Tensor[f32, Any]]:
+        if group not in self._optimizer.moments:
+            raise StateError(f"{self._optimizer.step} keeps no '{group}'.")
+        return self._arenas[group].tensors
 
     @property
     def step_count(self) -> int:
@@ -208,83 +233,49 @@ class Trainer:
 
     # ---- steps
 
-    def adamw_step(
+    def _take_step(
         self,
-        *,
-        lr: Setting,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-8,
-        weight_decay: Setting = 0.01,
-        parameters: Sequence[str] | None = None,
+        name: Name,
+        settings: Mapping[str, Setting],
+        parameters: Sequence[str] | None,
     ) -> None:
-        """Take one AdamW step by the gradients (Loshchilov and Hutter, 2019).
-
-        All parameters are updated by one dispatch, and all have the one count of steps.
-        The gradients stay as they are.
-
-        Args:
-            lr: The learning rate, or one for each parameter by name.
-            beta1: How much of the first moment is kept, below 1.
-            beta2: How much of the second moment is kept, below 1.
-            eps: Added to the denominator, above 0.
-            weight_decay: How much of a parameter decays per unit of `lr`, or one for
-                each by name.
-            parameters: The names of those to update; their gradients alone count then.
-                Neighbours of the same settings share a dispatch.
-
-        Raises:
-            UniformRangeError: If a setting is out of its range.
-            DtypeError: If a setting is no number, or `parameters` no list.
-            UnknownNameError: If a name is unknown, or settings by name lack one.
-            TornStateError: If an error left an earlier step half taken, or the
-                gradients half written.
-        """
-        layout = self._gradients.arena.layout
-        names = check_names(parameters, list(layout.places))
-        groups = by_settings(
-            names, lr=lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay
-        )
+        where, layout = f"{name}_step", self._gradients.arena.layout
+        if name != self._optimizer.name:
+            raise StateError(
+                f"{where}: this trainer was made for {self._optimizer.step}. Make one "
+                f'for this: Trainer(ctx, parameters, optimizer="{name}").'
+            )
+        names = check_names(where, parameters, list(layout.places))
+        groups = by_settings(where, names, settings)
         updates = [
-            (settings, span)
-            for settings, group in groups.items()
-            for span in layout.spans(group)
+            (values, span) for values, group in groups for span in layout.spans(group)
         ]
-        with self._during("adamw_step", gradients=True), self.ctx.batch():
+        with self._during(where, gradients=True), self.ctx.batch():
             if self._captured is None:
                 step = self._step + 1
             else:
-                step = self._captured.note_update(groups)
+                step = self._captured.note_update(where, (of for of, _ in groups))
             norm = self._gradients.norm_of(names)
             if not norm.is_finite:
                 self._guard.note(norm.total, step)
             self._update(updates, step)
         self._stepped_at = self._gradients.writes
 
-    def _update(self, updates: Sequence[tuple[AdamW, Span]], step: int) -> None:
+    def _update(self, updates: Sequence[tuple[Settings, Span]], step: int) -> None:
+        parameters, *moments = self._arenas.values()
+        arenas = parameters, self._gradients.arena, *moments
         with self._whole.writing(f"step {step} reached some of the parameters only"):
             for settings, span in updates:
-                optim.adamw_unless(
-                    self._arenas["parameters"].part(span),
-                    self._gradients.arena.part(span),
-                    self._arenas["m"].part(span),
-                    self._arenas["v"].part(span),
-                    self._guard.failed,
-                    lr=settings.lr,
-                    beta1=settings.beta1,
-                    beta2=settings.beta2,
-                    eps=settings.eps,
-                    weight_decay=settings.weight_decay,
-                    step=step,
-                )
+                parts = [arena.part(span) for arena in arenas]
+                self._optimizer.update(parts, self._guard.failed, settings, step)
             self._step = step
 
     @contextmanager
     def capture(self) -> Generator[CapturedStep, None, None]:
         """Record a step without taking it: `replay()` takes it, as often as needed.
 
-        The block holds what a step does, from the network to `adamw_step`, once; it may
-        upload and read nothing, so batches are tensors that are overwritten between
+        The block holds what a step does, from the network to `adamw_step` or its like, once;
+        it may upload and read nothing, so batches are tensors that are overwritten between
         replays.  `docs/training.md` has an example, and `Context.capture` what else holds.
 
         Raises:
@@ -354,7 +345,7 @@ class Trainer:
             self._during("reset", captured=False),
             self._whole.writing("a reset was interrupted"),
         ):
-            for group in ("m", "v"):
+            for group in self._optimizer.moments:
                 self._arenas[group].clear()
             self._guard.clear()
             self._step = 0
@@ -364,8 +355,8 @@ class Trainer:
     def state(self) -> dict[str, NDArray[Any]]:
         """Wait, and return all that a continuation needs, as arrays by name.
 
-        'step' is the count of steps; for each parameter x there are 'parameters.x',
-        'm.x' and 'v.x'.
+        'step' is the count of steps; for each parameter x there is 'parameters.x', and
+        what the optimizer keeps of it: 'm.x' and 'v.x' for AdamW.
 
         Raises:
             NonFiniteError: If a step was not taken; the next call returns the state
@@ -386,7 +377,7 @@ class Trainer:
             DtypeError: If it is no state, or an array is not of float32.
         """
         shapes = {name: tensor.shape for name, tensor in self.tensors.items()}
-        snapshot = snapshot_of(state, shapes)
+        snapshot = snapshot_of(state, list(self._arenas), shapes)
         with (
             self._explaining("load_state"),
             self._whole.writing("a state was loaded in part", anew=True),

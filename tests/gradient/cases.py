@@ -18,6 +18,7 @@ PROGRAMS: Final = Path(__file__).parent / "programs.kern"
 
 _SIZES: Final[dict[str, dict[str, int]]] = {
     "conv1d": {"w": 7, "s": 3},
+    "conv1d_gradient": {"w": 7, "s": 3},
     "conv2d": {"b": 2, "h": 5, "w": 4, "r": 3, "s": 2},
     "conv2d_bias": {"h": 5, "w": 6, "r": 3, "s": 2},
     "conv2d_grouped": {"channels": 4, "c": 2, "o": 4, "h": 5, "w": 4},
@@ -25,8 +26,10 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "max_pool2d": {"h": 5, "w": 6},
     "avg_pool2d": {"h": 5, "w": 6},
     "rotary": {"d": 6, "r": 2},
+    "rotary_gradient": {"d": 6, "r": 2},
     "rotary_interleaved": {"d": 6, "r": 2},
     "grouped_query_attention": {"h": 4, "r": 2, "t": 5, "s": 3},
+    "grouped_query_attention_gradient": {"h": 4, "r": 2, "t": 5, "s": 3},
     "causal_attention": {"s": 3, "t": 4},
     "causal_attention_gradient": {"s": 3, "t": 4},
     "split_heads": {"e": 4},
@@ -48,7 +51,12 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
     "slice_columns": {"start": 1},
 }
 
-NO_GRADIENT: Final = {("relu_gradient", "x"), ("leaky_relu_gradient", "x")}
+NO_GRADIENT: Final = {
+    ("relu_gradient", "x"),
+    ("leaky_relu_gradient", "x"),
+    ("max_pool2d_gradient", "x"),
+    ("max_pool2d_gradient", "y"),
+}
 """What is 0 wherever there is a derivative: the second one of a line with a kink."""
 
 

@@ -156,6 +156,16 @@ def test_slope_where_a_branch_meets_a_kink() -> None:
     np.testing.assert_allclose(dx, weights * 0.25, rtol=1e-12)
 
 
+def test_slope_of_relu_at_zero() -> None:
+    """It is 0, as PyTorch's; NaN has that of y."""
+    x = np.array([0.0, -0.0, 1.0, -1.0, math.nan])
+    case = replace(case_of("elementwise", "relu"), values={"x": x}, sizes={"n": 5})
+    (dx,) = case.results()
+    (weights,) = case.weights([x])
+    assert weights is not None
+    np.testing.assert_array_equal(dx, weights * [0, 0, 1, 0, 1])
+
+
 @pytest.mark.parametrize("name", ["branches", "guarded_sum"])
 def test_branches_not_taken_count_nowhere(name: str) -> None:
     """log and sqrt of what is negative are NaN, and no part of the result."""
@@ -209,6 +219,20 @@ def test_what_no_condition_takes_counts_nowhere() -> None:
     with np.errstate(all="ignore"):
         (dx,) = _results(text, ("x",), x=x, mask=mask)
     np.testing.assert_allclose(dx, [_weights(text, 2).sum() * 4.5, 0.0, 0.0])
+
+
+def test_a_let_that_no_condition_takes_has_a_slope() -> None:
+    """It is multiplied by 0, which a slope that is not finite makes NaN, as elsewhere."""
+    text = """
+    kernel f(x: f32[n], mask: f32[m, n]) -> y: f32[m] {
+        let h[p] = log(x[p]) + x[p] * x[p];
+        y[i] = sum[p when mask[i, p] > 0.0] h[p];
+    }
+    """
+    x, mask = np.array([2.0, 0.0, 1.0]), np.array([[1.0, 0.0, 0.0]] * 2)
+    with np.errstate(all="ignore"):
+        (dx,) = _results(text, ("x",), x=x, mask=mask)
+    np.testing.assert_allclose(dx, [_weights(text, 2).sum() * 4.5, math.nan, 0.0])
 
 
 def test_factor_that_is_zero_before_a_sum() -> None:

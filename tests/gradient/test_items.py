@@ -151,6 +151,30 @@ def test_what_a_kernel_requires_its_gradient_requires() -> None:
             module.ends_gradient_reference(np.arange(7.0), dy)
 
 
+CUT = """
+kernel rotated(x: f32[n, d], angle: f32[n, r], turns: u32) -> y: f32[n] {
+    require 2 * r <= d;
+    require turns < 8;
+    y[i] = sum[j < r] x[i, j + r];
+}
+
+kernel rotated_gradient = gradient of rotated by x;
+"""
+
+
+def test_what_is_required_of_what_the_gradient_does_not_read() -> None:
+    """It takes the lengths and the scalar for that, as it takes those that it reads."""
+    dy: Any = np.array([1.0, 2.0])
+    with built_module(CUT) as module:
+        gradient: Any = module.rotated_gradient_reference
+        found = gradient(dy, d_len=4, r_len=2, turns=0)
+        np.testing.assert_allclose(found, dy[:, None] * [0, 0, 1, 1])
+        with pytest.raises(ArgumentError, match="needs '2 \\* r_len <= d_len'"):
+            gradient(dy, d_len=3, r_len=2, turns=0)
+        with pytest.raises(ArgumentError, match="needs 'turns < 8'"):
+            gradient(dy, d_len=4, r_len=2, turns=8)
+
+
 STRIDED = """
 kernel every(x: f32[n], stride: u32) -> y: f32[n / stride] {
     y[i] = x[i * i32(stride)] * x[i * i32(stride)];

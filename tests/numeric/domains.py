@@ -109,8 +109,10 @@ _WINDOWS = {
     "pad": (0, 1, 2),
     "dilation": (1, 2),
     "size": (1, 2, 3),
-    "height": (1, 2, 4),
-    "width": (1, 3, 4),
+    "h_len": (1, 2, 4),
+    "w_len": (1, 3, 4),
+    "r_len": (1, 2, 4),
+    "s_len": (1, 3, 4),
     "groups": (1, 2, 3),
 }
 _CONV = Domain(
@@ -119,6 +121,14 @@ _CONV = Domain(
         **_bounded("h w", 7, 18),
         **_bounded("r s", 1, 4),
         **_bounded("p t", 1, 2),
+    },
+    scalars=_WINDOWS,
+)
+_CONV_GRADIENT = Domain(
+    lengths={
+        **_bounded("b o c", 0, 4),
+        **_bounded("h w", 16, 20),
+        **_bounded("r s p t", 1, 4),
     },
     scalars=_WINDOWS,
 )
@@ -144,10 +154,14 @@ DOMAINS: Mapping[str, Domain] = {
     "clip_by_norm": Domain(inputs={"total": positive}),
     "note_nonfinite": Domain(inputs={"failed": failures}),
     **_all(
-        "adamw adamw_unless rmsprop adagrad",
+        "adamw adamw_unless adam_unless rmsprop adagrad",
         Domain(
             inputs={"v": positive, "failed": failures}, scalars={"alpha": (0.99, 0.5)}
         ),
+    ),
+    **_all(
+        "sgd_unless lion_unless",
+        Domain(inputs={"failed": failures}, scalars={"nesterov": (0, 1)}),
     ),
     **_all("softmax log_softmax", Domain(inputs={"x": logits})),
     "logsumexp": Domain(lengths={"n": (1, 5000)}, inputs={"x": logits}),
@@ -161,19 +175,25 @@ DOMAINS: Mapping[str, Domain] = {
         "cross_entropy_gradient mean_cross_entropy_gradient",
         Domain(inputs={"logits": logits, "labels": labels}),
     ),
-    "huber": Domain(scalars={"delta": (1.0, 0.3)}),
-    "binary_cross_entropy": Domain(inputs={"x": spread, "target": unit}),
+    **_all("huber huber_gradient", Domain(scalars={"delta": (1.0, 0.3)})),
+    **_all(
+        "binary_cross_entropy binary_cross_entropy_gradient",
+        Domain(inputs={"x": spread, "target": unit}),
+    ),
     **_all(
         "conv1d conv2d conv2d_bias depthwise_conv2d conv2d_input_gradient"
         " max_pool2d avg_pool2d",
         _CONV,
     ),
-    "conv2d_kernel_gradient": Domain(
-        lengths={
-            **_bounded("b o c", 0, 4),
-            **_bounded("h w", 16, 20),
-            **_bounded("p t", 1, 4),
-        },
+    **_all(
+        "conv2d_kernel_gradient conv1d_gradient depthwise_conv2d_gradient",
+        _CONV_GRADIENT,
+    ),
+    "conv2d_bias_gradient": Domain(lengths=_bounded("b o p t", 0, 12)),
+    "avg_pool2d_gradient": Domain(lengths=_bounded("b c p r", 1, 4), scalars=_WINDOWS),
+    "max_pool2d_gradient": Domain(
+        lengths={**_CONV_GRADIENT.lengths, "r": (1, 4)},
+        inputs={"x": ties, "y": ties},
         scalars=_WINDOWS,
     ),
     "conv2d_grouped": Domain(
@@ -192,12 +212,15 @@ DOMAINS: Mapping[str, Domain] = {
         "attention causal_attention attention_gradient causal_attention_gradient",
         _HEADS,
     ),
-    "grouped_query_attention": Domain(
-        lengths={**_HEADS.lengths, "r": (1, 2)},
-        derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
+    **_all(
+        "grouped_query_attention grouped_query_attention_gradient",
+        Domain(
+            lengths={**_HEADS.lengths, "r": (1, 2)},
+            derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
+        ),
     ),
     **_all(
-        "rotary rotary_interleaved",
+        "rotary rotary_gradient rotary_interleaved",
         Domain(
             lengths={**_HEADS.lengths, "r": (1, 20)},
             derive=lambda d: {"d": 2 * d["r"] + d["d"] % 3},
@@ -235,10 +258,18 @@ DOMAINS: Mapping[str, Domain] = {
         scalars={"temperature": (0.5, 1.0), "seed": (0, 7), "place": (0, 3)},
     ),
     **_all(
-        "groupnorm batchnorm batch_statistics",
+        "groupnorm groupnorm_gradient groupnorm_parameter_gradients batchnorm"
+        " batch_statistics",
         Domain(
             lengths={**_bounded("b", 0, 4), **_bounded("g c n", 1, 40)},
             inputs={"variance": positive},
+        ),
+    ),
+    **_all(
+        "batchnorm_training batchnorm_training_kept batchnorm_training_gradient",
+        Domain(
+            lengths={**_bounded("b", 1, 4), **_bounded("c n", 1, 40)},
+            inputs={"scale": positive},
         ),
     ),
     **_all("global_avg_pool batch_transpose swap_heads merge_heads", _BATCH),
@@ -270,7 +301,7 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(
             lengths=_bounded("v d n m", 1, 140),
             inputs={"ids": labels},
-            scalars={"rows": (1, 7), "columns": (1, 8)},
+            scalars={"v_len": (1, 7), "columns": (1, 8)},
         ),
     ),
     **_all("argmax argmin", Domain(inputs={"x": ties})),

@@ -16,6 +16,7 @@ import numpy as np
 
 from .approx import Array, exactly
 from .oracles_decoder import DECODER
+from .oracles_gradients import GRADIENTS
 from .oracles_images import IMAGES
 from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
@@ -251,7 +252,7 @@ def _identity(x: Array) -> Array:
     return x
 
 
-ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+_ALL: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "elementwise": {
         "relu": relu,
         "leaky_relu": leaky_relu,
@@ -334,5 +335,9 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     **LAYOUT,
     **OPTIMIZERS,
     **NUMBERS,
+}
+
+ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    module: {**oracles, **GRADIENTS.get(module, {})} for module, oracles in _ALL.items()
 }
 """The oracle of each kernel, by module of `kerngen_kernels` and name."""

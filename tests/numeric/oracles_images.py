@@ -75,11 +75,11 @@ def depthwise_conv2d(
 
 
 def conv2d_input_gradient(
-    dy: Array,
     k: Array,
+    dy: Array,
     *,
-    height: int,
-    width: int,
+    h_len: int,
+    w_len: int,
     stride: int,
     pad: int,
     dilation: int,
@@ -88,26 +88,26 @@ def conv2d_input_gradient(
     spaced = np.repeat(np.repeat(dy, stride, 2), stride, 3)
     first = np.zeros(spaced.shape[2:], np.bool_)
     first[::stride, ::stride] = True
-    edge = dilation * (max(k.shape[2:]) - 1) + height + width + pad
+    edge = dilation * (max(k.shape[2:]) - 1) + h_len + w_len + pad
     flipped = np.swapaxes(np.flip(k, (2, 3)), 0, 1)
     whole = conv2d(np.where(first, spaced, 0.0), flipped, pad=edge, dilation=dilation)
     top = edge - dilation * (k.shape[2] - 1) + pad
     left = edge - dilation * (k.shape[3] - 1) + pad
-    return whole[:, :, top : top + height, left : left + width]
+    return whole[:, :, top : top + h_len, left : left + w_len]
 
 
 def conv2d_kernel_gradient(
     x: Array,
     dy: Array,
     *,
-    height: int,
-    width: int,
+    r_len: int,
+    s_len: int,
     stride: int,
     pad: int,
     dilation: int,
 ) -> Array:
     """Windows times the gradient at their places."""
-    seen = windows(padded(x, pad), height, width, stride, dilation)
+    seen = windows(padded(x, pad), r_len, s_len, stride, dilation)
     places = seen[:, :, : dy.shape[2], : dy.shape[3]]
     result: Array = (places[:, None] * dy[:, :, None, :, :, None, None]).sum((0, 3, 4))
     return result

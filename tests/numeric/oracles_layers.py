@@ -71,20 +71,19 @@ def mean_cross_entropy(logits: Array, labels: Labels) -> Array:
     return loss
 
 
-def cross_entropy_gradient(
-    logits: Array, labels: Labels, *, scale: float = 1.0
-) -> Array:
-    """Softmax less the one-hot label."""
+def cross_entropy_gradient(logits: Array, labels: Labels, dloss: Array) -> Array:
+    """Softmax less the one-hot label, times the loss' of the row."""
     _, classes = _classes(logits, labels)
     columns: int = logits.shape[1]
     one_hot = np.equal.outer(classes, np.arange(columns))
-    return scale * (softmax(logits) - one_hot)
+    return dloss[:, None] * (softmax(logits) - one_hot)
 
 
 def mean_cross_entropy_gradient(logits: Array, labels: Labels, dloss: Array) -> Array:
     """The rows' gradients, each with its part of the loss'."""
-    rows: int = max(logits.shape[0], 1)
-    return dloss / rows * cross_entropy_gradient(logits, labels)
+    rows: int = logits.shape[0]
+    each = dloss / max(rows, 1) * np.ones(rows)
+    return cross_entropy_gradient(logits, labels, each)
 
 
 def mean_squared_error(prediction: Array, target: Array) -> Array:
@@ -120,7 +119,7 @@ def _mean(x: Array) -> Array:
     return mean[:, None]
 
 
-def _standard(x: Array, eps: float) -> tuple[Array, Array]:
+def standard(x: Array, eps: float) -> tuple[Array, Array]:
     """Rows without their means, and the scale of each."""
     d = x - _mean(x)
     return d, 1 / np.sqrt(_mean(d * d) + eps)
@@ -128,13 +127,13 @@ def _standard(x: Array, eps: float) -> tuple[Array, Array]:
 
 def layernorm(x: Array, gain: Array, bias: Array, *, eps: float) -> Array:
     """Rows of mean 0 and variance 1, then affine."""
-    d, scale = _standard(x, eps)
+    d, scale = standard(x, eps)
     return d * scale * gain + bias
 
 
 def layernorm_gradient(x: Array, gain: Array, dy: Array, *, eps: float) -> Array:
     """Less what changes the mean, less what changes the variance."""
-    d, scale = _standard(x, eps)
+    d, scale = standard(x, eps)
     z, g = d * scale, dy * gain
     return scale * (g - _mean(g) - z * _mean(g * z))
 
@@ -143,7 +142,7 @@ def layernorm_parameter_gradients(
     x: Array, dy: Array, *, eps: float
 ) -> tuple[Array, Array]:
     """Sums over the rows."""
-    d, scale = _standard(x, eps)
+    d, scale = standard(x, eps)
     return (dy * d * scale).sum(0), dy.sum(0)
 
 
@@ -169,7 +168,7 @@ def groupnorm(x: Array, gain: Array, bias: Array, *, eps: float) -> Array:
     """Groups of mean 0 and variance 1, then affine by channel."""
     samples, groups, channels, pixels = x.shape
     flat = np.reshape(x, (samples * groups, channels * pixels))
-    d, scale = _standard(flat, eps)
+    d, scale = standard(flat, eps)
     z = np.reshape(d * scale, x.shape)
     return z * gain[:, :, None] + bias[:, :, None]
 
@@ -221,12 +220,26 @@ def grouped_query_attention(q: Array, k: Array, v: Array) -> Array:
     return causal_attention(q, np.repeat(k, times, 1), np.repeat(v, times, 1))
 
 
+def _scores_gradient(v: Array, dy: Array, weight: Array) -> Array:
+    """By the Jacobian of softmax."""
+    dweight = dy @ np.swapaxes(v, -1, -2)
+    dscore: Array = weight * (dweight - (weight * dweight).sum(-1)[..., None])
+    return dscore
+
+
+def causal_scores_gradient(
+    q: Array, k: Array, v: Array, dy: Array
+) -> tuple[Array, Array, float]:
+    """The weights of causal attention, the scores' gradient, and their scale."""
+    weight = _weights(q, k, _seen(q, k))
+    return weight, _scores_gradient(v, dy, weight), _scale(q)
+
+
 def _attention_gradient(
     q: Array, k: Array, v: Array, dy: Array, weight: Array
 ) -> tuple[Array, Array, Array]:
-    """By the product rule, and the Jacobian of softmax."""
-    dweight = dy @ np.swapaxes(v, -1, -2)
-    dscore = weight * (dweight - (weight * dweight).sum(-1)[..., None])
+    """By the product rule."""
+    dscore = _scores_gradient(v, dy, weight)
     dq = _scale(q) * (dscore @ k)
     dk = _scale(q) * (np.swapaxes(dscore, -1, -2) @ q)
     return dq, dk, np.swapaxes(weight, -1, -2) @ dy

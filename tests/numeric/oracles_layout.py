@@ -109,9 +109,9 @@ def embedding(table: Array, ids: Numbers) -> Array:
     return table[np.minimum(ids, np.uint32(table.shape[0] - 1))]
 
 
-def embedding_gradient(dy: Array, ids: Numbers, *, rows: int) -> Array:
+def embedding_gradient(ids: Numbers, dy: Array, *, v_len: int) -> Array:
     """For each row of the table, the sum over where it was read."""
-    read = np.equal.outer(np.arange(rows), ids)
+    read = np.equal.outer(np.arange(v_len), np.minimum(ids, v_len - 1))
     result: Array = np.where(read[:, :, None], dy, 0.0).sum(1)
     return result
 

@@ -23,7 +23,7 @@ STEP = Counter(
     matmul_nt_bias=2,
     gelu=1,
     # backward
-    cross_entropy_gradient=1,
+    mean_cross_entropy_gradient=1,
     matmul_nn=1,
     gelu_gradient=1,
     matmul_tn=2,

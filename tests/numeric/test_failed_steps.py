@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, final
 
 import numpy as np
 import pytest
@@ -36,13 +38,49 @@ def test_the_first_failed_step_is_noted(
     assert failed.numpy() == after
 
 
-def state(length: int) -> Arrays:
-    """Parameters and moments in the middle of a training, -0 and a subnormal among them."""
-    rng = np.random.default_rng(length)
-    param, m = rng.normal(size=(2, length)).astype(np.float32)
-    param[:2] = m[:2] = -0.0, 1e-45
-    v = np.square(rng.normal(size=length)).astype(np.float32)
-    return {"param": param, "m": m, "v": v}
+@final
+@dataclass(frozen=True)
+class Case:
+    """The kernel of an optimizer whose steps can fail, and what to give it."""
+
+    name: str
+    plain: Callable[..., object]
+    """The kernel whose step is the same where none fails."""
+    moments: str
+    scalars: Mapping[str, float]
+
+    def __str__(self) -> str:
+        """The name of the optimizer."""
+        return self.name
+
+    @property
+    def unless(self) -> Callable[..., object]:
+        """The kernel."""
+        kernel: Callable[..., object] = getattr(optim, f"{self.name}_unless")
+        return kernel
+
+    @property
+    def reference(self) -> Callable[..., object]:
+        """Its reference."""
+        kernel: Callable[..., object] = getattr(optim, f"{self.name}_unless_reference")
+        return kernel
+
+    def state(self, length: int) -> Arrays:
+        """In the middle of a training, -0 and a subnormal among the parameters."""
+        rng = np.random.default_rng(length)
+        param, m = rng.normal(size=(2, length)).astype(np.float32)
+        param[:2] = m[:2] = -0.0, 1e-45
+        v = np.square(rng.normal(size=length)).astype(np.float32)
+        return {"param": param, **{of: {"m": m, "v": v}[of] for of in self.moments}}
+
+
+CASES = (
+    Case("adamw", optim.adamw, "mv", {"lr": 0.1, "step": 3}),
+    Case("adam", optim.adamw, "mv", {"lr": 0.1, "step": 3}),
+    Case("sgd", optim.sgd_momentum, "v", {"lr": 0.1, "momentum": 0.8}),
+    Case("lion", optim.lion, "m", {"lr": 0.1}),
+)
+EACH = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 def bits_after(
@@ -50,47 +88,54 @@ def bits_after(
     arrays: Arrays,
     grad: NDArray[np.float32],
     failed: int | None,
+    case: Case,
 ) -> list[bytes]:
-    """What a step leaves; without `failed`, one of `adamw`."""
-    param, m, v = (ctx.vector(array, f32) for array in arrays.values())
-    g = ctx.vector(grad, f32)
+    """What a step leaves; without `failed`, one of the kernel that can't fail."""
+    param, *moments = (ctx.vector(array, f32) for array in arrays.values())
     if failed is None:
-        optim.adamw(param, g, m, v, lr=0.1, step=3)
+        case.plain(param, ctx.vector(grad, f32), *moments, **case.scalars)
     else:
-        optim.adamw_unless(param, g, m, v, ctx.scalar(failed, u32), lr=0.1, step=3)
-    return [tensor.numpy().tobytes() for tensor in (param, m, v)]
+        note = ctx.scalar(failed, u32)
+        case.unless(param, ctx.vector(grad, f32), *moments, note, **case.scalars)
+    return [tensor.numpy().tobytes() for tensor in (param, *moments)]
 
 
+@EACH
 @LENGTHS
-def test_a_failed_step_changes_nothing(ctx: Context, length: int) -> None:
-    arrays = state(length)
+def test_a_failed_step_changes_nothing(ctx: Context, case: Case, length: int) -> None:
+    arrays = case.state(length)
     grad = np.resize(np.array([1.0, *NOT_FINITE], np.float32), length)
     bits = [array.tobytes() for array in arrays.values()]
-    assert bits_after(ctx, arrays, grad, failed=3) == bits
+    assert bits_after(ctx, arrays, grad, 3, case) == bits
 
 
-def test_nor_does_it_in_the_reference() -> None:
+@EACH
+def test_nor_does_it_in_the_reference(case: Case) -> None:
     """NumPy's NaN times 0 is NaN; some adapters make it 0."""
-    arrays = state(5)
+    arrays = case.state(5)
     bits = [array.tobytes() for array in arrays.values()]
-    param, m, v = arrays.values()
+    param, *moments = arrays.values()
     grad = np.array([1.0, *NOT_FINITE], np.float32)
     failed = np.array(3, np.uint32)
-    optim.adamw_unless_reference(param, grad, m, v, failed, lr=0.1, step=3)
+    case.reference(param, grad, *moments, failed, **case.scalars)
     assert [array.tobytes() for array in arrays.values()] == bits
 
 
 @LENGTHS
-def test_a_step_that_did_not_fail_is_adamws(ctx: Context, length: int) -> None:
-    arrays = state(length)
+@pytest.mark.parametrize("case", [c for c in CASES if c.name != "adam"], ids=str)
+def test_a_step_that_did_not_fail_is_the_optimizers(
+    ctx: Context, case: Case, length: int
+) -> None:
+    arrays = case.state(length)
     grad = np.random.default_rng(0).normal(size=length).astype(np.float32)
-    bits = bits_after(ctx, arrays, grad, failed=0)
-    assert bits == bits_after(ctx, arrays, grad, failed=None)
+    bits = bits_after(ctx, arrays, grad, 0, case)
+    assert bits == bits_after(ctx, arrays, grad, None, case)
     assert bits != [array.tobytes() for array in arrays.values()]
 
 
+@EACH
 @LENGTHS
-def test_it_is_one_dispatch(ctx: Context, length: int) -> None:
+def test_it_is_one_dispatch(ctx: Context, case: Case, length: int) -> None:
     before = ctx.counters.snapshot()
-    bits_after(ctx, state(length), np.zeros(length, np.float32), failed=0)
+    bits_after(ctx, case.state(length), np.zeros(length, np.float32), 0, case)
     assert (ctx.counters - before).dispatches == 1

@@ -50,7 +50,7 @@ def _shapes(module: str, name: str, terms: int) -> list[tuple[int, ...]]:
         "softmax": [(ROWS, terms)],
         "log_softmax": [(ROWS, terms)],
         "cross_entropy": [(ROWS, terms), (ROWS,)],
-        "cross_entropy_gradient": [(ROWS, terms), (ROWS,)],
+        "cross_entropy_gradient": [(ROWS, terms), (ROWS,), (ROWS,)],
     }
     return shapes.get(name, [])
 

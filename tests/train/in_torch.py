@@ -1,4 +1,4 @@
-"""AdamW and the clipping of gradients in PyTorch."""
+"""Optimizers and the clipping of gradients in PyTorch."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from .adamw import Arrays, Settings
+from kerngen.train.optimizers import Name
+
+from .optimizers import Arrays, Settings
 
 # PyTorch is in an extra of its own, and so unknown to the type checkers.
 torch: Any = import_module("torch")
 
+OPTIMIZERS = {"adamw": "AdamW", "adam": "Adam", "sgd": "SGD"}
+"""PyTorch's class of each optimizer; it has no Lion."""
 
-class AdamW:
+
+class InTorch:
     """PyTorch's own optimizer, with a group for each parameter."""
 
-    def __init__(self, parameters: Arrays, settings: Mapping[str, Settings]) -> None:
+    def __init__(
+        self, name: Name, parameters: Arrays, settings: Mapping[str, Settings]
+    ) -> None:
         self._parameters = {
             name: torch.tensor(array, requires_grad=True)
             for name, array in parameters.items()
@@ -24,7 +31,7 @@ class AdamW:
             _group(parameter, **settings[name])
             for name, parameter in self._parameters.items()
         ]
-        self._optimizer: Any = torch.optim.AdamW(groups)
+        self._optimizer: Any = getattr(torch.optim, OPTIMIZERS[name])(groups)
 
     @property
     def parameters(self) -> Arrays:
@@ -39,7 +46,6 @@ class AdamW:
         return norm
 
 
-def _group(
-    parameter: Any, beta1: float = 0.9, beta2: float = 0.999, **settings: float
-) -> dict[str, Any]:
-    return {"params": [parameter], "betas": (beta1, beta2), **settings}
+def _group(parameter: Any, **settings: float) -> dict[str, Any]:
+    betas = settings.pop("beta1", None), settings.pop("beta2", None)
+    return {"params": [parameter], **settings, **({"betas": betas} if betas[0] else {})}

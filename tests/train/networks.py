@@ -15,6 +15,8 @@ from kerngen.runtime import f32
 from kerngen.train import Trainer
 from kerngen_kernels import elementwise
 
+from .optimizers import ADAMW, Case
+
 INPUTS, HIDDEN, CLASSES, BATCH = 6, 9, 4, 8
 
 
@@ -40,11 +42,11 @@ def loss_of(trainer: Trainer, step: int) -> nn.Variable:
     return nn.cross_entropy(logits, rng.integers(0, CLASSES, BATCH))
 
 
-def take_step(trainer: Trainer) -> gpu.Scalar[f32]:
+def take_step(trainer: Trainer, case: Case = ADAMW) -> gpu.Scalar[f32]:
     """Take the next step and return the norm of its gradients."""
     trainer.backward(loss_of(trainer, trainer.step_count))
     norm = trainer.clip_gradients(1.0)
-    trainer.adamw_step(lr=1e-2)
+    case.step(trainer, lr=1e-2)
     return norm
 
 

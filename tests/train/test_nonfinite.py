@@ -84,6 +84,19 @@ def test_training_goes_on_as_if_the_bad_step_had_not_been(
     assert_unchanged(trainer, contents(other))
 
 
+def test_a_clip_by_a_norm_of_nan_leaves_nothing_behind(either: gpu.Context) -> None:
+    """Neither in the gradients, which are written anew, nor in the gaps between them."""
+    trainer, other = (Trainer(either, initial()) for _ in range(2))
+    poison(trainer)
+    trainer.clip_gradients(1.0)
+    trainer.adamw_step(lr=0.1)
+    with pytest.raises(NonFiniteError, match=r"not finite: 'out\.bias' \(1\)\."):
+        trainer.check()
+    take_step(trainer)
+    take_step(other)
+    assert_unchanged(trainer, contents(other))
+
+
 def test_any_read_of_the_context_tells(trainer: Trainer, ctx: gpu.Context) -> None:
     poison(trainer)
     trainer.adamw_step(lr=0.1)

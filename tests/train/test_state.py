@@ -18,6 +18,7 @@ from kerngen.train import CheckpointError, Trainer
 from tests.budget import examples
 
 from .networks import initial, take_step
+from .optimizers import Case, each_optimizer
 
 State = dict[str, NDArray[Any]]
 
@@ -57,6 +58,27 @@ def test_going_on_is_the_same_bit_for_bit(ctx: gpu.Context, checkpoint: Path) ->
     for _ in range(4):
         take_step(other)
     assert_same(other.state(), trained(ctx, 7).state())
+
+
+@each_optimizer
+def test_each_optimizer_goes_on_bit_for_bit(
+    ctx: gpu.Context, case: Case, tmp_path: Path
+) -> None:
+    whole, first, second = (case.trainer(ctx, initial()) for _ in range(3))
+    for _ in range(4):
+        take_step(whole, case)
+    take_step(first, case)
+    take_step(first, case)
+    first.save(tmp_path / "two")
+    second.load(tmp_path / "two")
+    take_step(second, case)
+    take_step(second, case)
+    assert_same(second.state(), whole.state())
+
+
+def test_a_checkpoint_of_another_optimizer(ctx: gpu.Context, checkpoint: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"'v\.hidden\.bias' is unknown"):
+        Trainer(ctx, initial(), optimizer="lion").load(checkpoint)
 
 
 def test_going_on_on_another_device_is_the_same(

@@ -13,9 +13,19 @@ import kerngen.runtime as gpu
 from kerngen import nn
 from kerngen.runtime import f32
 from kerngen.train import Trainer
+from kerngen.train.optimizers import Name
 
-from .adamw import AdamW, check_settings_by_name, check_steps, many
 from .networks import initial, take_step
+from .optimizers import (
+    ADAMW,
+    CASES,
+    Case,
+    InNumPy,
+    check_settings_by_name,
+    check_steps,
+    each_optimizer,
+    many,
+)
 
 
 @pytest.fixture
@@ -61,13 +71,14 @@ def test_nothing_is_read_back_in_a_step(ctx: gpu.Context) -> None:
     assert norm.item() > 0
 
 
-@pytest.mark.parametrize("clip", [0.5, 1e9])
-def test_steps_are_those_of_adamw(ctx: gpu.Context, clip: float) -> None:
-    check_steps(ctx, clip, AdamW)
+@each_optimizer
+def test_steps_are_those_of_the_optimizer(ctx: gpu.Context, case: Case) -> None:
+    check_steps(ctx, 0.5, InNumPy, case)
 
 
-def test_steps_over_several_segments_are_those_of_adamw(small: gpu.Context) -> None:
-    trainer = check_steps(small, 0.5, AdamW)
+@pytest.mark.parametrize("case", [ADAMW, CASES[-2]], ids=str)
+def test_steps_over_several_segments(small: gpu.Context, case: Case) -> None:
+    trainer = check_steps(small, 1e9, InNumPy, case)
     assert len({tensor.lease for tensor in trainer.gradients.values()}) > 3
 
 
@@ -98,7 +109,7 @@ def test_some_parameters_can_be_left_out(ctx: gpu.Context) -> None:
 
 
 def test_settings_by_name(ctx: gpu.Context) -> None:
-    trainer = check_settings_by_name(ctx, AdamW)
+    trainer = check_settings_by_name(ctx, InNumPy, ADAMW)
     assert trainer.step_count == 5
     with pytest.raises(gpu.UnknownNameError, match="weight_decay: no parameter is"):
         trainer.adamw_step(lr=0.1, weight_decay={"p0": 0.0})
@@ -193,6 +204,21 @@ def test_a_trainer_on_a_device_of_the_callers(ctx: gpu.Context) -> None:
         trainer = Trainer(shared, initial())
         take_step(trainer)
         assert trainer.state()["step"] == 1
+
+
+def test_a_trainer_is_of_one_optimizer(ctx: gpu.Context) -> None:
+    with pytest.raises(gpu.UnknownNameError, match=r"no optimizer is called 'adamx'"):
+        Trainer(ctx, {"a": np.zeros(2)}, optimizer=cast("Name", "adamx"))
+    trainer = Trainer(ctx, {"a": np.zeros(2)}, optimizer="lion")
+    with pytest.raises(
+        gpu.StateError, match=r'adam_step: .* for lion_step\. .* optimizer="adam"\)'
+    ):
+        trainer.adam_step(lr=0.1)
+    with pytest.raises(gpu.StateError, match="lion_step keeps no 'v'"):
+        _ = trainer.v
+    with pytest.raises(gpu.UniformRangeError, match=r"lion_step: beta2 is 1\.0"):
+        trainer.lion_step(lr=0.1, beta2=1.0)
+    assert list(trainer.state()) == ["step", "parameters.a", "m.a"]
 
 
 def test_training_without_an_adapter() -> None:

@@ -17,6 +17,7 @@ FILE = Path(__file__).with_name("hazards.kern")
 
 FOUND = {
     "naive": ("overflow", "exp(104.524) is not finite in f32"),
+    "naive_gradient": ("overflow", "exp(104.524) is not finite in f32"),
     "spread": ("cancellation", "998891 - 998891 loses all digits: both are rounded"),
     "ratio": ("division", "0 / 0"),
     "root": ("undefined", "sqrt(-0.000882784) is not a number"),
@@ -45,5 +46,6 @@ def test_what_leads_beyond_the_numbers_is_told() -> None:
     } == FOUND
     assert len(hazards) > len(FOUND)
     assert hazards["naive"][0].line == 4
+    assert hazards["naive_gradient"][0].line == FILE.read_text().count("\n")
     with np.errstate(over="ignore"):
         assert np.isinf(np.exp(np.float32(104.524)))

@@ -1,0 +1,172 @@
+"""The optimizers of a trainer, and the settings of their steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast, final
+
+import numpy as np
+
+from kerngen.runtime import (
+    DtypeError,
+    Scalar,
+    ShapeError,
+    UniformRangeError,
+    Vector,
+    f32,
+    u32,
+)
+from kerngen.runtime.capture import ChangeableFloat, ChangeableInt
+from kerngen.runtime.scalars import check_number
+from kerngen.runtime.unknown import unknown_name
+from kerngen_kernels import optim
+
+Setting: TypeAlias = float | Mapping[str, float]
+"""A number for all parameters, or one for each by name."""
+
+Name: TypeAlias = Literal["adamw", "adam", "sgd", "lion"]
+"""The name of an optimizer."""
+
+_LEAST: Final = float(np.finfo(np.float32).tiny)
+_RANGES: Final = {
+    "beta1": (0.0, 1.0),
+    "beta2": (0.0, 1.0),
+    "momentum": (0.0, 1.0),
+    "eps": (_LEAST, math.inf),
+}
+"""The least that a setting may be, and what it must be below; others are from 0 on."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """An optimizer: its kernel in `dsl/optim.kern`, and what that keeps between steps."""
+
+    name: Name
+    moments: tuple[str, ...]
+    """What it keeps of each parameter, in the order of the kernel's arguments."""
+    counts: bool = False
+    """Whether its kernel takes the number of the step."""
+
+    @property
+    def step(self) -> str:
+        """The trainer's method that takes a step."""
+        return f"{self.name}_step"
+
+    def update(
+        self,
+        tensors: Sequence[Vector[f32]],
+        failed: Scalar[u32],
+        settings: Settings,
+        step: int,
+    ) -> None:
+        """Record a step of parameters, by their gradient and moments: `tensors`.
+
+        The device skips it where `failed` is not 0.
+        """
+        number = {"step": step} if self.counts else {}
+        kernel: Any = getattr(optim, f"{self.name}_unless")
+        kernel(*tensors, failed, **dict(settings), **number)
+
+
+OPTIMIZERS: Final[Mapping[str, Optimizer]] = {
+    optimizer.name: optimizer
+    for optimizer in (
+        Optimizer("adamw", ("m", "v"), counts=True),
+        Optimizer("adam", ("m", "v"), counts=True),
+        Optimizer("sgd", ("v",)),
+        Optimizer("lion", ("m",)),
+    )
+}
+
+Settings: TypeAlias = tuple[tuple[str, float], ...]
+"""What a kernel is given beside tensors: a number for each name."""
+
+
+def optimizer_of(name: str) -> Optimizer:
+    """Return the optimizer of a name.
+
+    Raises:
+        UnknownNameError: If there is none.
+    """
+    if name not in OPTIMIZERS:
+        raise unknown_name("Trainer", "optimizer", name, OPTIMIZERS)
+    return OPTIMIZERS[name]
+
+
+def check_range(where: str, name: str, value: object) -> None:
+    """Refuse a setting that is no number of f32, or out of its range."""
+    number = check_number(where, name, value)
+    least, below = _RANGES.get(name, (0.0, math.inf))
+    if not least <= number < below:
+        end = f"below {below:g}" if below < math.inf else "finite"
+        raise UniformRangeError(
+            f"{where}: {name} is {value}; expected at least {least:g}, and {end}."
+        )
+
+
+def by_settings(
+    where: str, names: Sequence[str], given: Mapping[str, Setting]
+) -> list[tuple[Settings, list[str]]]:
+    """Group parameters by their settings.
+
+    Raises:
+        UniformRangeError: If a setting is out of its range, or of f32's.
+        DtypeError: If it is no number.
+        UnknownNameError: If settings by name lack one of the parameters.
+    """
+    each = {what: of for what, of in given.items() if isinstance(of, Mapping)}
+    shared = {what: of for what, of in given.items() if not isinstance(of, Mapping)}
+    for what, value in shared.items():
+        check_range(where, what, value)
+    if not each:
+        return [(tuple(shared.items()), list(names))]
+    groups: dict[tuple[object, ...], tuple[Settings, list[str]]] = {}
+    for name in names:
+        own = {what: _of(where, what, of, name) for what, of in each.items()}
+        settings = tuple({**shared, **own}.items())
+        # Two scalars of a capture may be equal now, and differ in a replay.
+        key = settings, tuple(changeable(settings))
+        groups.setdefault(key, (settings, []))[1].append(name)
+    return list(groups.values())
+
+
+def _of(where: str, what: str, setting: Mapping[str, float], name: str) -> float:
+    if name not in setting:
+        raise unknown_name(f"{where}: {what}", "parameter", name, setting)
+    check_number(where, f"{what}['{name}']", setting[name])
+    check_range(where, what, setting[name])
+    return setting[name]
+
+
+def changeable(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the scalars of a capture among settings, each with the setting that it is."""
+    for what, value in settings:
+        if isinstance(value, ChangeableInt | ChangeableFloat):
+            yield value.name, what
+
+
+def check_names(
+    where: str, names: Sequence[str] | None, known: Sequence[str]
+) -> list[str]:
+    """Return the parameters that a step is for: those named, or all that are known.
+
+    Raises:
+        DtypeError: If it is no list of names.
+        ShapeError: If it is an empty one.
+    """
+    if names is None:
+        return list(known)
+    if not _is_list(names):
+        raise DtypeError(f"{where}: parameters is {names!r}; expected a list of names.")
+    if not names:
+        raise ShapeError(f"{where}: parameters is an empty list; name one at least.")
+    return list(names)
+
+
+def _is_list(value: object) -> bool:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return all(isinstance(each, str) for each in cast("Sequence[object]", value))
