@@ -31,6 +31,7 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
+    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
@@ -135,7 +136,9 @@ class HostPrinter:
                 return self._builtin(expr)
             case FunctionCall():
                 return self._function(expr)
-            case IndexValue() | LocalValue() | Load() | Reduce() | Construct():
+            case IndexValue() | LocalValue() | Load() | Construct():
+                raise AssertionError(f"not a host expression: {expr}")
+            case Reduce() | StoreAt():
                 raise AssertionError(f"not a host expression: {expr}")
             case _:
                 assert_never(expr)

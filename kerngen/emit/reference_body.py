@@ -16,6 +16,7 @@ from kerngen.emit.reference_arguments import NUMBERS
 from kerngen.emit.reference_expr import ReferencePrinter
 from kerngen.emit.reference_runs import read_regardless, run_of, run_text
 from kerngen.emit.reference_scope import TYPED, Scope
+from kerngen.emit.reference_store import store_text
 from kerngen.emit.reference_types import array_annotation, is_float
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
@@ -27,6 +28,7 @@ from kerngen.ir.nodes import (
     Kernel,
     Role,
     Statement,
+    StoreAt,
     Tensor,
     UniformValue,
 )
@@ -90,6 +92,9 @@ def _write_zeros(scope: Scope, target: Tensor) -> None:
 
 def _write_assignment(scope: Scope, statement: Statement, *, is_first: bool) -> None:
     target = statement.target
+    if isinstance(statement.value, StoreAt):
+        scope.writer.line(store_text(scope, statement, statement.value))
+        return
     value = ReferencePrinter(scope).array(statement.value, statement.indices)
     name = scope.names[target.name]
     if statement.is_partial:

@@ -43,6 +43,7 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
+    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
@@ -114,6 +115,8 @@ class ReferencePrinter:
                 return self._function(expr, frame)
             case Reduce():
                 return print_reduce(self, expr, frame)
+            case StoreAt():
+                raise AssertionError("statements print their positions themselves")
             case _:
                 assert_never(expr)
 

@@ -33,6 +33,7 @@ from kerngen.ir.nodes import (
     Reduce,
     Select,
     Statement,
+    StoreAt,
     Swizzle,
     Tensor,
     Unary,
@@ -103,6 +104,8 @@ class Reads:
                 raise self._fault("vectors and matrices")
             case Reduce(kind=kind):
                 raise self._fault(f"'{kind}' here")
+            case StoreAt():
+                raise self._fault("a store at a position")
             case _:
                 assert_never(expr)
 

@@ -29,6 +29,7 @@ from kerngen.ir.nodes import (
     Role,
     Select,
     Statement,
+    StoreAt,
     Swizzle,
     Tensor,
     Unary,
@@ -176,6 +177,8 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
             return f"{inner(operand, _ATOM)}.{components}", _ATOM
         case Part(operand=operand, at=at):
             return inner(operand, _ATOM) + _path((at,), plain), _ATOM
+        case StoreAt():
+            raise AssertionError("a derived kernel writes no 'mut' tensor")
         case _:
             return _named(expr, plain), _ATOM
 

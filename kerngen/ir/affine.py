@@ -31,6 +31,7 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
+    StoreAt,
     Subscript,
     Swizzle,
     Unary,
@@ -125,7 +126,7 @@ def is_fixed(expr: Expr) -> bool:
             return False
         case BuiltinCall(builtin=name, arguments=arguments):
             return name in TRUNCATING and all(map(is_fixed, arguments))
-        case FunctionCall() | Reduce():
+        case FunctionCall() | Reduce() | StoreAt():
             return False
         case _:
             assert_never(expr)

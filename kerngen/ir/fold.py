@@ -34,6 +34,7 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
+    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
@@ -55,7 +56,7 @@ def fold(expr: Expr) -> Expr:
             return expr
         case UniformValue() | LocalValue() | Load() | FunctionCall() | Reduce():
             return expr
-        case Select() | Swizzle() | Part() | Construct():
+        case Select() | Swizzle() | Part() | Construct() | StoreAt():
             return expr
         case Unary():
             return _fold_unary(expr)

@@ -380,6 +380,26 @@ class Reduce:
     condition: Expr | None = None
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class StoreAt:
+    """A value, and the position in the target that it is stored at: `m[row, j] = value`.
+
+    Only a whole value of a statement is one.  It has a subscript for each axis of the
+    target: an index of the statement; one that is affine, which the host checks; or one
+    that is read from the device, `Clamped` here as in reads.  Where that is outside of its
+    axis, nothing is stored.  No two elements of the domain have the same position.
+    """
+
+    value: Expr
+    places: tuple[Subscript, ...]
+
+    @property
+    def type(self) -> ValueType:
+        """The type of the value."""
+        return self.value.type
+
+
 Expr: TypeAlias = (
     Constant
     | ConstRef
@@ -398,6 +418,7 @@ Expr: TypeAlias = (
     | BuiltinCall
     | FunctionCall
     | Reduce
+    | StoreAt
 )
 
 
@@ -471,6 +492,7 @@ class Function:
 class Statement:
     """`target[indices] = value` for every value of `indices`, as if at once.
 
+    With a `StoreAt` as value, the elements written are those at its places.
     With a `path`, only what that leads to in the element is written.  It may hold
     indices of its own, which follow those of the tensor's axes in `indices`.
     `component` is that of a vector there, or empty.

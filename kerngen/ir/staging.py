@@ -32,6 +32,7 @@ from kerngen.ir.nodes import (
     LocalValue,
     Role,
     Statement,
+    StoreAt,
     Tensor,
 )
 from kerngen.ir.reads import tensors_read
@@ -103,7 +104,7 @@ class _Builder:
         }
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
-            if member.is_partial:
+            if member.is_partial or isinstance(value, StoreAt):
                 # What the element holds now is read from memory.
                 current.pop(member.target, None)
                 written = member.path, member.component

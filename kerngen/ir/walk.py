@@ -27,6 +27,7 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Select,
+    StoreAt,
     Subscript,
     Swizzle,
     Unary,
@@ -62,6 +63,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (condition, then, otherwise)
         case Reduce(body=body, condition=condition):
             return (body,) if condition is None else (condition, body)
+        case StoreAt(value=value, places=places):
+            return (value, *map(subscript_value, places))
         case _:
             assert_never(expr)
 
@@ -116,6 +119,9 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
         case Reduce():
             *conditions, body = parts
             return replace(expr, condition=next(iter(conditions), None), body=body)
+        case StoreAt(places=before):
+            value, *values = parts
+            return StoreAt(value, tuple(map(_with_value, before, values)))
         case _:
             assert_never(expr)
 

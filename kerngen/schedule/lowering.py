@@ -35,6 +35,7 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
+    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
@@ -130,6 +131,8 @@ class Lowerer:
                 return self._function_call(expr)
             case Reduce():
                 return self._reduce(expr)
+            case StoreAt():
+                raise AssertionError("writes lower their positions themselves")
             case _:
                 assert_never(expr)
 

@@ -19,7 +19,7 @@ from enum import Enum
 from typing import final
 
 from kerngen.ir.grouping import MAX_TENSORS
-from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
+from kerngen.ir.nodes import Extent, Index, Reduce, Role, StoreAt, Tensor
 from kerngen.ir.reads import is_at
 from kerngen.ir.stages import Stage, Write
 from kerngen.ir.walk import walk
@@ -131,7 +131,7 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
 
 def _fits(task: Task, run: Run, stage: Stage) -> bool:
     """Whether a stage is about the rows of a run, and reads them along memory."""
-    if run.part(stage) is None:
+    if run.part(stage) is None or any(isinstance(s.value, StoreAt) for s in stage.steps):
         return False
     return not (stage.reduction and is_columnwise(replace(task, stage=stage)))
 

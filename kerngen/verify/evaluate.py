@@ -40,6 +40,7 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Select,
+    StoreAt,
     Subscript,
     Swizzle,
     Unary,
@@ -151,6 +152,8 @@ class Evaluator:
                 return self._call(expr, scope)
             case Reduce():
                 return self._reduce(expr, scope)
+            case StoreAt():
+                return self.of(expr.value, scope)
             case _:
                 assert_never(expr)
 
