@@ -107,7 +107,9 @@ class PositionRange(Worded):
         "An index of a position ranges over the first axis that it subscripts by itself "
         "on the right."
     )
-    says: ClassVar[str] = "The range of '{name}' in the position '{text}' can't be inferred."
+    says: ClassVar[str] = (
+        "The range of '{name}' in the position '{text}' can't be inferred."
+    )
     points: ClassVar[str] = "it subscripts no axis by itself on the right"
     advice: ClassVar[str] = (
         "Name what is stored, with the range: "

@@ -16,7 +16,7 @@ from kerngen.emit.reference_arguments import NUMBERS
 from kerngen.emit.reference_expr import ReferencePrinter
 from kerngen.emit.reference_runs import read_regardless, run_of, run_text
 from kerngen.emit.reference_scope import TYPED, Scope
-from kerngen.emit.reference_store import store_text
+from kerngen.emit.reference_store import write_store
 from kerngen.emit.reference_types import array_annotation, is_float
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
@@ -68,6 +68,9 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
                  y = ref.filled(x[0] * z[:, None], (m, n), real.dtype)
     """
     write_comment(scope.writer, statement.text)
+    if isinstance(statement.value, StoreAt):
+        write_store(scope, statement, statement.value)
+        return
     is_given = statement.target.role is Role.UPDATE
     if statement.is_partial and is_first and not is_given:
         _write_zeros(scope, statement.target)
@@ -92,9 +95,6 @@ def _write_zeros(scope: Scope, target: Tensor) -> None:
 
 def _write_assignment(scope: Scope, statement: Statement, *, is_first: bool) -> None:
     target = statement.target
-    if isinstance(statement.value, StoreAt):
-        scope.writer.line(store_text(scope, statement, statement.value))
-        return
     value = ReferencePrinter(scope).array(statement.value, statement.indices)
     name = scope.names[target.name]
     if statement.is_partial:

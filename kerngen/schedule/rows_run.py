@@ -121,6 +121,7 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
             or (run.part(stage) is Part.EACH and not written.isdisjoint(own))
             or not (elsewhere | read_elsewhere).isdisjoint(own)
             or not elsewhere.isdisjoint(written)
+            or _meets_store(stage, joined)
         ):
             break
         joined.append(stage)
@@ -131,9 +132,27 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
 
 def _fits(task: Task, run: Run, stage: Stage) -> bool:
     """Whether a stage is about the rows of a run, and reads them along memory."""
-    if run.part(stage) is None or any(isinstance(s.value, StoreAt) for s in stage.steps):
+    if run.part(stage) is None:
         return False
     return not (stage.reduction and is_columnwise(replace(task, stage=stage)))
+
+
+def _meets_store(stage: Stage, before: Sequence[Stage]) -> bool:
+    """Whether a tensor that is stored at a position is touched by another stage, too.
+
+    The lane that stores there is not the one that has the element in its own row.
+    """
+    own = {*stage.tensors_read, *writes(stage)}
+    touched = {x for other in before for x in (*other.tensors_read, *writes(other))}
+    stored = {x for other in before for x in _stored(other)}
+    return not (own.isdisjoint(stored) and touched.isdisjoint(_stored(stage)))
+
+
+def _stored(stage: Stage) -> Iterator[Tensor]:
+    """Yield what a stage writes at a position."""
+    for step in stage.steps:
+        if isinstance(step, Write) and isinstance(step.value, StoreAt):
+            yield step.tensor
 
 
 def _read_elsewhere(run: Run, stage: Stage) -> set[Tensor]:

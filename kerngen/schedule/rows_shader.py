@@ -27,6 +27,7 @@ from kerngen.schedule.per_element import (
     unravel,
 )
 from kerngen.schedule.rows_plan import Action, Compute, Fold, Pass, RowPlan, Store
+from kerngen.schedule.steps import store_at
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -351,9 +352,12 @@ class RowWriter:
         if tensor not in self._stored:
             return
         buffer = self._shader.buffer(tensor)
+        value = to.locals[action.value.name]
+        if action.places:
+            store_at(to, tensor, action.places, value)
+            return
         at = [to.at[index] for index in self._plan.element]
         address = row_major(self._shader, tensor.extents, at)
-        value = to.locals[action.value.name]
         if self._shape.width == 1:
             to.block.append(buffer.store(address, value.expr))
             return
@@ -388,6 +392,11 @@ class RowWriter:
             self._body.append(t.Evaluate(t.Call("storageBarrier", ())))
         stores: list[t.Stmt] = []
         for tensor, local in kept.items():
+            if tensor in self._plan.row_places:
+                to = self._row_lowerer(local, stores)
+                places = self._plan.row_places[tensor]
+                store_at(to, tensor, places, to.locals[local.name])
+                continue
             at = [self._at[index] for index in self._plan.rows]
             address = row_major(self._shader, tensor.extents, at)
             buffer = self._shader.buffer(tensor)

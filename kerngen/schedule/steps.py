@@ -52,21 +52,36 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
 
 
 def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
-    """Write at a position, if that is inside; of four that are no run, one by one."""
-    tensor, buffer = step.tensor, lowerer.shader.buffer(step.tensor)
-    if lowerer.vector is None or buffer.lanes == LANES:
-        first = replace(lowerer, vector=None)
-        places = _places(first, tensor, at.places)
-        inner = replace(lowerer, block=[], element=None)
-        address, inside = _addressed(lowerer, tensor, at.places, places, "x")
-        _write_to(inner, step, at.value, address)
-        lowerer.block.extend(_where(inside, inner.block))
+    """Write at a position, if that is inside."""
+    tensor = step.tensor
+    if isinstance(tensor.element, Scalar):
+        value = (lowerer.storable if tensor.is_half else lowerer.lower)(at.value)
+        store_at(lowerer, tensor, at.places, value)
         return
-    value = (lowerer.storable if tensor.is_half else lowerer.lower)(at.value)
-    value = lowerer.named(value, f"{tensor.name}_value")
     places = _places(lowerer, tensor, at.places)
+    address, inside = _addressed(lowerer, tensor, at.places, places)
+    inner = replace(lowerer, block=[])
+    _write_part(inner, step, at.value, address)
+    lowerer.block.extend(_where(inside, inner.block))
+
+
+def store_at(
+    lowerer: Lowerer, tensor: Tensor, at: tuple[Subscript, ...], value: Value
+) -> None:
+    """Store a scalar at a position, or four; those that are no run are stored one by one."""
+    buffer = lowerer.shader.buffer(tensor)
+    if lowerer.vector is None or buffer.lanes == LANES:
+        places = _places(replace(lowerer, vector=None), tensor, at)
+        address, inside = _addressed(lowerer, tensor, at, places)
+        stored = value.expr
+        if buffer.lanes == LANES:
+            address, stored = address // LANES, lowerer.widen(value, tensor.element)
+        lowerer.block.extend(_where(inside, [buffer.store(address, stored)]))
+        return
+    value = lowerer.named(value, f"{tensor.name}_value")
+    places = _places(lowerer, tensor, at)
     for component in COMPONENTS:
-        address, inside = _addressed(lowerer, tensor, at.places, places, component)
+        address, inside = _addressed(lowerer, tensor, at, places, component)
         store = buffer.store(address, value.lane(component))
         lowerer.block.extend(_where(inside, [store]))
 
@@ -99,7 +114,7 @@ def _addressed(
     tensor: Tensor,
     places: tuple[Subscript, ...],
     named: list[Value],
-    component: str,
+    component: str = "",
 ) -> tuple[t.Expr, list[t.Expr]]:
     """Return the address of one of four positions, and what holds if it is inside."""
     shader, at = lowerer.shader, [value.lane(component) for value in named]
@@ -155,12 +170,14 @@ def _own_address(lowerer: Lowerer, stage: Stage, step: Write) -> t.Expr:
     return row_major(lowerer.shader, step.tensor.extents, at)
 
 
-def writes_runs(step: Write, index: Index) -> bool:
-    """Whether neighbours along `index` are written to neighbours in memory, aligned."""
-    if not isinstance(step.value, StoreAt):
-        return True
-    places = step.value.places
-    return is_contiguous(Load(step.tensor, places), index) and bool(places)
+def in_runs(tensor: Tensor, places: tuple[Subscript, ...], index: Index) -> bool:
+    """Whether neighbours along `index` are stored to neighbours in memory, aligned."""
+    return is_contiguous(Load(tensor, places), index)
+
+
+def _writes_runs(step: Write, index: Index) -> bool:
+    at = step.value
+    return not isinstance(at, StoreAt) or in_runs(step.tensor, at.places, index)
 
 
 def is_flat(stage: Stage) -> bool:
@@ -196,7 +213,7 @@ def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[s
         found |= {
             step.tensor.name
             for step in stage.steps
-            if isinstance(step, Write) and writes_runs(step, index)
+            if isinstance(step, Write) and _writes_runs(step, index)
         }
     return found
 

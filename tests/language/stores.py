@@ -58,9 +58,7 @@ STORES = (
         " m[row, j] = v[j]; m[row + i + 1, column] = 2.0 * v[i]; }",
         lambda draw, n: (draw.f32(n + 3, n), draw.f32(n)),
         lambda m, v: (
-            _put(
-                _put(m, v, 2, np.arange(len(v))), 2 * v, 3 + np.arange(len(v)), 0
-            ),
+            _put(_put(m, v, 2, np.arange(len(v))), 2 * v, 3 + np.arange(len(v)), 0),
         ),
         {"row": 2, "column": 0},
     ),
@@ -86,7 +84,9 @@ STORES = (
             draw.f32(3, n),
             np.array([2**31 + n % 2 * (2**31 - 1)], np.uint32),
         ),
-        lambda m, v, at: (_rows(m, v[1:], at * 0)[0] if int(at[0]) + 1 == 2**32 else m,),
+        lambda m, v, at: (
+            _rows(m, v[1:], at * 0)[0] if int(at[0]) + 1 == 2**32 else m,
+        ),
     ),
     Case(
         "updates_a_row_and_a_column",
@@ -132,6 +132,32 @@ STORES = (
         lambda m, x, at: (
             _put(m, x.sum(1) + x.max(1), 1 + np.arange(len(x)), int(at[1])),
         ),
+    ),
+    Case(
+        "stores_rows_that_are_normed",
+        "kernel f(mut m: f32[t, n], mut tops: f32[t], x: f32[s, n], gain: f32[n],"
+        " at: i32[1]) { let top[i] = max[j] x[i, j];"
+        " m[at[0] + i, j] = (x[i, j] - top[i]) * gain[j];"
+        " tops[at[0] + i] = top[i]; }",
+        lambda draw, n: (
+            draw.f32(8, n),
+            draw.f32(8),
+            draw.f32(3, n),
+            draw.f32(n),
+            draw.i32(1, low=-2, high=8),
+        ),
+        lambda m, tops, x, gain, at: (
+            _rows(m, (x - x.max(1, keepdims=True)) * gain / 2, at)[0],
+            _put(tops, x.max(1), int(at[0]) + np.arange(len(x))),
+        ),
+    ),
+    Case(
+        "stores_rows_that_are_normed_across",
+        "kernel f(mut m: f32[n, t], x: f32[s, n], at: i32[1]) {"
+        " let top[i] = max[j] x[i, j];"
+        " m[j, at[0] + i] = (x[i, j] - top[i]); }",
+        lambda draw, n: (draw.f32(n, 8), draw.f32(3, n), draw.i32(1, low=-2, high=8)),
+        lambda m, x, at: (_rows(m.T, (x - x.max(1, keepdims=True)) / 2, at)[0].T,),
     ),
     Case(
         "stores_one_number_where_the_least_is",
