@@ -46,13 +46,13 @@ def make_sampler(
     if temperature == 0:
         return greedy
     if top_k or top_p < 1:
-        return _Nucleus(temperature, top_k, top_p, seed)
-    return _Drawn(temperature, seed)
+        return Nucleus(temperature, top_k, top_p, seed)
+    return Drawn(temperature, seed)
 
 
 @final
 @dataclass(frozen=True)
-class _Drawn:
+class Drawn:
     temperature: float
     seed: int
 
@@ -65,7 +65,7 @@ class _Drawn:
 
 @final
 @dataclass(frozen=True)
-class _Nucleus:
+class Nucleus:
     """Draws among the likeliest tokens (Holtzman et al., 2020); reads all logits."""
 
     temperature: float

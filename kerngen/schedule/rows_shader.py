@@ -213,7 +213,9 @@ class RowWriter:
         along = terms_along(to, folds[0], columns[0], shape.width)
         if not along.is_whole:
             self._begin = along.begin
-            self._length = t.call("min", self._length, along.end)
+            length = t.Ident(self._shader.fresh("row_end"))
+            self._let(length, t.call("min", self._length, along.end))
+            self._length = length
 
     def _place_several(self, row: t.Ident, total: t.Expr) -> None:
         """Let lanes of rows beyond the last see an empty one instead."""
