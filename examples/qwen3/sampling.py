@@ -53,10 +53,13 @@ def make_sampler(
 @final
 @dataclass(frozen=True)
 class Drawn:
+    """Draws on the device, by noise that is added to the logits."""
+
     temperature: float
     seed: int
 
     def __call__(self, logits: Matrix[f32], place: int) -> Vector[u32]:
+        """Draw the token of a number."""
         noisy = random.gumbel(
             logits, temperature=self.temperature, seed=self.seed, place=place
         )
@@ -74,6 +77,7 @@ class Nucleus:
     seed: int
 
     def __call__(self, logits: Matrix[f32], place: int) -> Vector[u32]:
+        """Draw the token of a number, on the host."""
         kept = likeliest(logits.numpy()[0], self.temperature, self.top_k, self.top_p)
         rng = np.random.default_rng((self.seed, place))
         token = rng.choice(len(kept), p=kept)

@@ -31,12 +31,12 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
-    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
 )
 from kerngen.ir.signs import is_natural
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 

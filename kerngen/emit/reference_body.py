@@ -28,11 +28,11 @@ from kerngen.ir.nodes import (
     Kernel,
     Role,
     Statement,
-    StoreAt,
     Tensor,
     UniformValue,
 )
 from kerngen.ir.reads import free_indices, tensors_read
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import walk
 

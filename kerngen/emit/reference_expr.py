@@ -43,11 +43,11 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
-    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 

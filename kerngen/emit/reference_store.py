@@ -7,8 +7,9 @@ from kerngen.emit.python_code import call
 from kerngen.emit.reference_expr import ReferencePrinter
 from kerngen.emit.reference_runs import read_regardless, run_of, run_text
 from kerngen.emit.reference_scope import Scope
-from kerngen.ir.nodes import At, Statement, StoreAt
+from kerngen.ir.nodes import At, Statement
 from kerngen.ir.positions import moving_index
+from kerngen.ir.store import StoreAt
 from kerngen.ir.subscript_checks import may_be_empty
 from kerngen.ir.walk import subscript_value
 

@@ -33,12 +33,12 @@ from kerngen.ir.nodes import (
     Reduce,
     Select,
     Statement,
-    StoreAt,
     Swizzle,
     Tensor,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 
 _F32: Final = Scalar.F32

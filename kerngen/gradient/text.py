@@ -29,12 +29,12 @@ from kerngen.ir.nodes import (
     Role,
     Select,
     Statement,
-    StoreAt,
     Swizzle,
     Tensor,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
 

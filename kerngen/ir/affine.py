@@ -31,12 +31,12 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
-    StoreAt,
     Subscript,
     Swizzle,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.plan.hostmath import wrap_i32
 

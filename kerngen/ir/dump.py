@@ -34,13 +34,13 @@ from kerngen.ir.nodes import (
     Schedule,
     Select,
     Statement,
-    StoreAt,
     Subscript,
     Swizzle,
     Tensor,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 

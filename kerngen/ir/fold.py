@@ -34,11 +34,11 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
-    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType
 
 

@@ -13,11 +13,11 @@ from kerngen.ir.nodes import (
     IndexValue,
     Role,
     Statement,
-    StoreAt,
     Subscript,
     Tensor,
 )
 from kerngen.ir.reads import holds_reduce, places_of, read_elsewhere, tensors_read
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, map_path
 
 MAX_TENSORS: Final = 8

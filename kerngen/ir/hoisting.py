@@ -16,7 +16,6 @@ from kerngen.ir.nodes import (
     Reduce,
     Role,
     Statement,
-    StoreAt,
     Subscript,
     Tensor,
 )
@@ -27,6 +26,7 @@ from kerngen.ir.reads import (
     outer_reductions,
     tensors_read,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, subscript_value
 
 Body = tuple[Statement, ...]

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.plan.tree import GradientOf
 from kerngen.source.diagnostic import Diagnostic
@@ -378,26 +379,6 @@ class Reduce:
     body: Expr
     type: ValueType
     condition: Expr | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class StoreAt:
-    """A value, and the position in the target that it is stored at: `m[row, j] = value`.
-
-    Only a whole value of a statement is one.  It has a subscript for each axis of the
-    target: an index of the statement; one that is affine, which the host checks; or one
-    that is read from the device, `Clamped` here as in reads.  Where that is outside of its
-    axis, nothing is stored.  No two elements of the domain have the same position.
-    """
-
-    value: Expr
-    places: tuple[Subscript, ...]
-
-    @property
-    def type(self) -> ValueType:
-        """The type of the value."""
-        return self.value.type
 
 
 Expr: TypeAlias = (

@@ -15,11 +15,11 @@ from kerngen.ir.nodes import (
     Expr,
     Index,
     IndexValue,
-    StoreAt,
     Subscript,
     UniformValue,
 )
 from kerngen.ir.reads import free_indices
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
 

@@ -16,10 +16,10 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Statement,
-    StoreAt,
     Subscript,
     Tensor,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children, subscript_value, walk
 
 

@@ -32,11 +32,11 @@ from kerngen.ir.nodes import (
     LocalValue,
     Role,
     Statement,
-    StoreAt,
     Tensor,
 )
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
+from kerngen.ir.store import StoreAt
 from kerngen.ir.truths import truths_as_words
 from kerngen.ir.walk import map_children
 

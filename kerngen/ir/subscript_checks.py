@@ -29,11 +29,11 @@ from kerngen.ir.nodes import (
     Reduce,
     Select,
     Statement,
-    StoreAt,
     Subscript,
     UniformValue,
 )
 from kerngen.ir.requirements import Known, known_of
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children
 
 

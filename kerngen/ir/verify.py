@@ -42,7 +42,6 @@ from kerngen.ir.nodes import (
     Role,
     Select,
     Statement,
-    StoreAt,
     Subscript,
     Swizzle,
     Tensor,
@@ -58,6 +57,7 @@ from kerngen.ir.operators import (
     swizzle_type,
 )
 from kerngen.ir.positions import moving_index
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import children, places_in, subscript_value
 

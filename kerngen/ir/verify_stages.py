@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.ir.nodes import Expr, Load, LocalValue, Role, StoreAt, Tensor
+from kerngen.ir.nodes import Expr, Load, LocalValue, Role, Tensor
 from kerngen.ir.reads import are_apart, is_at, loads, outer_reductions
 from kerngen.ir.stages import Define, Stage, StagedKernel, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 

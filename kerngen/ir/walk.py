@@ -27,12 +27,12 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Select,
-    StoreAt,
     Subscript,
     Swizzle,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

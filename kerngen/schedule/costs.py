@@ -26,7 +26,6 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Select,
-    StoreAt,
     Tensor,
     Unary,
     reach,
@@ -34,6 +33,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.positions import moving_index
 from kerngen.ir.reads import loads
 from kerngen.ir.stages import Stage, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children
 from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out

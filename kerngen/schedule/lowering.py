@@ -35,7 +35,6 @@ from kerngen.ir.nodes import (
     Part,
     Reduce,
     Select,
-    StoreAt,
     Swizzle,
     Unary,
     UniformValue,
@@ -43,6 +42,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.operators import is_composite
 from kerngen.ir.signs import is_natural
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory

@@ -22,12 +22,12 @@ from kerngen.ir.nodes import (
     Load,
     LocalValue,
     Reduce,
-    StoreAt,
     Subscript,
     Tensor,
 )
 from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Define, Stage, Step, Write, as_stored
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, subscript_value, walk
 from kerngen.schedule.rows_run import Part, Run, own_columns
 

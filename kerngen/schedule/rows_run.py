@@ -19,9 +19,10 @@ from enum import Enum
 from typing import final
 
 from kerngen.ir.grouping import MAX_TENSORS
-from kerngen.ir.nodes import Extent, Index, Reduce, Role, StoreAt, Tensor
+from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
 from kerngen.ir.reads import is_at
 from kerngen.ir.stages import Stage, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import walk
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.task import Task

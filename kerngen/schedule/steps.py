@@ -11,13 +11,13 @@ from kerngen.ir.nodes import (
     Index,
     IndexValue,
     Load,
-    StoreAt,
     Subscript,
     Tensor,
     is_constant,
 )
 from kerngen.ir.reads import is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, places_in, subscript_value
 from kerngen.layout.types import LeafLayout

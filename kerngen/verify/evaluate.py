@@ -40,12 +40,12 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Select,
-    StoreAt,
     Subscript,
     Swizzle,
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
 from kerngen.verify import number, vectors
 from kerngen.verify.functions import convert, of_floats, of_integers, wrap

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import Statement, StoreAt
+from kerngen.ir.nodes import Statement
+from kerngen.ir.store import StoreAt
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.ranges import shape_of

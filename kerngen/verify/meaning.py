@@ -19,10 +19,10 @@ from kerngen.ir.nodes import (
     Kernel,
     Role,
     Statement,
-    StoreAt,
     Subscript,
     reach,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import places_in, subscript_value
 from kerngen.runtime.kernel import Kernel as RuntimeKernel
