@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from examples.qwen3.errors import ModelError
 from examples.qwen3.model import Cache, Model
 from examples.qwen3.sampling import Sampler, greedy
+from examples.qwen3.step import Step
 from examples.qwen3.text import Tokenizer
 from kerngen.runtime import Matrix, Vector, f32, u32
 
@@ -141,14 +143,14 @@ def _tokens(
     waiting: deque[Vector[u32]] = deque()
     token = sampler(prefill(model, ids, cache), 0)
     waiting.append(token)
-    for place in range(1, count):
-        token = sampler(model.logits(token, cache), place)
-        waiting.append(token)
-        model.ctx.submit()
-        if len(waiting) > LATE:
+    with closing(Step(model, cache, sampler, token, LATE + 1)) as step:
+        for place in range(1, count):
+            waiting.append(step.next(place))
+            model.ctx.submit()
+            if len(waiting) > LATE:
+                yield _read(waiting)
+        while waiting:
             yield _read(waiting)
-    while waiting:
-        yield _read(waiting)
 
 
 def _read(waiting: deque[Vector[u32]]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from examples.qwen3.config import Config
 from examples.qwen3.errors import ModelError
-from kerngen.runtime import Context, Matrix, Tensor3, Vector, f16, f32, u32
+from kerngen.runtime import Context, Matrix, Scalar, Tensor3, Vector, f16, f32, i32, u32
 from kerngen_kernels import decoder, elementwise, indexing, matmul, norm
 
 Weight: TypeAlias = Matrix[Any]
@@ -75,6 +76,8 @@ class Cache:
         shape = capacity, config.kv_heads, config.head_width
         self.capacity = capacity
         self.length = 0
+        self.at = ctx.zeros((), i32)
+        """The length, as the device has it: the next row to write."""
         self.keys = [ctx.empty(shape, f32) for _ in range(config.layers)]
         self.values = [ctx.empty(shape, f32) for _ in range(config.layers)]
 
@@ -91,6 +94,12 @@ class Cache:
                 f"{start + count} positions don't fit in a cache of {self.capacity}."
             )
         return start
+
+
+_Attention: TypeAlias = Callable[
+    [Tensor3[f32], Tensor3[f32], Tensor3[f32]], Matrix[f32] | Tensor3[f32]
+]
+"""Attention of queries over the keys and values of a layer's cache."""
 
 
 @final
@@ -150,7 +159,10 @@ class Model:
 
     def make_cache(self, capacity: int) -> Cache:
         """Return an empty cache for so many positions."""
-        return Cache(self.ctx, self.config, capacity)
+        cache = Cache(self.ctx, self.config, capacity)
+        if capacity > len(self._cosine):
+            self._cosine, self._sine = self._angles(capacity)
+        return cache
 
     def logits(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
         """Return the logits `[1, vocabulary]` after the last of the ids."""
@@ -159,17 +171,46 @@ class Model:
 
     def hidden(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
         """Run ids through all layers, behind what the cache has."""
-        at = cache.advance(len(ids))
-        self._grow_angles(cache.length)
+        cache.advance(len(ids))
+        end = cache.length
+
+        def attention(
+            query: Tensor3[f32], keys: Tensor3[f32], values: Tensor3[f32]
+        ) -> Tensor3[f32]:
+            filled = keys.rows(0, end), values.rows(0, end)
+            return decoder.cached_attention(query, *filled)
+
+        return self._layers(ids, cache, attention)
+
+    def next_logits(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
+        """As `logits`, of calls that are the same at every position: for captures.
+
+        The caller makes room by `cache.advance` before each run.
+        """
+
+        def attention(
+            query: Tensor3[f32], keys: Tensor3[f32], values: Tensor3[f32]
+        ) -> Matrix[f32]:
+            one = query.reshape(self.config.heads, -1)
+            return decoder.decode_attention(one, keys, values, cache.at)
+
+        return self.head(self._layers(ids, cache, attention))
+
+    def _layers(
+        self, ids: Vector[u32], cache: Cache, attention: _Attention
+    ) -> Matrix[f32]:
         x = self._embed(ids)
         for layer, keys, values in zip(
             self.weights.layers, cache.keys, cache.values, strict=True
         ):
-            self._attend(layer, x, keys, values, at)
+            query = self._query_and_keep(layer, x, keys, values, cache.at)
+            seen = attention(query, keys, values)
+            self._run.linear_add(x, seen.reshape(len(x), -1), layer.output)
             gated = self._run.norm_gated(
                 x, layer.hidden_gain, layer.gate, layer.up, eps=self.config.eps
             )
             self._run.linear_add(x, gated, layer.down)
+        decoder.advance(cache.at, by=len(ids))
         return x
 
     def head(self, x: Matrix[f32]) -> Matrix[f32]:
@@ -198,57 +239,29 @@ class Model:
             self._run.embedding_part(x, part, ids, first=first)
         return x
 
-    def _attend(
+    def _query_and_keep(
         self,
         layer: Layer,
         x: Matrix[f32],
         keys: Tensor3[f32],
         values: Tensor3[f32],
-        at: int,
-    ) -> None:
-        """Add a layer's attention to x, and its keys and values to the cache."""
+        at: Scalar[i32],
+    ) -> Tensor3[f32]:
+        """Return a layer's queries; its keys and values go to the cache."""
         config, count = self.config, len(x)
-        heads, shared, end = config.heads, config.kv_heads, at + count
+        heads, shared = config.heads, config.kv_heads
         columns = self._run.norm_linear(x, layer.input_gain, layer.qkv, eps=config.eps)
         qkv = columns.reshape(count, heads + 2 * shared, config.head_width)
-        query = self._turn(qkv, layer.query_gain, 0, heads, at)
-        self._turn(qkv, layer.key_gain, heads, shared, at, keys.rows(at, end))
-        decoder.take_heads(
-            qkv, first=heads + shared, heads=shared, out=values.rows(at, end)
+        angles = self._cosine, self._sine, at
+        if layer.query_gain is None or layer.key_gain is None:
+            decoder.keep_heads(qkv, keys, values, *angles, first=heads)
+            return decoder.rotary_heads(qkv, *angles, first=0, heads=heads)
+        decoder.norm_keep_heads(
+            qkv, keys, values, layer.key_gain, *angles, first=heads, eps=config.eps
         )
-        seen = decoder.cached_attention(query, keys.rows(0, end), values.rows(0, end))
-        self._run.linear_add(x, seen.reshape(count, -1), layer.output)
-
-    def _turn(
-        self,
-        qkv: Tensor3[f32],
-        gain: Vector[f32] | None,
-        first: int,
-        heads: int,
-        at: int,
-        out: Tensor3[f32] | None = None,
-    ) -> Tensor3[f32]:
-        """Turn some heads by their positions, normalized before where that has a gain."""
-        tables = self._cosine, self._sine
-        if gain is None:
-            return decoder.rotary_heads(
-                qkv, *tables, first=first, heads=heads, at=at, out=out
-            )
         return decoder.norm_rotary_heads(
-            qkv,
-            gain,
-            *tables,
-            first=first,
-            heads=heads,
-            at=at,
-            eps=self.config.eps,
-            out=out,
+            qkv, layer.query_gain, *angles, first=0, heads=heads, eps=config.eps
         )
-
-    def _grow_angles(self, length: int) -> None:
-        if length > len(self._cosine):
-            rows = min(max(length, 2 * len(self._cosine), 256), self.config.positions)
-            self._cosine, self._sine = self._angles(rows)
 
     def _angles(self, rows: int) -> tuple[Matrix[f32], Matrix[f32]]:
         """Return the tables of `decoder.rotary_heads`."""

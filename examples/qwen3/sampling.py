@@ -46,17 +46,20 @@ def make_sampler(
     if temperature == 0:
         return greedy
     if top_k or top_p < 1:
-        return _Nucleus(temperature, top_k, top_p, seed)
-    return _Drawn(temperature, seed)
+        return Nucleus(temperature, top_k, top_p, seed)
+    return Drawn(temperature, seed)
 
 
 @final
 @dataclass(frozen=True)
-class _Drawn:
+class Drawn:
+    """Draws on the device, by noise that is added to the logits."""
+
     temperature: float
     seed: int
 
     def __call__(self, logits: Matrix[f32], place: int) -> Vector[u32]:
+        """Draw the token of a number."""
         noisy = random.gumbel(
             logits, temperature=self.temperature, seed=self.seed, place=place
         )
@@ -65,7 +68,7 @@ class _Drawn:
 
 @final
 @dataclass(frozen=True)
-class _Nucleus:
+class Nucleus:
     """Draws among the likeliest tokens (Holtzman et al., 2020); reads all logits."""
 
     temperature: float
@@ -74,6 +77,7 @@ class _Nucleus:
     seed: int
 
     def __call__(self, logits: Matrix[f32], place: int) -> Vector[u32]:
+        """Draw the token of a number, on the host."""
         kept = likeliest(logits.numpy()[0], self.temperature, self.top_k, self.top_p)
         rng = np.random.default_rng((self.seed, place))
         token = rng.choice(len(kept), p=kept)

@@ -84,10 +84,10 @@ class NeverWritten(Worded):
 @final
 @dataclass(frozen=True, kw_only=True)
 class LeftSubscript(WordedNear):
-    """A subscript on the left that is no bare index."""
+    """A subscript on the left that is no bare index, and no position."""
 
     code: ClassVar[str] = "KG0505"
-    rule: ClassVar[str] = "The subscripts on the left are bare indices."
+    rule: ClassVar[str] = "The subscripts on the left are bare indices, or a position."
     says: ClassVar[str] = "'{text}' on the left is {what}, not an index."
     nearby: ClassVar[str] = "'{text}' is declared here"
     advice: ClassVar[str] = "{remedy}"
@@ -95,6 +95,30 @@ class LeftSubscript(WordedNear):
     text: str
     what: str
     remedy: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PositionRange(Worded):
+    """An index in a position on the left that has no range on the right."""
+
+    code: ClassVar[str] = "KG0520"
+    rule: ClassVar[str] = (
+        "An index of a position ranges over the first axis that it subscripts by itself "
+        "on the right."
+    )
+    says: ClassVar[str] = (
+        "The range of '{name}' in the position '{text}' can't be inferred."
+    )
+    points: ClassVar[str] = "it subscripts no axis by itself on the right"
+    advice: ClassVar[str] = (
+        "Name what is stored, with the range: "
+        "'let {let}[{name} < ...] = ...;', then '{let}[{name}]' on the right."
+    )
+
+    name: str
+    text: str
+    let: str
 
 
 @final

@@ -85,6 +85,13 @@ def introduce(
         ex.scope.put(name.name, FaultySymbol("an index", name.span))
 
 
+def ranged_by_reads(
+    ex: Expressions, name: ast.Identifier, value: ast.Expr
+) -> IndexSymbol | FaultySymbol | None:
+    """Return an index with the range of the first axis that it subscripts in a value."""
+    return _ranged(ex, ast.Binder(name, None), (value,), "")
+
+
 def _ranged(
     ex: Expressions,
     binder: ast.Binder,

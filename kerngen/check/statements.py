@@ -15,6 +15,7 @@ from kerngen.check.hosts import check_host
 from kerngen.check.left import report_left, report_repeated
 from kerngen.check.negatives import remember_let
 from kerngen.check.parameters import KINDS
+from kerngen.check.positions import LeftSide, check_position, has_position
 from kerngen.check.ranges import bind_indices, introduce
 from kerngen.check.scope import (
     FaultySymbol,
@@ -44,11 +45,13 @@ from kerngen.ir.nodes import (
     Load,
     Role,
     Statement,
+    Subscript,
     Swizzle,
     Tensor,
     UniformValue,
 )
 from kerngen.ir.operators import composite_type, is_composite
+from kerngen.ir.positions import at_places
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import REDUCTIONS
@@ -164,21 +167,23 @@ class Body:
     def _assign(self, node: ast.Assignment) -> None:
         symbol = written_tensor(self.env, self.scope, node)
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
-        indices = self._left(inner, node, symbol)
+        left = self._left(inner, node, symbol)
         spot = symbol and check_target_parts(inner, node, symbol)
         self.env.current.left_is_faulty |= spot is None
         if isinstance(spot, TargetSpot) and not isinstance(spot.memory, Leaf):
             parts = self._copied(inner, node, spot)
         else:
-            whole = self._value(inner, node, symbol, indices, spot)
+            whole = self._value(inner, node, symbol, left, spot)
             parts = [(spot, whole)] if spot is not None and whole is not None else []
         if symbol is None:
             return
         self._mark_written(symbol.tensor, spot)
-        if indices is None:
+        if left is None:
             return
         for part, value in parts:
-            self._add(node, symbol.tensor, (*indices, *part.indices), value, part)
+            indices = (*left.indices, *part.indices)
+            stored = at_places(value, left.places)
+            self._add(node, symbol.tensor, indices, stored, part)
 
     def _copied(
         self, inner: Expressions, node: ast.Assignment, spot: TargetSpot
@@ -209,7 +214,7 @@ class Body:
         inner: Expressions,
         node: ast.Assignment,
         symbol: TensorSymbol | None,
-        indices: tuple[Index, ...] | None,
+        left: LeftSide | None,
         spot: TargetSpot | None,
     ) -> Expr | None:
         """Check the right side, compound assignments written out."""
@@ -218,7 +223,7 @@ class Body:
             return None
         tensor = symbol.tensor
         updates = node.op != "="
-        if updates and indices is not None and self._unwritten(tensor, spot):
+        if updates and left is not None and self._unwritten(tensor, spot):
             self._report_unwritten(node, symbol)
         value = inner.check(node.value, scalar_of(spot.type))
         if value is None:
@@ -226,17 +231,17 @@ class Body:
         scales = updates and composite_type(_OPERATORS[node.op], spot.type, value.type)
         if spot.type not in (value.type, scales):
             if updates and is_composite(spot.type) and scales is None:
-                left, right = (node.name.span, spot.type), (node.value.span, value.type)
-                report_operands(inner, node.span, _OPERATORS[node.op], left, right)
+                sides = (node.name.span, spot.type), (node.value.span, value.type)
+                report_operands(inner, node.span, _OPERATORS[node.op], *sides)
                 return None
             place = f"An element of '{tensor.name}'"
             inner.report_mismatch(node.value, value, spot.type, place, symbol.span)
             return None
         if node.op == "=" and spot.is_half:
             self._check_half(value, node.value)
-        if node.op == "=" or indices is None:
+        if node.op == "=" or left is None:
             return value
-        before = _before(tensor, indices, spot)
+        before = _before(tensor, left.places, spot)
         combined = Binary(_OPERATORS[node.op], before, value, spot.type)
         return inner.finish(combined, node.value.span)
 
@@ -272,9 +277,8 @@ class Body:
 
     def _left(
         self, inner: Expressions, node: ast.Assignment, symbol: TensorSymbol | None
-    ) -> tuple[Index, ...] | None:
+    ) -> LeftSide | None:
         """Introduce the indices of the left side; they range over the target's axes."""
-        indices: list[Index] = []
         fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
         if symbol is not None and not fits:
             self.env.current.left_is_faulty = True
@@ -283,6 +287,9 @@ class Body:
             span = target.to(node.subscripts[-1].span) if node.subscripts else target
             example = elementwise(self.env, self.scope, node, symbol)
             report_count(inner, symbol, span, len(node.subscripts), example)
+        if symbol is not None and fits and has_position(self.scope, node, symbol):
+            return check_position(inner, self.scope, node, symbol)
+        indices: list[Index] = []
         for axis, subscript in enumerate(node.subscripts):
             name = self._left_index(inner, node, symbol, subscript)
             if name is None:
@@ -297,7 +304,8 @@ class Body:
                 indices.append(index)
             introduce(inner, name, introduced)
         complete = fits and len(indices) == len(node.subscripts)
-        return tuple(indices) if complete else None
+        places = tuple(map(IndexValue, indices))
+        return LeftSide(tuple(indices), places) if complete else None
 
     def _calls_foreign(self, node: ast.Assignment) -> bool:
         """Whether a function of whole tensors is called, which is told by itself."""
@@ -333,9 +341,9 @@ class Body:
         return None
 
 
-def _before(tensor: Tensor, indices: tuple[Index, ...], spot: TargetSpot) -> Expr:
-    """Return what stands where a statement writes."""
-    value = Load(tensor, tuple(map(IndexValue, indices)), spot.path)
+def _before(tensor: Tensor, places: tuple[Subscript, ...], spot: TargetSpot) -> Expr:
+    """Return what is there where a statement writes."""
+    value = Load(tensor, places, spot.path)
     if not spot.component:
         return value
     return Swizzle(value, spot.component, scalar_of(value.type))

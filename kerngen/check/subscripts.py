@@ -79,7 +79,7 @@ def check_subscripts(
         return None
     check_axes(ex, symbol, subscripts)
     places = [
-        _check_subscript(ex, symbol, axis, subscript)
+        check_subscript(ex, symbol, axis, subscript)
         for axis, subscript in enumerate(subscripts)
     ]
     known = tuple(place for place in places if place is not None)
@@ -167,9 +167,10 @@ def report_count(
     )
 
 
-def _check_subscript(
+def check_subscript(
     ex: Expressions, tensor: TensorSymbol, axis: int, node: ast.Expr
 ) -> Subscript | None:
+    """Return a subscript of an axis: a bare index, an affine one, or one to clamp."""
     if isinstance(node, ast.Name):
         symbol = ex.scope.get(node.name)
         if isinstance(symbol, IndexSymbol):

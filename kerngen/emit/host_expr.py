@@ -36,6 +36,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.signs import is_natural
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
@@ -135,7 +136,9 @@ class HostPrinter:
                 return self._builtin(expr)
             case FunctionCall():
                 return self._function(expr)
-            case IndexValue() | LocalValue() | Load() | Reduce() | Construct():
+            case IndexValue() | LocalValue() | Load() | Construct():
+                raise AssertionError(f"not a host expression: {expr}")
+            case Reduce() | StoreAt():
                 raise AssertionError(f"not a host expression: {expr}")
             case _:
                 assert_never(expr)

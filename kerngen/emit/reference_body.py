@@ -16,6 +16,7 @@ from kerngen.emit.reference_arguments import NUMBERS
 from kerngen.emit.reference_expr import ReferencePrinter
 from kerngen.emit.reference_runs import read_regardless, run_of, run_text
 from kerngen.emit.reference_scope import TYPED, Scope
+from kerngen.emit.reference_store import write_store
 from kerngen.emit.reference_types import array_annotation, is_float
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.writer import Writer
@@ -31,6 +32,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.reads import free_indices, tensors_read
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import walk
 
@@ -66,6 +68,9 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
                  y = ref.filled(x[0] * z[:, None], (m, n), real.dtype)
     """
     write_comment(scope.writer, statement.text)
+    if isinstance(statement.value, StoreAt):
+        write_store(scope, statement, statement.value)
+        return
     is_given = statement.target.role is Role.UPDATE
     if statement.is_partial and is_first and not is_given:
         _write_zeros(scope, statement.target)

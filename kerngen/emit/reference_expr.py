@@ -47,6 +47,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
@@ -114,6 +115,8 @@ class ReferencePrinter:
                 return self._function(expr, frame)
             case Reduce():
                 return print_reduce(self, expr, frame)
+            case StoreAt():
+                raise AssertionError("statements print their positions themselves")
             case _:
                 assert_never(expr)
 

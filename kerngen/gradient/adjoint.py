@@ -38,6 +38,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 
 _F32: Final = Scalar.F32
@@ -103,6 +104,8 @@ class Reads:
                 raise self._fault("vectors and matrices")
             case Reduce(kind=kind):
                 raise self._fault(f"'{kind}' here")
+            case StoreAt():
+                raise self._fault("a store at a position")
             case _:
                 assert_never(expr)
 

@@ -34,6 +34,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value, walk
 
@@ -176,6 +177,8 @@ def _text(expr: Expr, extents: dict[str, Expr]) -> tuple[str, int]:
             return f"{inner(operand, _ATOM)}.{components}", _ATOM
         case Part(operand=operand, at=at):
             return inner(operand, _ATOM) + _path((at,), plain), _ATOM
+        case StoreAt():
+            raise AssertionError("a derived kernel writes no 'mut' tensor")
         case _:
             return _named(expr, plain), _ATOM
 

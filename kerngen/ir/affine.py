@@ -36,6 +36,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.plan.hostmath import wrap_i32
 
@@ -125,7 +126,7 @@ def is_fixed(expr: Expr) -> bool:
             return False
         case BuiltinCall(builtin=name, arguments=arguments):
             return name in TRUNCATING and all(map(is_fixed, arguments))
-        case FunctionCall() | Reduce():
+        case FunctionCall() | Reduce() | StoreAt():
             return False
         case _:
             assert_never(expr)

@@ -40,6 +40,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import subscript_value
 
@@ -97,6 +98,8 @@ def dump_expr(expr: Expr) -> str:
         case Reduce(kind=kind, indices=indices, body=body, condition=condition):
             when = f" when {dump_expr(condition)}" if condition else ""
             return f"({kind}[{_binders(indices)}{when}] {dump_expr(body)})"
+        case StoreAt(value=value, places=places):
+            return f"at [{', '.join(map(_subscript, places))}] {dump_expr(value)}"
         case _:
             assert_never(expr)
 

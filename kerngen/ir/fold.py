@@ -38,6 +38,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType
 
 
@@ -55,7 +56,7 @@ def fold(expr: Expr) -> Expr:
             return expr
         case UniformValue() | LocalValue() | Load() | FunctionCall() | Reduce():
             return expr
-        case Select() | Swizzle() | Part() | Construct():
+        case Select() | Swizzle() | Part() | Construct() | StoreAt():
             return expr
         case Unary():
             return _fold_unary(expr)

@@ -6,8 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
-from kerngen.ir.nodes import Expr, Extent, Index, IndexValue, Role, Statement, Tensor
-from kerngen.ir.reads import holds_reduce, read_elsewhere, tensors_read
+from kerngen.ir.nodes import (
+    Expr,
+    Extent,
+    Index,
+    IndexValue,
+    Role,
+    Statement,
+    Subscript,
+    Tensor,
+)
+from kerngen.ir.reads import holds_reduce, places_of, read_elsewhere, tensors_read
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, map_path
 
 MAX_TENSORS: Final = 8
@@ -37,7 +47,9 @@ def group(body: Sequence[Statement]) -> Iterator[Group]:
     Before:  m[i] = ...;    param[i] -= lr * m[i];
     After:   one group, over i
 
-    A let that only its own group reads is a register, and binds no tensor.  Where a
+    A tensor that is stored at a position is not touched otherwise in a group: the element
+    is another invocation's.  A let that only its own group reads is a register, and binds
+    no tensor.  Where a
     group would bind too many, it ends at the last place that no such let crosses.
     """
     grouping = _Grouping(tuple(body), _lives(body))
@@ -146,11 +158,16 @@ class _Joined:
 
     `bound` are the tensors that they bind, whatever follows.  `lasts` are the places of
     the last reads of their lets; those in `waiting` are read later, and would be bound if
-    the group ended here.
+    the group ended here.  `touched` is all that they read or write, `stored` what they
+    write at a position, and which.
     """
 
     members: list[Statement] = field(default_factory=list[Statement])
     written: set[Tensor] = field(default_factory=set[Tensor])
+    touched: set[Tensor] = field(default_factory=set[Tensor])
+    stored: dict[Tensor, tuple[Subscript, ...]] = field(
+        default_factory=dict[Tensor, tuple[Subscript, ...]]
+    )
     elsewhere: set[Tensor] = field(default_factory=set[Tensor])
     bound: set[Tensor] = field(default_factory=set[Tensor])
     lasts: dict[Tensor, int] = field(default_factory=dict[Tensor, int])
@@ -164,6 +181,8 @@ class _Joined:
             return "it ranges over other axes"
         if holds_reduce(statement.value):
             return "it holds a reduction"
+        if met := sorted(t.name for t in self._stored_beside(statement)):
+            return f"it meets a store at a position in '{met[0]}'"
         met = sorted(t.name for t in self.written & read_elsewhere(statement))
         if met:
             return f"it reads other elements of '{met[0]}', which is written there"
@@ -192,7 +211,21 @@ class _Joined:
         first = self.members[0] if self.members else statement
         self.members.append(_over(statement, first.indices))
         self.written.add(target)
+        self.touched.update((target, *read))
+        if isinstance(statement.value, StoreAt):
+            self.stored[target] = places_of(self.members[-1])
         self.elsewhere.update(read_elsewhere(statement))
+
+    def _stored_beside(self, statement: Statement) -> set[Tensor]:
+        """Return what is stored at a position, and touched at another one, too."""
+        target, value = statement.target, statement.value
+        met = {target, *tensors_read(value)} & self.stored.keys()
+        if not isinstance(value, StoreAt):
+            return met
+        places = places_of(_over(statement, self.members[0].indices))
+        if self.stored.get(target) == places:
+            return met - {target}
+        return met | ({target} & self.touched)
 
     def _computes(self, statement: Statement) -> bool:
         return statement.target.role is Role.LET and statement.target in self.written

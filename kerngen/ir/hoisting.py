@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import final
 
 from kerngen.ir.nodes import (
+    Clamped,
     Expr,
     Index,
     IndexValue,
@@ -15,10 +16,18 @@ from kerngen.ir.nodes import (
     Reduce,
     Role,
     Statement,
+    Subscript,
     Tensor,
 )
-from kerngen.ir.reads import clashes, free_indices, names_in, outer_reductions
-from kerngen.ir.walk import map_children
+from kerngen.ir.reads import (
+    clashes,
+    free_indices,
+    names_in,
+    outer_reductions,
+    tensors_read,
+)
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import map_children, subscript_value
 
 Body = tuple[Statement, ...]
 
@@ -104,11 +113,30 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     if not clashes(statement):
         yield statement
         return
-    name = fresh.name(f"{statement.target.name}_next")
-    let = _let(statement, name, statement.indices, statement.value)
-    yield let
-    value = Load(let.target, tuple(map(IndexValue, statement.indices)))
-    yield replace(statement, value=value)
+
+    def named(wanted: str, value: Expr, indices: tuple[Index, ...]) -> Load:
+        name = fresh.name(f"{statement.target.name}_{wanted}")
+        let = _let(statement, name, indices, value)
+        lets.append(let)
+        return Load(let.target, tuple(map(IndexValue, indices)))
+
+    def apart(place: Subscript) -> Subscript:
+        """Compute a position before, if it is read from the target itself."""
+        value = subscript_value(place)
+        if statement.target not in tensors_read(value):
+            return place
+        own = tuple(i for i in statement.indices if i in free_indices(value))
+        return Clamped(named("at", value, own))
+
+    lets: list[Statement] = []
+    match statement.value:
+        case StoreAt(value, places):
+            read: Expr = named("next", value, statement.indices)
+            read = StoreAt(read, tuple(map(apart, places)))
+        case value:
+            read = named("next", value, statement.indices)
+    yield from lets
+    yield replace(statement, value=read)
 
 
 def _let(

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.plan.tree import GradientOf
 from kerngen.source.diagnostic import Diagnostic
@@ -398,6 +399,7 @@ Expr: TypeAlias = (
     | BuiltinCall
     | FunctionCall
     | Reduce
+    | StoreAt
 )
 
 
@@ -471,6 +473,7 @@ class Function:
 class Statement:
     """`target[indices] = value` for every value of `indices`, as if at once.
 
+    With a `StoreAt` as value, the elements written are those at its places.
     With a `path`, only what that leads to in the element is written.  It may hold
     indices of its own, which follow those of the tensor's axes in `indices`.
     `component` is that of a vector there, or empty.

@@ -16,8 +16,10 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Statement,
+    Subscript,
     Tensor,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children, subscript_value, walk
 
 
@@ -81,7 +83,16 @@ def are_apart(one: Path, other: Path) -> bool:
     return False
 
 
+def places_of(statement: Statement) -> tuple[Subscript, ...]:
+    """Return where in its target a statement writes: a subscript for each axis."""
+    if isinstance(statement.value, StoreAt):
+        return statement.value.places
+    return tuple(map(IndexValue, statement.indices[: statement.target.rank]))
+
+
 def _is_own(load: Load, statement: Statement) -> bool:
+    if isinstance(statement.value, StoreAt) and load.tensor == statement.target:
+        return load.subscripts == places_of(statement) and load.path == statement.path
     rank = statement.target.rank
     if rank == len(statement.indices):
         return is_at(load, statement.indices)

@@ -36,6 +36,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.reads import tensors_read
 from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
+from kerngen.ir.store import StoreAt
 from kerngen.ir.truths import truths_as_words
 from kerngen.ir.walk import map_children
 
@@ -103,7 +104,7 @@ class _Builder:
         }
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
-            if member.is_partial:
+            if member.is_partial or isinstance(value, StoreAt):
                 # What the element holds now is read from memory.
                 current.pop(member.target, None)
                 written = member.path, member.component

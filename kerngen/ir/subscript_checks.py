@@ -28,10 +28,12 @@ from kerngen.ir.nodes import (
     Path,
     Reduce,
     Select,
+    Statement,
     Subscript,
     UniformValue,
 )
 from kerngen.ir.requirements import Known, known_of
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children
 
 
@@ -75,12 +77,22 @@ def checks_of(kernel: Kernel) -> tuple[Check, ...]:
     counts: one that runs although its statement is empty computes what nobody reads.
     """
     known = known_of(kernel)
-    checks = (
-        check
-        for statement in kernel.body
-        for _, check in checked(statement.value, _extents(statement.indices), known)
-    )
+    checks = (check for statement in kernel.body for check in _of(statement, known))
     return tuple(dict.fromkeys(checks))
+
+
+def _of(statement: Statement, known: Known) -> Iterator[Check]:
+    around = _extents(statement.indices)
+    for _, check in checked(statement.value, around, known):
+        yield check
+    if isinstance(statement.value, StoreAt):
+        target = statement.target
+        for axis, place in enumerate(statement.value.places):
+            extent = target.extents[axis]
+            needed = _check(target.name, axis, extent, place, around, known)
+            # What is read from the device is dropped where it is outside.
+            if isinstance(needed, RangeCheck):
+                yield needed
 
 
 def checked(

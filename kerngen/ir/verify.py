@@ -56,6 +56,8 @@ from kerngen.ir.operators import (
     part_type,
     swizzle_type,
 )
+from kerngen.ir.positions import moving_index
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import children, places_in, subscript_value
 
@@ -159,10 +161,16 @@ def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
     if target.role is not Role.LET and target not in reach.tensors:
         yield f"'{target.name}' is no tensor of the kernel"
     inner = [s for s in statement.path if isinstance(s, At) and not _is_fixed(s)]
-    extents = (*target.extents, *(step.length for step in inner))
-    if tuple(index.extent for index in statement.indices) != extents:
+    own = statement.indices[: len(statement.indices) - len(inner)]
+    lengths = tuple(index.extent for index in statement.indices[len(own) :])
+    is_whole = tuple(index.extent for index in own) == target.extents
+    if lengths != tuple(step.length for step in inner):
+        yield f"the indices of '{target.name}' do not range over its parts"
+    if isinstance(statement.value, StoreAt):
+        yield from _positions(statement.value, target, own)
+    elif not is_whole:
         yield f"the indices of '{target.name}' do not range over its axes"
-    indices = map(IndexValue, statement.indices[target.rank :])
+    indices = map(IndexValue, statement.indices[len(own) :])
     if [step.place for step in inner] != list(indices):
         yield f"the path into '{target.name}' has other indices than the statement"
     if len({index.name for index in statement.indices}) < len(statement.indices):
@@ -170,6 +178,19 @@ def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
     if statement.value.type != statement.written:
         yield f"'{target.name}' is given a value of another type"
     yield from verify_expr(statement.value, reach, statement.indices)
+
+
+def _positions(
+    stored: StoreAt, target: Tensor, indices: tuple[Index, ...]
+) -> Iterator[str]:
+    """Yield what is wrong with the position of a store: each index is in one place."""
+    if len(stored.places) != target.rank:
+        yield f"'{target.name}' is stored at a wrong number of subscripts"
+    if target.role is not Role.UPDATE:
+        yield f"'{target.name}' is stored at a position, and is no 'mut' parameter"
+    used = [moving_index(place) for place in stored.places]
+    if [index for index in used if index is not None] != [*indices]:
+        yield f"the position in '{target.name}' may be the same for two elements"
 
 
 def _is_fixed(at: At) -> bool:
@@ -231,6 +252,9 @@ def _node(expr: Expr, reach: Reach, indices: tuple[Index, ...]) -> Iterator[str]
             yield from _call(expr, reach)
         case Reduce():
             yield from _reduce(expr, indices)
+        case StoreAt(places=places):
+            for place in places:
+                yield from _place(place)
         case _:
             assert_never(expr)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kerngen.ir.nodes import Expr, Load, LocalValue, Role, Tensor
 from kerngen.ir.reads import are_apart, is_at, loads, outer_reductions
 from kerngen.ir.stages import Define, Stage, StagedKernel, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 
@@ -49,6 +50,8 @@ def _stage(stage: Stage) -> Iterator[str]:
 
 def _clash(load: Load, write: Write, stage: Stage) -> bool:
     """Whether a read may be of what another invocation writes."""
+    if isinstance(write.value, StoreAt) and load.tensor == write.tensor:
+        return load.subscripts != write.value.places
     own = stage.domain[: load.tensor.rank]
     is_own = is_at(load, own) and (own == stage.domain or load.path == write.path)
     same = load.tensor == write.tensor

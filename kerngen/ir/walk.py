@@ -32,6 +32,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -62,6 +63,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (condition, then, otherwise)
         case Reduce(body=body, condition=condition):
             return (body,) if condition is None else (condition, body)
+        case StoreAt(value=value, places=places):
+            return (value, *map(subscript_value, places))
         case _:
             assert_never(expr)
 
@@ -89,14 +92,14 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             return replace(expr, path=_with_places(path, parts))
         case Load(subscripts=before, path=path):
             own, inner = parts[: len(before)], parts[len(before) :]
-            subscripts = tuple(map(_with_value, before, own))
+            subscripts = tuple(map(with_value, before, own))
             path = _with_places(path, inner)
             return replace(expr, subscripts=subscripts, path=path)
         case Swizzle():
             return replace(expr, operand=parts[0])
         case Part(at=at):
             operand, value = parts
-            place = _with_value(at.place, value)
+            place = with_value(at.place, value)
             return replace(expr, operand=operand, at=replace(at, place=place))
         case Construct():
             return replace(expr, parts=parts)
@@ -116,6 +119,9 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
         case Reduce():
             *conditions, body = parts
             return replace(expr, condition=next(iter(conditions), None), body=body)
+        case StoreAt(places=before):
+            value, *values = parts
+            return StoreAt(value, tuple(map(with_value, before, values)))
         case _:
             assert_never(expr)
 
@@ -140,7 +146,7 @@ def _with_places(path: Path, values: tuple[Expr, ...]) -> Path:
     remaining = iter(values)
     return tuple(
         (
-            replace(step, place=_with_value(step.place, next(remaining)))
+            replace(step, place=with_value(step.place, next(remaining)))
             if isinstance(step, At)
             else step
         )
@@ -154,7 +160,8 @@ def map_path(path: Path, f: Callable[[Expr], Expr]) -> Path:
     return _with_places(path, values)
 
 
-def _with_value(subscript: Subscript, value: Expr) -> Subscript:
+def with_value(subscript: Subscript, value: Expr) -> Subscript:
+    """Return a subscript with another value."""
     if isinstance(subscript, IndexValue):
         assert isinstance(value, IndexValue), "a bare index stays one"
         return value

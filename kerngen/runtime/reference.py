@@ -104,6 +104,21 @@ def at(x: Array, *places: ArrayLike) -> Array:
     return np.zeros((*around, *x.shape[len(places) :]), x.dtype)
 
 
+def store(x: Array, value: ArrayLike, *places: ArrayLike) -> None:
+    """Store a value at places, which are i32 or u32 along each axis of x.
+
+    Where one is outside of its axis, nothing is stored; axes of components, behind those
+    that places are given for, are kept.
+    """
+    wide = [np.asarray(place, np.int64) for place in places]
+    around = np.broadcast_shapes(*(part.shape for part in wide))
+    inside = np.ones(around, bool)
+    for part, length in zip(wide, x.shape, strict=False):
+        inside = inside & (part >= 0) & (part < length)
+    whole = np.broadcast_to(value, (*around, *x.shape[len(places) :]))
+    x[tuple(np.broadcast_to(part, around)[inside] for part in wide)] = whole[inside]
+
+
 def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """Return a new array of this shape and type that holds `value`, broadcast."""
     result = np.empty(shape, dtype)

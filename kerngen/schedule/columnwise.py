@@ -25,6 +25,7 @@ from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
 from kerngen.schedule.steps import last_extents, tensors_in_runs, write_steps
@@ -175,8 +176,8 @@ def slice_loop(
     inner = lowerer.nested({first: counter, **lowerer.counters(tuple(rest))})
     take(inner)
     body = lowerer.serial_loops(tuple(rest), inner.block)
-    end = shader.extent(first.extent)
-    return t.count_up(counter.name, start, end, stride, *body)
+    along = terms_along(lowerer, reduce, first)
+    return t.count_up(counter.name, along.begin + start, along.end, stride, *body)
 
 
 # The second one

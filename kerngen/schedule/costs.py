@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias, final
 
@@ -30,8 +30,10 @@ from kerngen.ir.nodes import (
     Unary,
     reach,
 )
+from kerngen.ir.positions import moving_index
 from kerngen.ir.reads import loads
 from kerngen.ir.stages import Stage, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children
 from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out
@@ -52,20 +54,24 @@ def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polyn
         found = (_touched(load.tensor, load.path) for v in values for load in loads(v))
         read.update(part for part in found if part not in written)
         writes = (step for step in stage.steps if isinstance(step, Write))
-        written.update(_touched(step.tensor, step.path) for step in writes)
+        written.update(_written(step) for step in writes)
     total: Counter[tuple[Extent, ...]] = Counter()
     stays = (part for part in written if part.tensor not in kept)
     for part in (*read, *stays):
-        total[_ordered(part.tensor.extents)] += part.bytes
+        total[_ordered(part.extents)] += part.bytes
     return total
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Touched:
-    """A member of a tensor's elements, or all that a scalar, vector or matrix is."""
+    """A member of a tensor's elements, or all that a scalar, vector or matrix is.
+
+    It is touched in so many elements as `extents` together have.
+    """
 
     tensor: Tensor
+    extents: tuple[Extent, ...]
     path: Path
     bytes: int
 
@@ -78,7 +84,16 @@ def _touched(tensor: Tensor, path: Path) -> _Touched:
             elements *= step.length
     laid = lay_out(reach(tensor.memory, path), Space.STORAGE)
     members = tuple(step for step in path if isinstance(step, Field))
-    return _Touched(tensor, members, elements * laid.size)
+    return _Touched(tensor, tensor.extents, members, elements * laid.size)
+
+
+def _written(write: Write) -> _Touched:
+    """Return what a write touches: at a position, one element for each of the domain."""
+    whole = _touched(write.tensor, write.path)
+    if not isinstance(write.value, StoreAt):
+        return whole
+    indices = (moving_index(place) for place in write.value.places)
+    return replace(whole, extents=tuple(i.extent for i in indices if i is not None))
 
 
 def operations(

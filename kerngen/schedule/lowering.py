@@ -42,6 +42,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.operators import is_composite
 from kerngen.ir.signs import is_natural
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.layout.types import Laid
 from kerngen.schedule import memory
@@ -57,6 +58,7 @@ from kerngen.schedule.composites import (
 )
 from kerngen.schedule.identities import accumulate, identity, infinity
 from kerngen.schedule.loads import lower_load
+from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -130,6 +132,8 @@ class Lowerer:
                 return self._function_call(expr)
             case Reduce():
                 return self._reduce(expr)
+            case StoreAt():
+                raise AssertionError("writes lower their positions themselves")
             case _:
                 assert_never(expr)
 
@@ -350,17 +354,27 @@ class Lowerer:
         if expr in self.reduced:
             return self.reduced[expr]
         name = self.shader.fresh(f"{self.label}_{expr.kind}")
-        total = t.Ident(name)
-        inner = self.nested(self.counters(expr.indices))
-        term = inner.lower(expr.body)
-        wide = term.wide
-        inner.block.append(accumulate(expr.kind, total, term.expr))
-        lanes = LANES if wide else 1
-        self.block.append(
-            t.Var(name, identity(self.shader, expr.kind, expr.type, lanes))
-        )
-        self.block.extend(self.serial_loops(expr.indices, inner.block))
-        return Value(total, wide)
+        loop, wide = self._loop(expr, expr.indices, t.Ident(name))
+        zero = identity(self.shader, expr.kind, expr.type, LANES if wide else 1)
+        self.block.extend((t.Var(name, zero), loop))
+        return Value(t.Ident(name), wide)
+
+    def _loop(
+        self, reduce: Reduce, indices: tuple[Index, ...], total: t.Ident
+    ) -> tuple[t.Stmt, bool]:
+        """Return the loop over the first index, and whether its terms are wide."""
+        first, *rest = indices
+        inner = self.nested(self.counters((first,)))
+        along = terms_along(self, reduce, first)
+        if rest:
+            loop, wide = inner._loop(reduce, tuple(rest), total)  # noqa: SLF001
+            inner.block.append(loop)
+        else:
+            term = inner.lower(reduce.body)
+            wide = term.wide
+            inner.block.append(accumulate(reduce.kind, total, term.expr))
+        name = self.shader.name(first.name)
+        return t.count_up(name, along.begin, along.end, 1, *inner.block), wide
 
     def counters(self, indices: tuple[Index, ...]) -> dict[Index, t.Expr]:
         """Return what the counters of serial loops are called."""

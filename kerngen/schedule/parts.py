@@ -28,6 +28,7 @@ from kerngen.schedule.joining import Joiner
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, position_name, unravel
 from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.rowwise import by_width, row_trips
 from kerngen.schedule.sizes import at_most, domain_size, to_wgsl
 from kerngen.schedule.split import Split
@@ -139,10 +140,14 @@ def _accumulate(
 
     step = PART_LANES * width
     first = part * AT_ONCE * PART_LANES + shader.lane
+    start, end = first * width, shader.size(indices)
+    if single:
+        along = terms_along(lowerer, reduce, indices[0], width)
+        start, end = along.begin + start, along.end
     blocks = Blocks(
         counter,
-        start=first * width,
-        end=shader.size(indices),
+        start=start,
+        end=end,
         step=step,
         turn=count * (AT_ONCE * step),
         at_once=AT_ONCE,

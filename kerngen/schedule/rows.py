@@ -32,6 +32,7 @@ from kerngen.schedule.rows_plan import RowPlan, Store, expressions, plan_rows
 from kerngen.schedule.rows_run import Run, indices_in, names_of, run_of, writes
 from kerngen.schedule.rows_shader import INVOCATIONS, Ladder, RowWriter, Shape
 from kerngen.schedule.sizes import all_divisible, at_most, domain_size
+from kerngen.schedule.steps import in_runs
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.trips import serial_trips
 from kerngen.schedule.values import LANES
@@ -191,8 +192,15 @@ class _RowTask:
         return read | {tensor.name for tensor in self._stores()}
 
     def _stores(self) -> set[Tensor]:
+        """Return the tensors that are written in runs along a row."""
         each = (action for pass_ in self.plan.passes for action in pass_.each)
-        return {action.tensor for action in each if isinstance(action, Store)}
+        stores = [action for action in each if isinstance(action, Store)]
+        last = self.plan.columns[-1]
+        return {
+            x.tensor
+            for x in stores
+            if not x.places or in_runs(x.tensor, x.places, last)
+        }
 
     def _last_extents(self, names: set[str]) -> list[Extent]:
         tensors = {load.tensor for load in loaded(self.plan)} | self._stores()

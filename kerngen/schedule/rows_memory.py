@@ -16,7 +16,13 @@ from typing import Final, assert_never
 
 from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue, Reduce, Select
 from kerngen.ir.reads import free_indices
-from kerngen.ir.walk import children, map_children, walk
+from kerngen.ir.walk import (
+    children,
+    map_children,
+    subscript_value,
+    walk,
+    with_value,
+)
 from kerngen.schedule.rows_plan import (
     Action,
     Compute,
@@ -157,7 +163,8 @@ def _mapped_action(action: Action, f: Callable[[Expr], Expr]) -> Action:
             return Fold(local, replace(reduce, body=f(reduce.body)))
         case Compute(local, value):
             return Compute(local, f(value))
-        case Store():
-            return action
+        case Store(places=places):
+            moved = tuple(with_value(p, f(subscript_value(p))) for p in places)
+            return replace(action, places=moved)
         case _:
             assert_never(action)

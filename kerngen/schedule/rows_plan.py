@@ -22,11 +22,13 @@ from kerngen.ir.nodes import (
     Load,
     LocalValue,
     Reduce,
+    Subscript,
     Tensor,
 )
 from kerngen.ir.reads import outer_reductions
 from kerngen.ir.stages import Define, Stage, Step, Write, as_stored
-from kerngen.ir.walk import map_children, walk
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import map_children, subscript_value, walk
 from kerngen.schedule.rows_run import Part, Run, own_columns
 
 
@@ -51,10 +53,11 @@ class Compute:
 @final
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Store a value at the own element of a tensor."""
+    """Store a value at the own element of a tensor, or at a position."""
 
     tensor: Tensor
     value: LocalValue
+    places: tuple[Subscript, ...] = ()
 
 
 Action: TypeAlias = Fold | Compute | Store
@@ -91,8 +94,9 @@ class Pass:
 class RowPlan:
     """All passes of a run, its indices renamed to `rows` and `columns`.
 
-    `row_values` are what to store beside each row; `carried` are values of elements that
-    a later pass needs, with the tensor that holds them.
+    `row_values` are what to store beside each row, where `row_places` has no position for
+    it; `carried` are values of elements that a later pass needs, with the tensor that
+    holds them.
     """
 
     rows: tuple[Index, ...]
@@ -100,6 +104,7 @@ class RowPlan:
     passes: tuple[Pass, ...]
     row_values: dict[Tensor, LocalValue]
     carried: dict[LocalValue, Tensor]
+    row_places: dict[Tensor, tuple[Subscript, ...]]
 
     @property
     def element(self) -> tuple[Index, ...]:
@@ -126,8 +131,11 @@ def expressions(actions: Iterable[Action]) -> Iterator[Expr]:
         match action:
             case Fold(value=reduce):
                 yield reduce.body
-            case Compute(value=value) | Store(value=value):
+            case Compute(value=value):
                 yield value
+            case Store(value=value, places=places):
+                yield value
+                yield from map(subscript_value, places)
 
 
 def plan_rows(run: Run, kept: frozenset[Tensor], taken: frozenset[str]) -> RowPlan:
@@ -145,6 +153,7 @@ def plan_rows(run: Run, kept: frozenset[Tensor], taken: frozenset[str]) -> RowPl
         tuple(planner.passes),
         planner.row_values,
         _carried(planner.passes),
+        planner.row_places,
     )
 
 
@@ -158,6 +167,8 @@ def _carried(passes: list[Pass]) -> dict[LocalValue, Tensor]:
         own = {a.local: a.value for a in pass_.each if isinstance(a, Compute)}
         for action in pass_.each:
             if not isinstance(action, Store) or action.value not in own:
+                continue
+            if action.places:
                 continue
             if as_stored(value := own[action.value], action.tensor) is value:
                 computed[action.value] = action.tensor
@@ -174,6 +185,7 @@ class _Planner:
         self.run = run
         self.passes = [Pass()]
         self.row_values: dict[Tensor, LocalValue] = {}
+        self.row_places: dict[Tensor, tuple[Subscript, ...]] = {}
         self._kept = kept
         self._current: dict[Tensor, LocalValue] = {}
         self._names = set(taken)
@@ -185,12 +197,15 @@ class _Planner:
         actions: list[Action] = []
         for step in stage.steps:
             value = self._renamed(stage, step.value, locals_)
+            places: tuple[Subscript, ...] = ()
+            if isinstance(value, StoreAt):
+                places, value = value.places, value.value
             if isinstance(step, Write) and self._reads(step.tensor):
                 value = as_stored(value, step.tensor)
             if part is Part.EACH:
-                self._compute(step, value, locals_, actions)
+                self._compute(step, value, places, locals_, actions)
             else:
-                self._after(step, value, locals_)
+                self._after(step, value, places, locals_)
         self._add_actions(actions)
 
     def _reads(self, tensor: Tensor) -> bool:
@@ -200,6 +215,7 @@ class _Planner:
         self,
         step: Step,
         value: Expr,
+        places: tuple[Subscript, ...],
         locals_: dict[LocalValue, LocalValue],
         actions: list[Action],
     ) -> None:
@@ -212,11 +228,16 @@ class _Planner:
             case Define(local=own):
                 locals_[own] = local
             case Write(tensor=tensor):
-                actions.append(Store(tensor, local))
-                self._current[tensor] = local
+                actions.append(Store(tensor, local, places))
+                if not places:
+                    self._current[tensor] = local
 
     def _after(
-        self, step: Step, value: Expr, locals_: dict[LocalValue, LocalValue]
+        self,
+        step: Step,
+        value: Expr,
+        places: tuple[Subscript, ...],
+        locals_: dict[LocalValue, LocalValue],
     ) -> None:
         """Add a step that is done once per row, and the reduction that it holds."""
         reduce = next(outer_reductions(value), None)
@@ -235,8 +256,11 @@ class _Planner:
             case Define(local=own):
                 locals_[own] = local
             case Write(tensor=tensor):
-                self._current[tensor] = local
                 self.row_values[tensor] = local
+                if places:
+                    self.row_places[tensor] = places
+                else:
+                    self._current[tensor] = local
 
     def _add_actions(self, actions: Sequence[Action]) -> None:
         """Add to the last pass, or to a new one if its results are needed."""

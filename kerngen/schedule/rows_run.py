@@ -22,6 +22,7 @@ from kerngen.ir.grouping import MAX_TENSORS
 from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
 from kerngen.ir.reads import is_at
 from kerngen.ir.stages import Stage, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import walk
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.task import Task
@@ -121,6 +122,7 @@ def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage,
             or (run.part(stage) is Part.EACH and not written.isdisjoint(own))
             or not (elsewhere | read_elsewhere).isdisjoint(own)
             or not elsewhere.isdisjoint(written)
+            or _meets_store(stage, joined)
         ):
             break
         joined.append(stage)
@@ -134,6 +136,24 @@ def _fits(task: Task, run: Run, stage: Stage) -> bool:
     if run.part(stage) is None:
         return False
     return not (stage.reduction and is_columnwise(replace(task, stage=stage)))
+
+
+def _meets_store(stage: Stage, before: Sequence[Stage]) -> bool:
+    """Whether a tensor that is stored at a position is touched by another stage, too.
+
+    The lane that stores there is not the one that has the element in its own row.
+    """
+    own = {*stage.tensors_read, *writes(stage)}
+    touched = {x for other in before for x in (*other.tensors_read, *writes(other))}
+    stored = {x for other in before for x in _stored(other)}
+    return not (own.isdisjoint(stored) and touched.isdisjoint(_stored(stage)))
+
+
+def _stored(stage: Stage) -> Iterator[Tensor]:
+    """Yield what a stage writes at a position."""
+    for step in stage.steps:
+        if isinstance(step, Write) and isinstance(step.value, StoreAt):
+            yield step.tensor
 
 
 def _read_elsewhere(run: Run, stage: Stage) -> set[Tensor]:

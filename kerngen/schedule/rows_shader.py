@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never, final
 
+from kerngen.ir.conditions import conditional
 from kerngen.ir.nodes import Index, LocalValue, Tensor
 from kerngen.ir.reads import loads
 from kerngen.schedule.addresses import row_major
@@ -26,7 +27,9 @@ from kerngen.schedule.per_element import (
     position_name,
     unravel,
 )
+from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.rows_plan import Action, Compute, Fold, Pass, RowPlan, Store
+from kerngen.schedule.steps import store_at
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -194,6 +197,25 @@ class RowWriter:
         else:
             self._place_several(row, total)
         self._at = unravel(shader, self._body, rows, row)
+        self._begin: t.Expr = t.ZERO
+        self._place_terms()
+
+    def _place_terms(self) -> None:
+        """Leave out the ends of a row, where a condition does so in all that is done."""
+        columns, shape = self._plan.columns, self._shape
+        each = [action for pass_ in self._plan.passes for action in pass_.each]
+        folds = [action.value for action in each if isinstance(action, Fold)]
+        alike = len({conditional(reduce).condition for reduce in folds}) == 1
+        stores = any(isinstance(action, Store) for action in each)
+        if stores or not alike or len(columns) > 1:
+            return
+        to = Lowerer(self._shader, dict(self._at), self._body)
+        along = terms_along(to, folds[0], columns[0], shape.width)
+        if not along.is_whole:
+            self._begin = along.begin
+            length = t.Ident(self._shader.fresh("row_end"))
+            self._let(length, t.call("min", self._length, along.end))
+            self._length = length
 
     def _place_several(self, row: t.Ident, total: t.Expr) -> None:
         """Let lanes of rows beyond the last see an empty one instead."""
@@ -243,7 +265,7 @@ class RowWriter:
         in_front = self._block if number == 0 else None
         wanted = columns[0].name if len(columns) == 1 else "element"
         at = in_front or t.Ident(shader.fresh(f"{wanted}{shown}"))
-        start = self._block or self._place * shape.width
+        start = self._block or self._begin + self._place * shape.width
         named_places: list[t.Stmt] = []
         if in_front is None:
             further = t.lift(self._lanes) * (number * shape.width)
@@ -301,7 +323,8 @@ class RowWriter:
                 self._write_span(actions, span, totals)
         inner, self._body = self._body, outer
         if self._block is not None:
-            start, step = self._place * shape.width, shape.step * shape.taken
+            start = self._begin + self._place * shape.width
+            step = shape.step * shape.taken
             name, length = self._block.name, self._length
             inner = [t.count_up(name, start, length, step, *inner)]
         outer += inner
@@ -351,9 +374,12 @@ class RowWriter:
         if tensor not in self._stored:
             return
         buffer = self._shader.buffer(tensor)
+        value = to.locals[action.value.name]
+        if action.places:
+            store_at(to, tensor, action.places, value)
+            return
         at = [to.at[index] for index in self._plan.element]
         address = row_major(self._shader, tensor.extents, at)
-        value = to.locals[action.value.name]
         if self._shape.width == 1:
             to.block.append(buffer.store(address, value.expr))
             return
@@ -388,6 +414,11 @@ class RowWriter:
             self._body.append(t.Evaluate(t.Call("storageBarrier", ())))
         stores: list[t.Stmt] = []
         for tensor, local in kept.items():
+            if tensor in self._plan.row_places:
+                to = self._row_lowerer(local, stores)
+                places = self._plan.row_places[tensor]
+                store_at(to, tensor, places, to.locals[local.name])
+                continue
             at = [self._at[index] for index in self._plan.rows]
             address = row_major(self._shader, tensor.extents, at)
             buffer = self._shader.buffer(tensor)

@@ -5,17 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load, is_constant
+from kerngen.ir.nodes import (
+    Clamped,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Subscript,
+    Tensor,
+    is_constant,
+)
 from kerngen.ir.reads import is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, places_in, subscript_value
 from kerngen.layout.types import LeafLayout
 from kerngen.schedule.addresses import is_contiguous, row_major, varies
+from kerngen.schedule.builder import wgsl_type
 from kerngen.schedule.composites import named, variable
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.memory import follow, stored
-from kerngen.schedule.values import LANES
+from kerngen.schedule.subscripts import lower_subscript
+from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 
 
@@ -33,12 +45,94 @@ def write_steps(lowerer: Lowerer, stage: Stage) -> None:
 
 def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
     named = replace(lowerer, label=step.tensor.name)
-    if not isinstance(step.tensor.element, Scalar):
-        _write_part(named, stage, step)
+    if isinstance(step.value, StoreAt):
+        _write_at(named, step, step.value)
+    else:
+        _write_to(named, step, step.value, _own_address(named, stage, step))
+
+
+def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
+    """Write at a position, if that is inside."""
+    tensor = step.tensor
+    if isinstance(tensor.element, Scalar):
+        value = (lowerer.storable if tensor.is_half else lowerer.lower)(at.value)
+        store_at(lowerer, tensor, at.places, value)
         return
-    value = (named.storable if step.tensor.is_half else named.lower)(step.value)
+    places = _places(lowerer, tensor, at.places)
+    address, inside = _addressed(lowerer, tensor, at.places, places)
+    inner = replace(lowerer, block=[])
+    _write_part(inner, step, at.value, address)
+    lowerer.block.extend(_where(inside, inner.block))
+
+
+def store_at(
+    lowerer: Lowerer, tensor: Tensor, at: tuple[Subscript, ...], value: Value
+) -> None:
+    """Store a scalar at a position, or four; those that are no run are stored one by one."""
+    buffer = lowerer.shader.buffer(tensor)
+    if lowerer.vector is None or buffer.lanes == LANES:
+        places = _places(replace(lowerer, vector=None), tensor, at)
+        address, inside = _addressed(lowerer, tensor, at, places)
+        stored = value.expr
+        if buffer.lanes == LANES:
+            address, stored = address // LANES, lowerer.widen(value, tensor.element)
+        lowerer.block.extend(_where(inside, [buffer.store(address, stored)]))
+        return
+    value = lowerer.named(value, f"{tensor.name}_value")
+    places = _places(lowerer, tensor, at)
+    for component in COMPONENTS:
+        address, inside = _addressed(lowerer, tensor, at, places, component)
+        store = buffer.store(address, value.lane(component))
+        lowerer.block.extend(_where(inside, [store]))
+
+
+def _where(inside: list[t.Expr], block: list[t.Stmt]) -> list[t.Stmt]:
+    return [t.If(t.all_of(*inside), tuple(block))] if inside else block
+
+
+def _places(
+    lowerer: Lowerer, tensor: Tensor, places: tuple[Subscript, ...]
+) -> list[Value]:
+    """Name where a position is along each axis: as a u32, so -1 is past every end."""
+    found: list[Value] = []
+    for place, extent in zip(places, tensor.extents, strict=True):
+        value = lower_subscript(lowerer, place, extent)
+        if isinstance(place, Clamped):
+            value = lowerer.lower(place.value)
+            type_ = wgsl_type(Scalar.U32, value.lanes)
+            value = Value(t.call(type_, value.expr), value.wide)
+        if value.wide or isinstance(place, Clamped):
+            name = t.Ident(lowerer.shader.fresh(f"{tensor.name}_at"))
+            lowerer.block.append(t.Let(name.name, value.expr))
+            value = Value(name, value.wide)
+        found.append(value)
+    return found
+
+
+def _addressed(
+    lowerer: Lowerer,
+    tensor: Tensor,
+    places: tuple[Subscript, ...],
+    named: list[Value],
+    component: str = "",
+) -> tuple[t.Expr, list[t.Expr]]:
+    """Return the address of one of four positions, and what holds if it is inside."""
+    shader, at = lowerer.shader, [value.lane(component) for value in named]
+    inside = [
+        lane < shader.extent(extent)
+        for lane, place, extent in zip(at, places, tensor.extents, strict=True)
+        if isinstance(place, Clamped)
+    ]
+    return row_major(shader, tensor.extents, at), inside
+
+
+def _write_to(lowerer: Lowerer, step: Write, expr: Expr, address: t.Expr) -> None:
+    """Write a value to an address."""
+    if not isinstance(step.tensor.element, Scalar):
+        _write_part(lowerer, step, expr, address)
+        return
+    value = (lowerer.storable if step.tensor.is_half else lowerer.lower)(expr)
     buffer = lowerer.shader.buffer(step.tensor)
-    address = _own_address(lowerer, stage, step)
     if lowerer.vector is None:
         lowerer.block.append(buffer.store(address, value.expr))
         return
@@ -51,11 +145,10 @@ def _write(lowerer: Lowerer, stage: Stage, step: Write) -> None:
     raise AssertionError(message)
 
 
-def _write_part(lowerer: Lowerer, stage: Stage, step: Write) -> None:
+def _write_part(lowerer: Lowerer, step: Write, expr: Expr, address: t.Expr) -> None:
     """Write a vector or matrix, or a part of a struct."""
-    value = lowerer.storable(step.value).expr
+    value = lowerer.storable(expr).expr
     buffer = lowerer.shader.buffer(step.tensor)
-    address = _own_address(lowerer, stage, step)
     place, laid = follow(lowerer, buffer.expr[address], buffer.laid, step.path)
     half = isinstance(laid, LeafLayout) and laid.leaf.is_half
     if step.component:
@@ -63,7 +156,7 @@ def _write_part(lowerer: Lowerer, stage: Stage, step: Write) -> None:
         value = t.call("f16", value) if half else value
     elif half:
         # A constant that no f16 holds is refused; at run time it becomes infinite.
-        name = variable if is_constant(step.value) else named
+        name = variable if is_constant(expr) else named
         value = stored(name(lowerer, value), laid)
     lowerer.block.append(t.Assign(place, value))
 
@@ -75,6 +168,16 @@ def _own_address(lowerer: Lowerer, stage: Stage, step: Write) -> t.Expr:
     # Indices behind those of the axes are in the path, into the element.
     at = [lowerer.at[index] for index in stage.domain[: step.tensor.rank]]
     return row_major(lowerer.shader, step.tensor.extents, at)
+
+
+def in_runs(tensor: Tensor, places: tuple[Subscript, ...], index: Index) -> bool:
+    """Whether neighbours along `index` are stored to neighbours in memory, aligned."""
+    return is_contiguous(Load(tensor, places), index)
+
+
+def _writes_runs(step: Write, index: Index) -> bool:
+    at = step.value
+    return not isinstance(at, StoreAt) or in_runs(step.tensor, at.places, index)
 
 
 def is_flat(stage: Stage) -> bool:
@@ -107,7 +210,11 @@ def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[s
     """
     found = tensors_in_runs(exprs, index)
     if stage.domain and stage.domain[-1] == index:
-        found |= {step.tensor.name for step in stage.steps if isinstance(step, Write)}
+        found |= {
+            step.tensor.name
+            for step in stage.steps
+            if isinstance(step, Write) and _writes_runs(step, index)
+        }
     return found
 
 

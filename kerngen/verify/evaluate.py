@@ -45,6 +45,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
 from kerngen.verify import number, vectors
 from kerngen.verify.functions import convert, of_floats, of_integers, wrap
@@ -151,6 +152,8 @@ class Evaluator:
                 return self._call(expr, scope)
             case Reduce():
                 return self._reduce(expr, scope)
+            case StoreAt():
+                return self.of(expr.value, scope)
             case _:
                 assert_never(expr)
 

@@ -14,6 +14,8 @@ from typing import Final
 import numpy as np
 
 from kerngen.ir.memory import Leaf
+from kerngen.ir.nodes import Statement
+from kerngen.ir.store import StoreAt
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.ranges import shape_of
@@ -41,11 +43,17 @@ def large_sizes(trial: Trial) -> Sizes | None:
     """Return the least sizes past the fold of a call that can be made and checked."""
     fitting = trial.fitting
     kernel = fitting.subject.kernel
-    if any(s.is_partial or not isinstance(s.target.memory, Leaf) for s in kernel.body):
+    if not all(map(_is_whole, kernel.body)):
         return None
     most = trial.guarded.ctx.max_tensor_bytes - BEFORE - BEHIND
     found = [s for s in _past_the_fold(fitting) if _fits(fitting, s, most)]
     return min(found, key=lambda s: _elements(fitting, s), default=None)
+
+
+def _is_whole(statement: Statement) -> bool:
+    """Whether a statement writes all of its target, which has numbers as elements."""
+    is_part = statement.is_partial or isinstance(statement.value, StoreAt)
+    return isinstance(statement.target.memory, Leaf) and not is_part
 
 
 def _past_the_fold(fitting: Fitting) -> Iterator[Sizes]:

@@ -22,7 +22,9 @@ from kerngen.ir.nodes import (
     Subscript,
     reach,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import places_in, subscript_value
 from kerngen.runtime.kernel import Kernel as RuntimeKernel
 from kerngen.runtime.scalars import prepare
 from kerngen.runtime.struct import UniformStruct
@@ -115,12 +117,37 @@ class Call:
             return
         value = self._watched(statement)
         contents, key = _target(statement, self.contents[tensor.name])
+        if isinstance(statement.value, StoreAt):
+            places = self._places(statement, statement.value, contents)
+            key = (*places.key, *key[tensor.rank :])
+            value = value.map(lambda part: part[places.inside])
         leaf = reach(tensor.memory, statement.path)
         assert isinstance(leaf, Leaf)
         kept = number.to_half(value) if leaf.is_half else value
         # Contents may be seen by lets, which keep what they were computed from.
         for part, new in zip(_parts(contents), _parts(kept), strict=True):
             part[key] = new
+
+    def _places(
+        self, statement: Statement, stored: StoreAt, contents: Number
+    ) -> _Places:
+        """Return the places that are inside of the target, which are no others' too.
+
+        Where a place is in doubt, nothing is known of the target any more.
+        """
+        evaluator = self.evaluator
+        inner = sum(isinstance(p, IndexValue) for p in places_in(statement.path))
+        own = statement.indices[: len(statement.indices) - inner]
+        extents = tuple(evaluator.length(index.extent) for index in own)
+        scope = Scope(grid(own, extents, len(own)), len(own))
+        found = [evaluator.of(subscript_value(p), scope) for p in stored.places]
+        if any(place.unsure.any() for place in found):
+            contents.error[...] = contents.size[...] = np.inf
+        inside = np.ones(extents, bool)
+        for place, length in zip(found, contents.value.shape, strict=False):
+            inside = inside & (place.value >= 0) & (place.value < length)
+        key = (np.broadcast_to(place.value, extents)[inside] for place in found)
+        return _Places(tuple(key), inside)
 
     def _watched(self, statement: Statement) -> Number:
         value = self._value(statement)
@@ -153,6 +180,15 @@ class Call:
             found = evaluator.of(statement.value, scope)
             slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
         return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
+
+
+@final
+@dataclass(frozen=True)
+class _Places:
+    """Positions along each axis of a target, of those points that are `inside` of it."""
+
+    key: tuple[NDArray[Any], ...]
+    inside: NDArray[np.bool_]
 
 
 def _spread(found: Number, shape: tuple[int, ...]) -> Number:

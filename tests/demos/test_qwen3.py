@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from safetensors.numpy import save
 from examples.qwen3 import (
     Model,
     ModelError,
+    Sampler,
     Tokenizer,
     generate_ids,
+    greedy,
     load,
     load_model,
     make_sampler,
@@ -26,11 +29,17 @@ from examples.qwen3 import (
 )
 from examples.qwen3.__main__ import main
 from examples.qwen3.files import TensorFiles
+from examples.qwen3.generation import prefill
 from examples.qwen3.sampling import likeliest
+from examples.qwen3.step import Step
 from kerngen.runtime import Context, f16, f32, u32
+from tests.runtime.dispatches import watch_dispatches
 
 RECORDED = Path(__file__).parent / "qwen3"
 Arrays = dict[str, NDArray[Any]]
+
+MOST_DISPATCHES = 13
+"""Two norms' scales, five products, queries, keys with values, four for attention."""
 
 
 @dataclass(frozen=True)
@@ -343,6 +352,66 @@ def test_a_conversation_goes_on_in_its_cache(model: Model) -> None:
     assert [piece.token for piece in again] == generate_ids(
         model, [5, 6, 7, *said, 9], max_tokens=4
     )
+
+
+@pytest.mark.parametrize("sampler", [greedy, make_sampler(temperature=0.8, seed=5)])
+def test_a_captured_step_gives_the_tokens_of_its_calls(
+    model: Model, sampler: Sampler
+) -> None:
+    prompt = [5, 6, 7, 8]
+    cache = model.make_cache(64)
+    tokens = [sampler(prefill(model, prompt, cache), 0)]
+    for place in range(1, 40):
+        tokens.append(sampler(model.logits(tokens[-1], cache), place))
+    called = [int(token.numpy()[0]) for token in tokens]
+    assert generate_ids(model, prompt, max_tokens=40, sampler=sampler) == called
+    assert len(set(called)) > 3
+
+
+@pytest.mark.parametrize("storage", [f32, f16])
+def test_a_step_makes_no_objects(ctx: Context, storage: Any) -> None:
+    model = load_model(RECORDED, ctx=ctx, storage=storage)
+    cache = model.make_cache(40)
+    token = greedy(prefill(model, [1, 2, 3], cache), 0)
+    with closing(Step(model, cache, greedy, token, 3)) as step:
+        for place in range(1, 4):
+            step.next(place).numpy()
+        before = ctx.counters.snapshot()
+        for place in range(4, 24):
+            step.next(place)
+            ctx.submit()
+        made = ctx.counters - before
+        assert made.buffers_created == made.bind_groups_created == 0
+        assert made.pipelines_created == made.uploads == 0
+        assert made.dispatches % 20 == 0
+
+
+def test_a_layer_takes_few_dispatches(
+    ctx: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A layer of a token, its attention over a cache with room included."""
+    counts: list[int] = []
+    for layers in (1, 2):
+        make(tmp_path, Sizes(layers=layers, width=64, head_width=64, hidden=96))
+        model = load_model(tmp_path, ctx=ctx, storage=f16)
+        cache = model.make_cache(80)
+        token = ctx.vector([3], u32)
+        with monkeypatch.context() as patched:
+            labels = watch_dispatches(ctx, patched)
+            model.next_logits(token, cache)
+        counts.append(len(labels))
+    assert counts[1] - counts[0] == MOST_DISPATCHES
+
+
+def test_room_for_no_more_positions(model: Model) -> None:
+    cache = model.make_cache(5)
+    token = greedy(prefill(model, [1, 2, 3], cache), 0)
+    with closing(Step(model, cache, greedy, token, 1)) as step:
+        step.next(1)
+        step.next(2)
+        with pytest.raises(ModelError, match="6 positions don't fit in a cache of 5"):
+            step.next(3)
+    assert cache.at.item() == cache.length == 5
 
 
 def test_draws_follow_their_seed_and_the_probabilities(model: Model) -> None:

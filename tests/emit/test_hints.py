@@ -17,12 +17,7 @@ HEAD = """
 """
 
 CASES = {
-    "y[p, j] = x[j];": "y[p] = x",
-    "y[q + 1, j] += x[j];": "y[q + 1] += x",
-    "y[i, q] *= x[i];": "y[:, q] *= x",
-    "y[p, q] = x[0];": "y[p, q] = x[0]",
     "y[i, i] = x[i];": "np.fill_diagonal(y, x)",
-    "y[i, ids[1]] = x[i];": "y[:, ids[1]] = x",
     "y[ids[r], j] = w[r, j];": "y[ids] = w",
     "y[ids[r], j] -= w[r, j];": "np.subtract.at(y, ids, w)",
     "bins[ids[r]] += 1;": "np.add.at(bins, ids, 1)",

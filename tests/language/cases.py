@@ -20,6 +20,7 @@ Meaning: TypeAlias = (
     | Callable[[Array, Array], Arrays]
     | Callable[[Array, Array, Array], Arrays]
     | Callable[[Array, Array, Array, Array], Arrays]
+    | Callable[[Array, Array, Array, Array, Array], Arrays]
 )
 
 

@@ -69,6 +69,43 @@ def _nested(x: Array, k: Array) -> Arrays:
     return (chosen.sum(1) - np.where(k == 0, x, 0).sum(1),)
 
 
+def _within(x: Array, first: Any, last: Any, otherwise: float = 0) -> Array:
+    """Leave out what is before the first or past the last place of each row."""
+    places = np.arange(x.shape[1])
+    bounds = (np.reshape(np.asarray(end, np.int64), (-1, 1)) for end in (first, last))
+    low, high = bounds
+    return np.where((places >= low) & (places <= high), x, np.float32(otherwise))
+
+
+def _ends(draw: Inputs, count: int, length: int) -> Arrays:
+    """Draw numbers in an axis, before it, at its ends and far outside."""
+    u = draw.u32(count, high=length + 2)
+    far = draw.i32(count, low=0, high=5)
+    u[far == 0] = 2**32 - 1
+    i = draw.i32(count, low=-2, high=length + 2)
+    i[far == 1], i[far == 2] = LOWEST, 2**31 - 1
+    return u, i
+
+
+def _ragged(x: Array, length: Array, first: Array) -> Arrays:
+    wide, low = length.astype(np.int64), first.astype(np.int64)
+    above = np.where(x > -2, x, -np.inf)
+    return (
+        _within(above, 0, wide - 1, -np.inf).max(1).astype(np.float32),
+        _within(x, low + 1, HIGHEST).sum(1),
+        _within(x, low, wide).sum(1),
+        _within(x, low, low).sum(1),
+    )
+
+
+def _window_of_row(x: Array, ends: Array) -> Arrays:
+    places = [(j, k) for j in range(len(x)) for k in range(3) if k <= j < ends[1]]
+    total = np.int32(sum(j + k for j, k in places))
+    a = _within(x[None], ends[0], int(ends[1]) - 1).sum()
+    b = _within(x[None], int(ends[2]) + 1, ends[3], -np.inf).max()
+    return np.asarray(a, np.float32), np.asarray(b, np.float32), np.asarray(total)
+
+
 CONDITIONAL = (
     Case(
         "reduces_prefixes_and_suffixes",
@@ -132,5 +169,41 @@ CONDITIONAL = (
         " - (sum[j when k[j] == 0] x[i, j]); }",
         lambda draw, n: (draw.f32(4, n), draw.u32(n, high=1)),
         _nested,
+    ),
+    Case(
+        "reduces_ragged_rows",
+        "kernel f(x: f32[n, k], len: u32[n], from_: i32[n]) -> a: f32[n], b: f32[n],"
+        " c: f32[n], d: f32[n] {"
+        " a[i] = max[j when u32(j) < len[i] and x[i, j] > -2.0] x[i, j];"
+        " b[i] = sum[j when j > from_[i]] x[i, j];"
+        " c[i] = sum[j when from_[i] <= j and len[i] >= u32(j)] x[i, j];"
+        " d[i] = sum[j when j == from_[i]] x[i, j]; }",
+        lambda draw, n: (draw.f32(n, 70), *_ends(draw, n, 70)),
+        _ragged,
+    ),
+    Case(
+        "reduces_ragged_columns",
+        "kernel f(x: f32[k, n], top: f32[n], len: u32[1], from_: i32[1]) -> a: f32[n],"
+        " b: f32[n], c: f32[n], d: f32[n] {"
+        " a[i] = sum[j when u32(j) < len[0]] x[j, i];"
+        " b[i] = max[j when j > from_[0]] x[j, i];"
+        " c[i] = sum[j when j >= from_[0] and u32(j) <= len[0]] x[j, i] * top[i];"
+        " d[i] = sum[j when len[0] > 3 and x[j, i] > 0.0] x[j, i]; }",
+        lambda draw, n: (draw.f32(70, n), draw.f32(n), *_ends(draw, 1, 70)),
+        lambda x, top, length, first: (
+            _within(x.T, 0, length[0] - np.int64(1)).sum(1),
+            _within(x.T, first[0] + np.int64(1), HIGHEST, -np.inf).max(1),
+            _within(x.T, first[0], length[0]).sum(1) * top,
+            np.maximum(x, 0).sum(0) * (length[0] > 3),
+        ),
+    ),
+    Case(
+        "reduces_a_window_of_a_row",
+        "kernel f(x: f32[n], ends: i32[4]) -> a: f32[], b: f32[], c: i32[] {"
+        " a = sum[j when j >= ends[0] and j < ends[1]] x[j];"
+        " b = max[j when ends[2] < j and ends[3] >= j] x[j];"
+        " c = sum[j < n, k < 3 when k <= j and j < ends[1]] (k + j); }",
+        lambda draw, n: (draw.f32(n), draw.i32(4, low=-2, high=n + 2)),
+        _window_of_row,
     ),
 )

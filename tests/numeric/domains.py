@@ -52,6 +52,11 @@ def failures(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     return rng.choice((0, 7), shape)
 
 
+def positions(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """A few of the first rows."""
+    return rng.integers(0, 4, shape)
+
+
 def ties(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """Few numbers, each of them often."""
     return rng.integers(-3, 4, shape)
@@ -228,12 +233,18 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all(
-        "rotary_heads norm_rotary_heads take_heads",
+        "rotary_heads norm_rotary_heads keep_heads norm_keep_heads",
         Domain(
-            lengths={**_bounded("s", 0, 20), "c": (7, 9), "d": (1, 40), "m": (1, 9)},
-            derive=lambda d: {"d": 2 * d["d"], "m": d["s"] + 3} if "m" in d else {},
-            scalars={"first": (0, 3), "heads": (0, 1, 4), "at": (0, 1, 3)},
+            lengths={**_bounded("s", 0, 20), "c": (7, 9), "d": (1, 40), "r": (1, 2)},
+            derive=lambda d: {"d": 2 * d["d"], **dict.fromkeys("mt", d["s"] + 3)},
+            scalars={"first": (0, 3), "heads": (0, 1, 4)},
+            inputs={"at": positions},
         ),
+    ),
+    "decode_attention": Domain(
+        lengths={**_bounded("t d e", 4, 128), "r": (1, 2)},
+        derive=lambda d: {"h": 2 * d["r"]},
+        inputs={"at": positions},
     ),
     "cached_attention": Domain(
         lengths={**_bounded("s t d e", 1, 128), "r": (1, 2)},

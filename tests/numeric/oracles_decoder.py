@@ -51,20 +51,15 @@ def _some(x: Array, first: int, heads: int) -> Array:
     return x[:, first : first + heads]
 
 
-def take_heads(x: Array, *, first: int, heads: int) -> Array:
-    """A slice."""
-    return _some(x, first, heads)
-
-
-def _turned(x: Array, cosine: Array, sine: Array, at: int) -> Array:
-    rows = slice(at, at + x.shape[0])
+def _turned(x: Array, cosine: Array, sine: Array, at: Numbers) -> Array:
+    rows = slice(int(at), int(at) + x.shape[0])
     half: int = x.shape[-1] // 2
     other = np.concatenate([x[..., half:], x[..., :half]], -1)
     return x * cosine[rows, None] + other * sine[rows, None]
 
 
 def rotary_heads(
-    x: Array, cosine: Array, sine: Array, *, first: int, heads: int, at: int
+    x: Array, cosine: Array, sine: Array, at: Numbers, *, first: int, heads: int
 ) -> Array:
     """Both halves of each head with each other."""
     return _turned(_some(x, first, heads), cosine, sine, at)
@@ -75,14 +70,71 @@ def norm_rotary_heads(
     gain: Array,
     cosine: Array,
     sine: Array,
+    at: Numbers,
     *,
     first: int,
     heads: int,
-    at: int,
     eps: float,
 ) -> Array:
     """The same, of normalized heads."""
     return _turned(_normalized(_some(x, first, heads), gain, eps), cosine, sine, at)
+
+
+def keep_heads(
+    x: Array,
+    keys: Array,
+    values: Array,
+    cosine: Array,
+    sine: Array,
+    at: Numbers,
+    *,
+    first: int,
+) -> tuple[Array, Array]:
+    """Turned heads, and those behind them, in the rows from `at` on."""
+    count = keys.shape[1]
+    turned = _turned(_some(x, first, count), cosine, sine, at)
+    return _kept(x, keys, values, at, first, turned)
+
+
+def norm_keep_heads(
+    x: Array,
+    keys: Array,
+    values: Array,
+    gain: Array,
+    cosine: Array,
+    sine: Array,
+    at: Numbers,
+    *,
+    first: int,
+    eps: float,
+) -> tuple[Array, Array]:
+    """The same, of normalized keys."""
+    own = _normalized(_some(x, first, keys.shape[1]), gain, eps)
+    return _kept(x, keys, values, at, first, _turned(own, cosine, sine, at))
+
+
+def _kept(
+    x: Array, keys: Array, values: Array, at: Numbers, first: int, turned: Array
+) -> tuple[Array, Array]:
+    begin, count = int(at), keys.shape[1]
+    end = begin + x.shape[0]
+    taken = _some(x, first + count, count)
+    return (
+        np.concatenate([keys[:begin], turned, keys[end:]], 0),
+        np.concatenate([values[:begin], taken, values[end:]], 0),
+    )
+
+
+def advance(at: Numbers, *, by: int) -> Numbers:
+    """A sum."""
+    return at + by
+
+
+def decode_attention(q: Array, k: Array, v: Array, at: Numbers) -> Array:
+    """Attention over the rows up to a position."""
+    end = int(at) + 1
+    result: Array = cached_attention(q[None], k[:end], v[:end])[0]
+    return result
 
 
 def cached_attention(q: Array, k: Array, v: Array) -> Array:
@@ -101,7 +153,10 @@ DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "linear_add_half": linear_add,
         "rotary_heads": rotary_heads,
         "norm_rotary_heads": norm_rotary_heads,
-        "take_heads": take_heads,
+        "keep_heads": keep_heads,
+        "norm_keep_heads": norm_keep_heads,
+        "advance": advance,
         "cached_attention": cached_attention,
+        "decode_attention": decode_attention,
     },
 }
