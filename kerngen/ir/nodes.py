@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final, get_args
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
@@ -25,7 +25,8 @@ BinaryOp: TypeAlias = Literal[
     "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
 ]  # fmt: skip
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
-ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min"]
+ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
+REDUCE_KINDS: Final[tuple[ReduceKind, ...]] = get_args(ReduceKind)
 
 
 @final
@@ -371,6 +372,9 @@ class Reduce:
 
     With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
     that is true.  The others are not evaluated.
+
+    An `argmax` or `argmin` has one index, and returns its value, an i32, at the first of
+    the greatest or least terms.
     """
 
     kind: ReduceKind
@@ -378,6 +382,19 @@ class Reduce:
     body: Expr
     type: ValueType
     condition: Expr | None = None
+
+    @property
+    def finds_place(self) -> bool:
+        """Whether it returns a place, and not what is there."""
+        return self.kind in {"argmax", "argmin"}
+
+    @property
+    def partial(self) -> ValueType:
+        """The type of the result of some of the terms.
+
+        To join places, what is there must be known too: as a number that orders it.
+        """
+        return Vector(Scalar.I32, 2) if self.finds_place else self.type
 
 
 Expr: TypeAlias = (

@@ -57,6 +57,7 @@ from kerngen.schedule.composites import (
 )
 from kerngen.schedule.identities import accumulate, identity, infinity
 from kerngen.schedule.loads import lower_load
+from kerngen.schedule.places import find_serially
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -349,6 +350,8 @@ class Lowerer:
         """Accumulate in serial loops, one around the other."""
         if expr in self.reduced:
             return self.reduced[expr]
+        if expr.finds_place:
+            return find_serially(self, expr)
         name = self.shader.fresh(f"{self.label}_{expr.kind}")
         total = t.Ident(name)
         inner = self.nested(self.counters(expr.indices))
