@@ -32,7 +32,7 @@ from kerngen.schedule.split import Split
 from kerngen.schedule.steps import last_extents, tensors_in_runs, write_steps
 from kerngen.schedule.task import Task
 from kerngen.schedule.trips import loop_trips, nested_trips
-from kerngen.schedule.values import LANES
+from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
 LANES_PER_GROUP: Final = 256
@@ -216,7 +216,7 @@ def finish_shader(task: Task, split: Split) -> Shader:
         t.count_up(part.name, in_fours, count, 1, take(1)),
     ]
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
-    lowerer.reduced[reduce] = whole_of(reduce, total)
+    lowerer.reduced[reduce] = whole_of(reduce, Value(total))
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,

@@ -129,7 +129,7 @@ def finish_steps(
 ) -> None:
     """Do the stage's steps with what the reduction's terms join to, where `only` holds, if given."""
     inner = lowerer.nested({})
-    inner = replace(inner, reduced={reduce: whole_of(reduce, value.expr)}, locals={})
+    inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})
     write_steps(inner, task.stage)
     done = inner.block if only is None else [t.If(only, tuple(inner.block))]
     lowerer.block.extend(done)

@@ -56,9 +56,9 @@ def term_of(lowerer: Lowerer, reduce: Reduce, *, wide: bool) -> t.Expr:
     return t.call(best, *both)
 
 
-def whole_of(reduce: Reduce, partial: t.Expr) -> Value:
+def whole_of(reduce: Reduce, partial: Value) -> Value:
     """Return the value of a reduction whose terms are joined."""
-    return Value(t.Member(partial, "y") if reduce.finds_place else partial)
+    return Value(t.Member(partial.expr, "y")) if reduce.finds_place else partial
 
 
 def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:

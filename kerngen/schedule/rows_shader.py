@@ -290,7 +290,7 @@ class RowWriter:
             own = own_total(reduce, total, width)
             if self._shape.lanes > 1:
                 own = self._joiner.joined(reduce.kind, reduce.partial, own)
-            self._name(fold.local, whole_of(reduce, own).expr)
+            self._name(fold.local, whole_of(reduce, Value(own)).expr)
         for local, value in pass_.after:
             self._name(local, self._row_lowerer(local, self._body).lower(value).expr)
 
