@@ -40,7 +40,9 @@ def scan_of(stage: Stage) -> Scan | str:
         return "the stage holds no reduction"
     prefix = prefix_of(conditional(reduce))
     if prefix is None:
-        return "it holds no reduction of a prefix or a suffix, as 'sum[j when j <= i]' is"
+        return (
+            "it holds no reduction of a prefix or a suffix, as 'sum[j when j <= i]' is"
+        )
     (own,) = reduce.indices
     if own.extent != prefix.index.extent:
         lengths = f"'{own.name}' and '{prefix.index.name}'"

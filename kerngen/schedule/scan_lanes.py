@@ -36,9 +36,9 @@ class LaneScan:
         self._shape = shape
         self._kind, self._type = reduce.kind, reduce.type
         self._subgroups = subgroups and shape.rows == 1
-        self.before, self.whole, self._value, self._side, self._distance = (
+        self.before, self.whole, self._total, self._side, self._apart = (
             t.Ident(shader.fresh(name))
-            for name in ("before", "whole", "value", "side", "distance")
+            for name in ("before", "whole", "total", "side", "apart")
         )
         # Without a lane beside it, a run has nothing before it in its tile.
         self._shared = self._declare() if shape.lanes > 1 else t.ZERO
@@ -49,7 +49,7 @@ class LaneScan:
             yield t.Let(self.before.name, self._nothing)
             yield t.Let(self.whole.name, totals)
             return
-        yield t.Var(self._value.name, totals)
+        yield t.Var(self._total.name, totals)
         yield from self._by_subgroups() if self._subgroups else self._in_steps(place)
 
     def again(self) -> Iterator[t.Stmt]:
@@ -69,25 +69,25 @@ class LaneScan:
         return self._shader.workgroup_array("totals", type_, size)
 
     def _in_steps(self, place: t.Expr) -> Iterator[t.Stmt]:
-        value, side, distance = self._value, self._side, self._distance
+        total, side, apart = self._total, self._side, self._apart
         lane, shared, all_lanes = self._shader.lane, self._shared, self._shape.workgroup
         mine = side + lane
-        other = shared[t.Binary("-", mine, distance)]
+        other = shared[t.Binary("-", mine, apart)]
         step = (
-            t.Assign(shared[mine], value),
+            t.Assign(shared[mine], total),
             t.BARRIER,
-            t.If(place >= distance, (accumulate(self._kind, value, other),)),
+            t.If(place >= apart, (accumulate(self._kind, total, other),)),
             t.Assign(side, t.Binary("-", t.u32(all_lanes), side)),
         )
         yield t.Var(side.name, t.ZERO)
         yield t.For(
-            distance.name,
+            apart.name,
             t.ONE,
-            distance < self._shape.lanes,
-            t.Assign(distance, t.ONE, "<<="),
+            apart < self._shape.lanes,
+            t.Assign(apart, t.ONE, "<<="),
             step,
         )
-        yield t.Assign(shared[mine], value)
+        yield t.Assign(shared[mine], total)
         yield t.BARRIER
         yield t.Var(self.before.name, self._nothing)
         earlier = t.Assign(self.before, shared[t.Binary("-", mine, t.ONE)])
@@ -96,27 +96,27 @@ class LaneScan:
         yield t.Let(self.whole.name, shared[last])
 
     def _by_subgroups(self) -> Iterator[t.Stmt]:
-        value, distance, kind = self._value, self._distance, self._kind
+        total, apart, kind = self._total, self._apart, self._kind
         shader, shared = self._shader, self._shared
         size, place = shader.subgroup
         moved, number = (t.Ident(shader.fresh(name)) for name in ("moved", "number"))
         step = (
-            t.Let(moved.name, t.call("subgroupShuffleUp", value, distance)),
-            t.If(place >= distance, (accumulate(kind, value, moved),)),
+            t.Let(moved.name, t.call("subgroupShuffleUp", total, apart)),
+            t.If(place >= apart, (accumulate(kind, total, moved),)),
         )
         yield t.For(
-            distance.name,
+            apart.name,
             t.ONE,
-            distance < size,
-            t.Assign(distance, t.ONE, "<<="),
+            apart < size,
+            t.Assign(apart, t.ONE, "<<="),
             step,
         )
         own = shader.lane // size
         lanes = self._shape.lanes
         last = t.Binary("-", t.call("min", size, lanes), t.ONE)
-        yield t.If(place.equals(last), (t.Assign(shared[own], value),))
+        yield t.If(place.equals(last), (t.Assign(shared[own], total),))
         yield t.BARRIER
-        yield t.Let(moved.name, t.call("subgroupShuffleUp", value, t.ONE))
+        yield t.Let(moved.name, t.call("subgroupShuffleUp", total, t.ONE))
         yield t.Var(self.before.name, self._nothing)
         yield t.Var(self.whole.name, self._nothing)
         take = accumulate(kind, self.whole, shared[number])

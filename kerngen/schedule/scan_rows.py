@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, all_of, ceil_div
+from kerngen.plan.size import ALWAYS, NEVER, Guard, Literal, Size, all_of, ceil_div
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.blocks import Blocks, accumulate_blocks
 from kerngen.schedule.builder import ShaderBuilder
@@ -17,8 +17,17 @@ from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scan_form import Scan, scan_in
-from kerngen.schedule.scan_shape import MAX_PARTS, RUNS, Cut, Shape, shapes
-from kerngen.schedule.scan_tile import Line, TileWriter, element_at
+from kerngen.schedule.scan_shape import (
+    FEW_ROWS,
+    LONG_ROW,
+    MAX_PARTS,
+    RUNS,
+    Cut,
+    Shape,
+    shapes,
+)
+from kerngen.schedule.scan_terms import ScanTerms
+from kerngen.schedule.scan_tile import Line, TileWriter
 from kerngen.schedule.sizes import (
     all_divisible,
     at_most,
@@ -56,20 +65,22 @@ class ScannedRows:
         names = self._vectors()
         extents = last_extents(self.task.stage, self.task.values, names)
         aligned = all_divisible((self.scan.index.extent, *extents), LANES)
-        for shape in shapes(lanes):
+        for shape in shapes(lanes, alone=not self.rows):
             if shape.width == 1:
                 yield from self._of_shape(shape, ALWAYS, set())
             elif names and aligned != NEVER:
                 yield from self._of_shape(shape, aligned, names)
 
-    def _of_shape(self, shape: Shape, when: Guard, names: set[str]) -> Iterator[Variant]:
+    def _of_shape(
+        self, shape: Shape, when: Guard, names: set[str]
+    ) -> Iterator[Variant]:
         """Yield what a shape is for: short rows, or few and long ones, then others."""
         if shape.rows > 1:
             short = all_of(when, at_most((self.scan.index,), shape.tile))
             if short != NEVER:
                 yield Variant(_name(shape), short, (self._whole(shape, names),))
             return
-        few = all_of(when, self._cut(shape).pays_off(self.rows))
+        few = all_of(when, self.cut(shape).if_long(LONG_ROW, self.rows, FEW_ROWS))
         if few != NEVER:
             yield self._in_parts(shape, few, names)
         yield Variant(_name(shape), when, (self._whole(shape, names),))
@@ -107,7 +118,7 @@ class ScannedRows:
         to = self._lowerer(shader, body, row)
         length = shader.extent(self.scan.index.extent)
         line = Line(t.ZERO, length, length, place, inside)
-        self._writer(to, shape).write(line, None)
+        self._writer(to, shape).write(line)
         shared = f"{shape.rows} rows" if shape.rows > 1 else "one row"
         return shader.finish(
             body,
@@ -124,7 +135,7 @@ class ScannedRows:
         """Return the variant that cuts rows into parts."""
         shaders = self._totals(shape, names), self._behind(shape, names)
         words = value_bytes(self.scan.reduce.type) // 4
-        length = domain_size(self.rows) * self._cut(shape).count * words
+        length = domain_size(self.rows) * self.cut(shape).count * words
         scratch = Scratch(self.task.scratch_name("parts"), length)
         return Variant(f"parts_{_name(shape)}", when, shaders, (scratch,))
 
@@ -133,15 +144,11 @@ class ScannedRows:
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         body, scan = list[t.Stmt](), self.scan
         part = _PartOfRow.named(shader, body, self, shape)
-        to = self._lowerer(shader, body, part.row)
+        terms = self._terms(self._lowerer(shader, body, part.row), shape)
         length, width = shader.extent(scan.index.extent), shape.width
 
         def term(place: t.Ident, block: list[t.Stmt]) -> t.Expr:
-            at = {scan.own: element_at(scan, place, length, width)}
-            inner = replace(to.nested(at), block=block)
-            inner = replace(inner, vector=scan.own if width > 1 else None)
-            value = inner.lower(scan.term)
-            return inner.widen(value, scan.reduce.type) if width > 1 else value.expr
+            return terms.term(terms.element(place, length), block)
 
         total = t.Ident(shader.fresh("total"))
         blocks = Blocks(
@@ -162,11 +169,11 @@ class ScannedRows:
         body.append(t.If(shader.lane.equals(0), (store,)))
         return shader.finish(
             body,
-            groups=domain_size(self.rows) * self._cut(shape).count,
+            groups=domain_size(self.rows) * self.cut(shape).count,
             workgroup_size=shape.workgroup,
             summary="first of two dispatches: the total of each part of a row.",
             variant=f"totals_{_name(shape)}",
-            trips=self._trips(ceil_div(self._cut(shape).length, shape.tile)),
+            trips=self._trips(ceil_div(self.cut(shape).length, shape.tile)),
         )
 
     def _behind(self, shape: Shape, names: set[str]) -> Shader:
@@ -197,10 +204,10 @@ class ScannedRows:
         length = shader.extent(self.scan.index.extent)
         line = Line(part.start, part.end, length, shader.lane)
         self._writer(to, shape).write(line, carried)
-        tiles = ceil_div(self._cut(shape).length, shape.tile)
+        tiles = ceil_div(self.cut(shape).length, shape.tile)
         return shader.finish(
             body,
-            groups=domain_size(self.rows) * self._cut(shape).count,
+            groups=domain_size(self.rows) * self.cut(shape).count,
             workgroup_size=shape.workgroup,
             summary="second of two dispatches: each part behind those before it.",
             variant=f"behind_{_name(shape)}",
@@ -213,11 +220,17 @@ class ScannedRows:
     def _length(self) -> Size:
         return extent_size(self.scan.index.extent)
 
-    def _cut(self, shape: Shape) -> Cut:
-        return Cut(self.scan.index, shape.tile)
+    def cut(self, shape: Shape) -> Cut:
+        """Return the parts of rows that are few and long."""
+        return Cut(self.scan.index, shape.tile, Literal(MAX_PARTS))
 
     def _writer(self, to: Lowerer, shape: Shape) -> TileWriter:
-        return TileWriter(to, self.scan, shape, subgroups=self.subgroups)
+        terms = self._terms(to, shape)
+        return TileWriter(terms, shape, subgroups=self.subgroups)
+
+    def _terms(self, to: Lowerer, shape: Shape) -> ScanTerms:
+        vector = self.scan.index if shape.width > 1 else None
+        return ScanTerms(to, self.scan, vector)
 
     def _lowerer(
         self, shader: ShaderBuilder, body: list[t.Stmt], row: t.Expr
@@ -259,7 +272,7 @@ class _PartOfRow:
             t.Ident(shader.fresh(name))
             for name in ("group", "row", "part", "count", "start", "end")
         )
-        cut, size = Cut(of.scan.index, shape.tile), t.Ident(shader.fresh("size"))
+        cut, size = of.cut(shape), t.Ident(shader.fresh("size"))
         known = {cut.length: size}
         length = shader.extent(of.scan.index.extent)
         body += [

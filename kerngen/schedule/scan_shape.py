@@ -67,13 +67,14 @@ class Shape:
         return self.step * RUNS
 
 
-def shapes(lanes: int | None) -> Iterator[Shape]:
+def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
     """Yield the shapes to choose from: the first that a row suits takes it.
 
-    Those of vectors come first.  With a number of lanes, so many share each row.
+    Those of vectors come first.  With a number of lanes, so many share each row; a row
+    that is `alone` has a workgroup, whatever its length.
     """
     for width in (LANES, 1):
-        if lanes is None:
+        if lanes is None and not alone:
             yield from (Shape(few, width) for few in SHORT)
         yield Shape(lanes or INVOCATIONS, width)
 
@@ -81,25 +82,26 @@ def shapes(lanes: int | None) -> Iterator[Shape]:
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The parts of a row: each is of whole tiles, but for the last."""
+    """The parts of a row, `most` at most: each is of whole tiles, but for the last."""
 
     index: Index
     tile: int
+    most: Size
 
     @property
     def length(self) -> Size:
         """How long a part is."""
-        return ceil_div(ceil_div(self._row, MAX_PARTS), self.tile) * self.tile
+        return ceil_div(ceil_div(self._row, self.most), self.tile) * self.tile
 
     @property
     def count(self) -> Size:
         """How many parts a row has."""
         return ceil_div(self._row, self.length)
 
-    def pays_off(self, rows: tuple[Index, ...]) -> Guard:
-        """Return whether rows are few and long."""
-        few = compare("<", domain_size(rows), FEW_ROWS)
-        return all_of(compare(">", self._row, LONG_ROW), few)
+    def if_long(self, length: int, rows: tuple[Index, ...], few: int) -> Guard:
+        """Return whether rows are longer than that, and fewer."""
+        long = compare(">", self._row, length)
+        return all_of(long, compare("<", domain_size(rows), few))
 
     @property
     def _row(self) -> Size:
