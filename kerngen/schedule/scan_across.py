@@ -138,7 +138,8 @@ class Across:
         self, lane: _Lane, cut: Cut | None, summary: str, variant: str
     ) -> Shader:
         lanes = ceil_div(domain_size(self.rows), self.width)
-        length, earlier = extent_size(self.scan.index.extent), ZERO
+        length: Size = extent_size(self.scan.index.extent)
+        earlier: Size = ZERO
         if cut is not None:
             lanes, length, earlier = lanes * cut.count, cut.length, cut.count
         trips = ceil_div(length, AT_ONCE) + earlier
