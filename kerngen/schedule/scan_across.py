@@ -96,14 +96,15 @@ class Across:
         return Cut(self.scan.index, AT_ONCE, most)
 
     def variants(self, when: Guard) -> Iterator[Variant]:
-        """Yield what scans rows in parts where they are few and long, else as a whole."""
-        few = all_of(when, self.cut.if_long(LONG, self.rows, ENOUGH // 2 * self.width))
-        if few != NEVER:
+        """Yield what scans rows as a whole, and in parts where they are few and long."""
+        whole = self.cut.is_needless(LONG, self.rows, ENOUGH // 2 * self.width)
+        if (wanted := all_of(when, whole)) != NEVER:
+            yield Variant(self.name, wanted, (self._scanned(None),))
+        if whole != ALWAYS:
             length = domain_size(self.rows) * self.cut.count
             scratch = Scratch(self.parts_name, length)
             shaders = self._totals(), self._scanned(self.cut)
-            yield Variant(f"parts_{self.name}", few, shaders, (scratch,))
-        yield Variant(self.name, when, (self._scanned(None),))
+            yield Variant(f"parts_{self.name}", when, shaders, (scratch,))
 
     @property
     def parts_name(self) -> str:

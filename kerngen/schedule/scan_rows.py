@@ -18,8 +18,8 @@ from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scan_form import Scan, scan_in
 from kerngen.schedule.scan_shape import (
-    FEW_ROWS,
     LONG_ROW,
+    MANY_ROWS,
     MAX_PARTS,
     RUNS,
     Cut,
@@ -74,16 +74,17 @@ class ScannedRows:
     def _of_shape(
         self, shape: Shape, when: Guard, names: set[str]
     ) -> Iterator[Variant]:
-        """Yield what a shape is for: short rows, or few and long ones, then others."""
+        """Yield what a shape is for: short rows, or any, of which few and long ones last."""
         if shape.rows > 1:
             short = all_of(when, at_most((self.scan.index,), shape.tile))
             if short != NEVER:
                 yield Variant(_name(shape), short, (self._whole(shape, names),))
             return
-        few = all_of(when, self.cut(shape).if_long(LONG_ROW, self.rows, FEW_ROWS))
-        if few != NEVER:
-            yield self._in_parts(shape, few, names)
-        yield Variant(_name(shape), when, (self._whole(shape, names),))
+        whole = self.cut(shape).is_needless(LONG_ROW, self.rows, MANY_ROWS)
+        if (wanted := all_of(when, whole)) != NEVER:
+            yield Variant(_name(shape), wanted, (self._whole(shape, names),))
+        if whole != ALWAYS:
+            yield self._in_parts(shape, when, names)
 
     def _vectors(self) -> set[str]:
         """Return the tensors that are read or written in runs along a row.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import Guard, Size, all_of, ceil_div, compare
+from kerngen.plan.size import Guard, Size, any_of, ceil_div, compare, maximum
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.values import LANES
 
@@ -30,7 +30,7 @@ SHORT: Final = (1, 8, 32)
 """Lanes that share a short row, if a tile of them is as long as it."""
 
 LONG_ROW: Final = 8192
-FEW_ROWS: Final = 256
+MANY_ROWS: Final = 256
 """Fewer rows than that, of more elements, are cut into parts: 256 workgroups with 16
 elements in each lane have as much on its way from memory as an H200 needs (4 MB)."""
 
@@ -91,17 +91,18 @@ class Cut:
     @property
     def length(self) -> Size:
         """How long a part is."""
-        return ceil_div(ceil_div(self._row, self.most), self.tile) * self.tile
+        tiles = ceil_div(ceil_div(self._row, self.most), self.tile)
+        return maximum(tiles, 1) * self.tile
 
     @property
     def count(self) -> Size:
-        """How many parts a row has."""
+        """How many parts a row has; one without elements has none."""
         return ceil_div(self._row, self.length)
 
-    def if_long(self, length: int, rows: tuple[Index, ...], few: int) -> Guard:
-        """Return whether rows are longer than that, and fewer."""
-        long = compare(">", self._row, length)
-        return all_of(long, compare("<", domain_size(rows), few))
+    def is_needless(self, long: int, rows: tuple[Index, ...], many: int) -> Guard:
+        """Return whether rows are so short or so many that they do well as a whole."""
+        short = compare("<=", self._row, long)
+        return any_of(short, compare(">=", domain_size(rows), many))
 
     @property
     def _row(self) -> Size:
