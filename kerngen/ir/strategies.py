@@ -111,6 +111,16 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             "split(parts)", 1, tried=((1,), (2,), (4,), (8,), (16,), (32,))
         ),
     },
+    "scan": {
+        "lanes": OptionRule(
+            "lanes(count)",
+            1,
+            lowest=2,
+            highest=1024,
+            tried=((256,), (128,), (512,), (64,), (1024,)),
+        ),
+        "subgroups": SUBGROUPS,
+    },
     "generic": {},
 }
 """The options of each strategy."""

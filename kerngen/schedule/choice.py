@@ -26,6 +26,8 @@ from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
 from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
+from kerngen.schedule.scan import runs_across
+from kerngen.schedule.scan_form import fits_scan
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import DEFAULT, SMALL, SMALL_OPTIONS
 
@@ -111,6 +113,9 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not is_plain(task.stage):
         yield from _with_vectors(task)
         return
+    if not fits_scan(task):
+        yield from _scanned(task)
+        return
     yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
@@ -137,6 +142,15 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
         "gemm", f"{reason}; there would be few large tiles", small, SMALL_OPTIONS
     )
     yield Choice("gemm", reason)
+
+
+def _scanned(task: Task) -> Iterator[Choice]:
+    """Yield a scan; the lanes of long rows join by subgroups where there are any."""
+    reason = "each prefix from the one before"
+    subgroups = UniformValue("adapter.subgroups", Scalar.BOOL)
+    if not runs_across(task):
+        yield Choice("scan", reason, subgroups, {"subgroups": (1,)})
+    yield Choice("scan", reason)
 
 
 def _with_vectors(task: Task) -> Iterator[Choice]:
@@ -262,11 +276,12 @@ def _run_together(task: Task) -> Run | None:
     """Return the stages that are best run together from this one on, if any.
 
     At least two go over the elements of a row, or there would be nothing to share; and
-    none is of two factors, which has a better way.
+    none is of two factors or a scan, which have better ways.
     """
     run = run_of(task)
     while isinstance(run, Run):
-        tiled = [not fits_gemm(replace(task, stage=stage)) for stage in run.stages]
+        tasks = [replace(task, stage=stage) for stage in run.stages]
+        tiled = [not fits_gemm(each) or not fits_scan(each) for each in tasks]
         if not any(tiled):
             sharing = sum(run.part(stage) is not Part.ONE for stage in run.stages)
             return run if sharing > 1 else None

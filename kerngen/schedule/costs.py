@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, final
 
+from kerngen.ir.conditions import conditional, unconditional
+from kerngen.ir.keyed import prefix_of
 from kerngen.ir.nodes import (
     At,
     Binary,
@@ -87,7 +89,7 @@ def operations(
     """Return the operations on numbers of stages; a built-in counts as one."""
     total: Counter[tuple[Extent, ...]] = Counter()
     for stage in stages:
-        around = tuple(index.extent for index in stage.domain)
+        around = _extents(stage.domain)
         for step in stage.steps:
             _count(step.value, around, functions, total)
     return total
@@ -121,6 +123,11 @@ def _count(
 ) -> None:
     inner = around
     match expr:
+        case Reduce() if prefix := prefix_of(conditional(expr)):
+            # Each result is the one before and a term: as many terms as results.
+            total[_ordered(around)] += 1
+            _count(unconditional(prefix.reduce).body, around, functions, total)
+            return
         case Reduce(indices=indices):
             inner = (*around, *_extents(indices))
             total[_ordered(inner)] += 1

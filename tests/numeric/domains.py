@@ -52,6 +52,16 @@ def failures(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     return rng.choice((0, 7), shape)
 
 
+def flags(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Zeros and ones."""
+    return rng.integers(0, 2, shape)
+
+
+def signs(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Ones of either sign."""
+    return rng.choice((-1.0, 1.0), shape)
+
+
 def ties(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """Few numbers, each of them often."""
     return rng.integers(-3, 4, shape)
@@ -275,10 +285,10 @@ DOMAINS: Mapping[str, Domain] = {
     ),
     **_all("argmax argmin", Domain(inputs={"x": ties})),
     "where": Domain(inputs={"condition": labels}),
-    **_all(
-        "cumsum cumsum_rows",
-        Domain(lengths=_bounded("m n", 0, 1000), scalars={"block": (1, 3, 64)}),
-    ),
+    "cumprod_rows": Domain(inputs={"x": signs}),
+    "cumsum_u32": Domain(inputs={"x": whole}),
+    "segment_starts": Domain(inputs={"keys": flags}),
+    "cumsum_segments_u32": Domain(inputs={"x": whole, "keys": flags}),
     "row_variance": Domain(lengths={"n": (2, 300)}, scalars={"ddof": (0, 1)}),
     "standardize": Domain(lengths={"n": (2, 1000)}),
     "covariance": Domain(

@@ -26,7 +26,14 @@ from numpy.typing import NDArray
 from kerngen.ir.builtin import Accuracy, Builtin
 from kerngen.ir.builtins import BUILTINS
 from kerngen.plan.hostmath import ceil_div
-from kerngen.schedule import columnwise, columnwise_block, parts, rows
+from kerngen.schedule import (
+    columnwise,
+    columnwise_block,
+    parts,
+    rows,
+    scan_across,
+    scan_shape,
+)
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
 from .oracles import ERF
@@ -96,6 +103,26 @@ def whole(count: int) -> int:
     return first + _lanes(pieces, parts.PART_LANES)
 
 
+def prefixes(count: int) -> int:
+    """Lanes share a row, or each has a row of its own."""
+    return max(_shared(count), _alone(count))
+
+
+def _shared(count: int) -> int:
+    """Runs of four and a tree, tile by tile, behind the totals of all earlier parts."""
+    tiles = ceil_div(count, scan_shape.INVOCATIONS * scan_shape.RUNS)
+    lanes = ceil_log2(1024) + 2 * scan_shape.RUNS
+    return scan_shape.RUNS * tiles + lanes + whole(count)
+
+
+def _alone(count: int) -> int:
+    """A running total of a part, behind that of earlier parts; the tests have few rows."""
+    if count <= scan_across.LONG:
+        return serial(count)
+    length = max(scan_across.AT_ONCE, ceil_div(count, scan_across.MAX_PARTS // 2))
+    return ceil_div(count, length) + 2 * length
+
+
 def _lanes(count: int, lanes: int) -> int:
     four_wide = ceil_div(count, 4 * lanes) + 3
     return max(ceil_div(count, lanes), four_wide) + ceil_log2(lanes)
@@ -132,6 +159,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("reduce", False): Summation(parts_or_columns, longest=1500),
     ("rows", False): Summation(whole_rows, longest=1500),
     ("rows", True): Summation(whole_rows, longest=1500),
+    ("scan", False): Summation(prefixes, longest=4500),
     ("reduce", True): Summation(whole, longest=20000),
 }
 """By strategy, and whether the sum is the whole result (one of rank 0)."""
