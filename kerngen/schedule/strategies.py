@@ -29,6 +29,7 @@ from kerngen.schedule.rows import (
     rows_run,
     suits_rows,
 )
+from kerngen.schedule.scatter import fits_scatter, lower_scatter, scatter_options
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import tiling_of
 
@@ -148,6 +149,12 @@ STRATEGIES: Final = {
             lower_gemm,
             settled=tiling_of,
             faults=_tiling_faults,
+        ),
+        Strategy(
+            "scatter",
+            _plain(fits_scatter),
+            lower_scatter,
+            settled=scatter_options,
         ),
         Strategy("generic", fits_generic, lower_generic),
     )
