@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, final
 
+from kerngen.ir.conditions import conditional
+from kerngen.ir.keyed import keyed
 from kerngen.ir.nodes import (
     At,
     Binary,
@@ -84,12 +86,14 @@ def _touched(tensor: Tensor, path: Path) -> _Touched:
 def operations(
     stages: Iterable[Stage], functions: Mapping[str, Function]
 ) -> Polynomial:
-    """Return the operations on numbers of stages; a built-in counts as one."""
+    """Return the operations on numbers of stages; a built-in counts as one.
+
+    What is reduced by a key counts once for each term, not for each term and result.
+    """
     total: Counter[tuple[Extent, ...]] = Counter()
     for stage in stages:
-        around = tuple(index.extent for index in stage.domain)
         for step in stage.steps:
-            _count(step.value, around, functions, total)
+            _count(step.value, stage.domain, functions, total)
     return total
 
 
@@ -115,17 +119,19 @@ def _ordered(extents: Iterable[Extent]) -> tuple[Extent, ...]:
 
 def _count(
     expr: Expr,
-    around: tuple[Extent, ...],
+    around: tuple[Index, ...],
     functions: Mapping[str, Function],
     total: Counter[tuple[Extent, ...]],
 ) -> None:
     inner = around
     match expr:
         case Reduce(indices=indices):
-            inner = (*around, *_extents(indices))
-            total[_ordered(inner)] += 1
+            found = keyed(conditional(expr))
+            chosen = {key.index for key in found.keys} if found else set[Index]()
+            inner = (*(index for index in around if index not in chosen), *indices)
+            total[_extents(inner)] += 1
         case Binary() | Unary() | Select() | BuiltinCall():
-            total[_ordered(around)] += 1
+            total[_extents(around)] += 1
         case FunctionCall(function=name):
             function = functions[name]
             for _, value in function.lets:
@@ -140,4 +146,4 @@ def _count(
 
 
 def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
-    return tuple(index.extent for index in indices)
+    return _ordered(index.extent for index in indices)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, final
 
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import Literal, Size, ceil_div
@@ -169,95 +169,82 @@ def running_sum(shader: ShaderBuilder, own: t.Expr, sum_: t.Ident) -> Iterator[t
         step *= 2
 
 
+@final
+class _Marks:
+    """A bit for each lane, in words for each digit: which lanes have a term of it."""
+
+    def __init__(self, shader: ShaderBuilder) -> None:
+        """Declare the words; the lane's own bit is a variable of the shader."""
+        size = DIGITS * WORDS
+        self._lane, self._word = shader.lane, t.Ident(shader.fresh("word"))
+        self._bits = shader.workgroup_array(
+            "bits", f"array<atomic<u32>, {size}>", 4 * size
+        )
+        self._bit = t.Ident(shader.fresh("bit"))
+        self.own = t.Let(self._bit.name, t.Binary("<<", t.ONE, self._lane % WORD))
+
+    def clear(self) -> t.Stmt:
+        """Return what takes the bits away of the digit that is the lane's number."""
+        place = t.Unary("&", self._at(self._word, self._lane))
+        reset = t.Evaluate(t.call("atomicStore", place, t.ZERO))
+        return t.count_up(self._word.name, 0, t.u32(WORDS), 1, reset)
+
+    def mark(self, digit: t.Expr) -> t.Stmt:
+        """Return what sets the lane's bit for a digit."""
+        place = t.Unary("&", self._at(self._lane // WORD, digit))
+        return t.Evaluate(t.call("atomicOr", place, self._bit))
+
+    def count_before(self, total: t.Expr, digit: t.Expr) -> tuple[t.Stmt, ...]:
+        """Return what adds how many lanes before this one have the digit."""
+        below = t.Binary("-", self._bit, t.ONE)
+        own = t.Binary("&", self._load(self._lane // WORD, digit), below)
+        return (
+            t.Assign(total, t.call("countOneBits", own), "+="),
+            self._add(total, self._lane // WORD, digit),
+        )
+
+    def count_all(self, total: t.Expr) -> t.Stmt:
+        """Return what adds how many lanes have the digit that is the lane's number."""
+        return self._add(total, t.u32(WORDS), self._lane)
+
+    def _add(self, total: t.Expr, words: t.Expr, digit: t.Expr) -> t.Stmt:
+        ones = t.call("countOneBits", self._load(self._word, digit))
+        return t.count_up(self._word.name, 0, words, 1, t.Assign(total, ones, "+="))
+
+    def _load(self, word: t.Expr, digit: t.Expr) -> t.Expr:
+        return t.call("atomicLoad", t.Unary("&", self._at(word, digit)))
+
+    def _at(self, word: t.Expr, digit: t.Expr) -> t.Expr:
+        return self._bits[word * DIGITS + digit]
+
+
 def _placing(found: Scatter, shift: int) -> Shader:
     """Move the terms of a block, in rounds of one for each lane.
 
-    A lane's term is behind those of the same digit in lanes before: it finds them by a
-    bit for each lane, in words for each digit.
+    A term is placed behind those of the same digit: in blocks before, in rounds before,
+    and in lanes before.
     """
     shader = ShaderBuilder(found.task, {})
-    keys, items = (shader.scratch(name, Scalar.U32, written=False) for name in FIRST)
-    keys_to, items_to = (
-        shader.scratch(name, Scalar.U32, written=True) for name in SECOND
-    )
     counts, totals = (
         shader.scratch(name, Scalar.U32, written=False) for name in ("counts", "totals")
     )
     start = shader.workgroup_array("start", f"array<u32, {DIGITS}>", 4 * DIGITS)
-    bits = shader.workgroup_array(
-        "bits", f"array<atomic<u32>, {DIGITS * WORDS}>", 4 * DIGITS * WORDS
+    marks = _Marks(shader)
+    block, term, sum_, blocks = (
+        t.Ident(shader.fresh(name)) for name in ("block", "term", "sum", "blocks")
     )
-    block, term, key, digit, sum_, bit, word, place, is_term, blocks, count = (
-        t.Ident(shader.fresh(name))
-        for name in (
-            "block",
-            "term",
-            "key",
-            "digit",
-            "sum",
-            "bit",
-            "word",
-            "place",
-            "is_term",
-            "blocks",
-            "count",
-        )
-    )
-
-    def mask(number: t.Expr, of: t.Expr) -> t.Expr:
-        return t.Unary("&", bits[number * DIGITS + of])
-
-    def ones(number: t.Expr, of: t.Expr) -> t.Expr:
-        return t.call("countOneBits", t.call("atomicLoad", mask(number, of)))
-
-    own_word, own_bit = shader.lane // WORD, t.Binary("<<", t.ONE, shader.lane % WORD)
-    below = t.Binary(
-        "&", t.call("atomicLoad", mask(own_word, digit)), t.Binary("-", bit, t.ONE)
-    )
-    lower = t.count_up(
-        word.name, 0, own_word, 1, t.Assign(place, ones(word, digit), "+=")
-    )
-    move = (
-        t.Var(place.name, start[digit] + t.call("countOneBits", below)),
-        lower,
-        keys_to.store(place, key),
-        items_to.store(place, items.load(term)),
-    )
-    clear = t.Evaluate(t.call("atomicStore", mask(word, shader.lane), t.ZERO))
-    mark = t.Evaluate(t.call("atomicOr", mask(own_word, digit), bit))
-    loop: tuple[t.Stmt, ...] = (
-        t.count_up(word.name, 0, t.u32(WORDS), 1, clear),
-        t.BARRIER,
-        t.Let(is_term.name, _is_term(found, shader, term)),
-        t.Var(key.name, t.ZERO),
-        t.If(is_term, (t.Assign(key, keys.load(term)),)),
-        t.Let(digit.name, _digit(shader, shift, key)),
-        t.If(is_term, (mark,)),
-        t.BARRIER,
-        t.If(is_term, move),
-        t.BARRIER,
-        t.Var(count.name, t.ZERO),
-        t.count_up(
-            word.name,
-            0,
-            t.u32(WORDS),
-            1,
-            t.Assign(count, ones(word, shader.lane), "+="),
-        ),
-        t.Assign(start[shader.lane], count, "+="),
-    )
+    own = totals.load(shader.lane)
+    before = counts.load(shader.lane * blocks + block)
+    loop = _placing_round(found, shader, marks, (term, start, shift))
     body: list[t.Stmt] = [
         t.Let(block.name, linear_group(shader)),
         t.Let(blocks.name, to_wgsl(_blocks(found), shader)),
         t.If(t.Binary(">=", block, blocks), (t.Return(),)),
-        t.Let(bit.name, own_bit),
-        t.Var(sum_.name, totals.load(shader.lane)),
+        marks.own,
+        t.Var(sum_.name, own),
         *running_sum(shader, start, sum_),
-        t.Assign(
-            start[shader.lane],
-            sum_ - totals.load(shader.lane) + counts.load(shader.lane * blocks + block),
-        ),
-        *_rounds(shader, block, term, loop),
+        t.Assign(start[shader.lane], sum_ - own + before),
+        *_rounds(shader, block, term, tuple(loop)),
     ]
     return shader.finish(
         body,
@@ -267,6 +254,43 @@ def _placing(found: Scatter, shift: int) -> Shader:
         variant="sort_place",
         trips=Literal(ROUNDS * (3 * WORDS + 1)),
     )
+
+
+def _placing_round(
+    found: Scatter,
+    shader: ShaderBuilder,
+    marks: _Marks,
+    given: tuple[t.Ident, t.Expr, int],
+) -> Iterator[t.Stmt]:
+    """Yield a round: `given` are the lane's term, where digits begin, and the digit."""
+    term, start, shift = given
+    keys, items = (shader.scratch(name, Scalar.U32, written=False) for name in FIRST)
+    keys_to, items_to = (
+        shader.scratch(name, Scalar.U32, written=True) for name in SECOND
+    )
+    is_term, key, digit, place, count = (
+        t.Ident(shader.fresh(name))
+        for name in ("is_term", "key", "digit", "place", "count")
+    )
+    move = (
+        t.Var(place.name, start[digit]),
+        *marks.count_before(place, digit),
+        keys_to.store(place, key),
+        items_to.store(place, items.load(term)),
+    )
+    yield marks.clear()
+    yield t.BARRIER
+    yield t.Let(is_term.name, _is_term(found, shader, term))
+    yield t.Var(key.name, t.ZERO)
+    yield t.If(is_term, (t.Assign(key, keys.load(term)),))
+    yield t.Let(digit.name, _digit(shader, shift, key))
+    yield t.If(is_term, (marks.mark(digit),))
+    yield t.BARRIER
+    yield t.If(is_term, move)
+    yield t.BARRIER
+    yield t.Var(count.name, t.ZERO)
+    yield marks.count_all(count)
+    yield t.Assign(start[shader.lane], count, "+=")
 
 
 def _rounds(
