@@ -121,6 +121,14 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         ),
         "subgroups": SUBGROUPS,
     },
+    "scatter": {
+        "lists": OptionRule(
+            "lists(0 or 1)", 1, lowest=0, highest=1, tried=((0,), (1,))
+        ),
+        "private": OptionRule(
+            "private(0 or 1)", 1, lowest=0, highest=1, tried=((1,), (0,))
+        ),
+    },
     "generic": {},
 }
 """The options of each strategy."""

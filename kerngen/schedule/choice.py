@@ -28,6 +28,8 @@ from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.scan import runs_across
 from kerngen.schedule.scan_form import fits_scan
+from kerngen.schedule.scatter import by_lists
+from kerngen.schedule.scatter_shape import scatter_of
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import DEFAULT, SMALL, SMALL_OPTIONS
 
@@ -47,6 +49,13 @@ FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
 """Fewer rows than that, of more elements, are work for several workgroups each."""
 
+
+MANY_COMPARISONS: Final = 1 << 20
+MANY_TO_SORT: Final = 1 << 24
+FEW_BINS: Final = 16
+"""A keyed reduction compares each term with each result in one dispatch.  Up to so many
+comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
+and with few bins, faster than any sort."""
 
 MANY_LANES: Final = 1024
 LONG_LIGHT: Final = 16384
@@ -116,6 +125,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not fits_scan(task):
         yield from _scanned(task)
         return
+    yield from _keyed(task)
     yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
@@ -128,6 +138,20 @@ def _candidates(task: Task) -> Iterator[Choice]:
     else:
         yield _of_one_row(task)
     yield from _in_tiles(task)
+
+
+def _keyed(task: Task) -> Iterator[Choice]:
+    """Yield `scatter` for keyed reductions of many terms and results."""
+    found = scatter_of(task)
+    if isinstance(found, str):
+        return
+    comparisons = _size((*task.domain, *found.reduce.indices))
+    if by_lists(found):
+        many = _compare(comparisons, ">", MANY_TO_SORT)
+        guard = _both(_compare(_size(found.bins), ">", FEW_BINS), many)
+    else:
+        guard = _compare(comparisons, ">", MANY_COMPARISONS)
+    yield Choice("scatter", "a key chooses the result of each term", guard)
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:

@@ -31,6 +31,7 @@ from kerngen.schedule.rows import (
 )
 from kerngen.schedule.scan import lower_scan, scan_options, suits_scan
 from kerngen.schedule.scan_form import fits_scan
+from kerngen.schedule.scatter import fits_scatter, lower_scatter, scatter_options
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import tiling_of
 
@@ -157,6 +158,12 @@ STRATEGIES: Final = {
             lower_scan,
             suits=suits_scan,
             settled=scan_options,
+        ),
+        Strategy(
+            "scatter",
+            _plain(fits_scatter),
+            lower_scatter,
+            settled=scatter_options,
         ),
         Strategy("generic", fits_generic, lower_generic),
     )

@@ -102,6 +102,24 @@ fn best_in_subgroup(own: vec2i) -> vec2i {{
 }}
 """
 
+_TO_WORD: Final = """\
+// A word in the order of floats, and {nan} for NaN.
+fn to_{kind}_word{{S}}(x: {{T}}) -> {{U}} {{{{
+    let bits = bitcast<{{U}}>(x);
+    let nan = (bits & {{U}}(0x7fffffffu)) > {{U}}(0x7f800000u);
+    let flipped = select({{U}}(0x80000000u), {{U}}(0xffffffffu), (bits >> {{U}}(31u)) == {{U}}(1u));
+    return select(bits ^ flipped, {{U}}({nan}), nan);
+}}}}
+"""
+
+_FROM_WORD: Final = """\
+// The float of a word.
+fn from_word{S}(word: {U}) -> {T} {{
+    let flipped = select({U}(0xffffffffu), {U}(0x80000000u), (word >> {U}(31u)) == {U}(1u));
+    return bitcast<{T}>(word ^ flipped);
+}}
+"""
+
 _OWN: Final = {
     "infinity": _INFINITY,
     "remainder": _REMAINDER,
@@ -113,12 +131,16 @@ _OWN: Final = {
     "better": _BETTER,
     "best_of_four": _BEST_OF_FOUR,
     "best_in_subgroup": _BEST_IN_SUBGROUP,
+    "to_max_word": _TO_WORD.format(kind="max", nan="0xffffffffu"),
+    "to_min_word": _TO_WORD.format(kind="min", nan="0u"),
+    "from_word": _FROM_WORD,
 }
 """The text of each by its name.
 
 `infinity` is for `inf` and reductions of nothing, `remainder` for `%`, `nearest_f16` for what is written to an f16 and read again, and
-`to_i32` and `to_u32` convert floats that may be NaN.  The others find the place of a
-greatest or least number.
+`to_i32` and `to_u32` convert floats that may be NaN.  Those of ranks and of the best find
+the place of a greatest or least number.  Atomic operations reduce floats as
+the words that `to_max_word` and `to_min_word` return.
 """
 
 

@@ -53,6 +53,13 @@ def _nested(x: Array, w: Array) -> Arrays:
     return w[place] + x[np.arange(len(x)), best][:, None], place
 
 
+def _of_parts(x: Array, k: Array) -> Arrays:
+    before = np.tri(x.shape[1], dtype=bool)
+    by_key = [first_where(np.argmin, x, k == key) for key in range(4)]
+    up_to = [first_where(np.argmax, x, row) for row in before]
+    return np.stack(up_to, 1), np.stack(by_key, 1)
+
+
 PLACES = (
     Case(
         "finds_places_in_rows",
@@ -124,5 +131,13 @@ PLACES = (
                 np.int32,
             ),
         ),
+    ),
+    Case(
+        "finds_places_of_prefixes_and_keys",
+        "kernel f(x: f32[m, n], k: u32[n]) -> y: i32[m, n], z: i32[m, 4] {"
+        " y[i, j] = argmax[p when p <= j] x[i, p];"
+        " z[i, q] = argmin[p when k[p] == u32(q)] x[i, p]; }",
+        lambda draw, n: (draw.f32(3, n), draw.u32(n, high=5)),
+        _of_parts,
     ),
 )

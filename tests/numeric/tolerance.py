@@ -33,6 +33,7 @@ from kerngen.schedule import (
     rows,
     scan_across,
     scan_shape,
+    scatter_lists,
 )
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
@@ -75,6 +76,12 @@ def products(count: int) -> int:
     )
     each = max(serial(ceil_div(ceil_div(count, pieces), n)) + n for n in (4, 16))
     return max(_lanes(count, 32) + 4, pieces + each + 3)
+
+
+def lists(count: int) -> int:
+    """A running total of a run, of what that carries, and of what this carries."""
+    run, carries = scatter_lists.RUN, scatter_lists.CARRIES
+    return min(serial(count), run + carries + ceil_div(count, run * carries) + 2)
 
 
 def parts_or_columns(count: int) -> int:
@@ -160,6 +167,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("rows", False): Summation(whole_rows, longest=1500),
     ("rows", True): Summation(whole_rows, longest=1500),
     ("scan", False): Summation(prefixes, longest=4500),
+    ("scatter", False): Summation(lists, longest=1500),
     ("reduce", True): Summation(whole, longest=20000),
 }
 """By strategy, and whether the sum is the whole result (one of rank 0)."""

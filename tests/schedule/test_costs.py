@@ -37,6 +37,14 @@ from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
             "8 m n",
             "2 m n",
         ),
+        (
+            (
+                "kernel f(k: u32[n], x: f32[n, d]) -> y: f32[7, d] {"
+                " y[q, j] = sum[i when k[i] == u32(q)] x[i, j]; }"
+            ),
+            "4 d n + 4 n + 28 d",
+            "3 d n",
+        ),
     ],
 )
 def test_costs(text: str, moved: str, done: str) -> None:

@@ -107,4 +107,5 @@ def test_built_ins_name_their_helpers() -> None:
     assert set(helpers()) == {
         *(helper.name for helper in helped.values()),
         *("infinity", "remainder", "nearest_f16", "to_i32", "to_u32"),
+        *("to_max_word", "to_min_word", "from_word"),
     }
