@@ -380,6 +380,12 @@ def insert_bits(
 # Floats
 
 
+def bits(x: ArrayLike) -> Array:
+    """Return the bits of the nearest f32."""
+    with np.errstate(all="ignore"):
+        return _array(np.asarray(x, np.float32).view(np.uint32))
+
+
 def erf(x: ArrayLike) -> Array:
     """Return the error function, computed in double."""
     value = np.asarray(x)

@@ -69,8 +69,8 @@ def topk(x: Tensor[Any, Any], k: int) -> TopK:
     shape = (*outer, k)
     rows = x.reshape((x.size // n, n))
     places = _places(rows, k)
-    values = kernels.take_places(rows, places)
-    return TopK(values.reshape(shape), places.reshape(shape))
+    taken = kernels.take_places(rows, places)
+    return TopK(taken.y.reshape(shape), taken.places.reshape(shape))
 
 
 def _places(x: Matrix[f32], k: int) -> Matrix[i32]:
