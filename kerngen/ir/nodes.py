@@ -371,10 +371,7 @@ class Reduce:
     """A reduction of `body` over `indices`: `sum[j] x[j]`.
 
     With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
-    that is true.  The others are not evaluated.
-
-    An `argmax` or `argmin` has one index, and returns its value, an i32, at the first of
-    the greatest or least terms.
+    that is true; the others are not evaluated.  An `argmax` is its one index's value.
     """
 
     kind: ReduceKind
@@ -387,14 +384,6 @@ class Reduce:
     def finds_place(self) -> bool:
         """Whether it returns a place, and not what is there."""
         return self.kind in {"argmax", "argmin"}
-
-    @property
-    def partial(self) -> ValueType:
-        """The type of the result of some of the terms.
-
-        To join places, what is there must be known too: as a number that orders it.
-        """
-        return Vector(Scalar.I32, 2) if self.finds_place else self.type
 
 
 Expr: TypeAlias = (

@@ -25,7 +25,7 @@ from kerngen.schedule.cooperation import (
 from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
-from kerngen.schedule.places import whole_of
+from kerngen.schedule.places import partial_type, whole_of
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
@@ -73,7 +73,7 @@ def by_column_width(
 
 
 def _variant(task: Task, name: str, when: Guard, first: Shader) -> Variant:
-    words = value_bytes(reduction_of(task).partial) // 4
+    words = value_bytes(partial_type(reduction_of(task))) // 4
     length = domain_size(task.domain) * split_of(task).count * words
     scratch = Scratch(task.scratch_name("parts"), length)
     finish = finish_shader(task, split_of(task))
@@ -126,7 +126,7 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     body += join(
         shader, reduce.kind, shared, count=slices, position=slice_, stride=across
     )
-    parts = shader.scratch("parts", reduce.partial, written=True)
+    parts = shader.scratch("parts", partial_type(reduce), written=True)
     place = (line * shader.extent(column.extent) + at[column]) // width
     store = parts.store(place, shared[shader.lane])
     body.append(t.If(t.all_of(slice_.equals(0), inside), (store,)))
@@ -199,7 +199,7 @@ def finish_shader(task: Task, split: Split) -> Shader:
     )
     columns = shader.extent(column.extent)
     row = element // columns if outer else t.ZERO
-    parts = shader.scratch("parts", reduce.partial, written=False)
+    parts = shader.scratch("parts", partial_type(reduce), written=False)
     in_fours = count // AT_ONCE * AT_ONCE
 
     def take(several: int) -> t.Stmt:

@@ -20,7 +20,7 @@ from kerngen.plan.size import ZERO, Size
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, across, combine
 from kerngen.schedule.lowering import Lowerer
-from kerngen.schedule.places import term_of, whole_of
+from kerngen.schedule.places import partial_type, term_of, whole_of
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.steps import write_steps
 from kerngen.schedule.task import Task
@@ -55,8 +55,8 @@ def shared_array(
     shader: ShaderBuilder, reduce: Reduce, lanes: int, width: int = 1
 ) -> t.Expr:
     """Declare one value per lane in workgroup memory."""
-    type_ = f"array<{wgsl_type(reduce.partial, width)}, {lanes}>"
-    size = lanes * width * value_bytes(reduce.partial)
+    type_ = f"array<{wgsl_type(partial_type(reduce), width)}, {lanes}>"
+    size = lanes * width * value_bytes(partial_type(reduce))
     return shader.workgroup_array("partial", type_, size)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kerngen.ir.nodes import IndexValue, Reduce
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, ValueType, Vector
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
@@ -26,6 +26,11 @@ BETTER: Final = "better"
 
 _LOWEST: Final = t.Literal("i32(-2147483648)")
 _NOWHERE: Final = t.Literal("-1")
+
+
+def partial_type(reduce: Reduce) -> ValueType:
+    """Return the type of what some of the terms are joined to."""
+    return Vector(Scalar.I32, 2) if reduce.finds_place else reduce.type
 
 
 def no_place(shader: ShaderBuilder) -> t.Expr:

@@ -27,7 +27,7 @@ from kerngen.schedule.per_element import (
     position_name,
     unravel,
 )
-from kerngen.schedule.places import term_of, whole_of
+from kerngen.schedule.places import partial_type, term_of, whole_of
 from kerngen.schedule.rows_plan import Action, Compute, Fold, Pass, RowPlan, Store
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
@@ -289,7 +289,7 @@ class RowWriter:
             reduce = fold.value
             own = own_total(reduce, total, width)
             if self._shape.lanes > 1:
-                own = self._joiner.joined(reduce.kind, reduce.partial, own)
+                own = self._joiner.joined(reduce.kind, partial_type(reduce), own)
             self._name(fold.local, whole_of(reduce, Value(own)).expr)
         for local, value in pass_.after:
             self._name(local, self._row_lowerer(local, self._body).lower(value).expr)

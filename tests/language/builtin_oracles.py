@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 

@@ -167,7 +167,9 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("rows", False): Summation(whole_rows, longest=1500),
     ("rows", True): Summation(whole_rows, longest=1500),
     ("scan", False): Summation(prefixes, longest=4500),
+    ("scan", True): Summation(prefixes, longest=4500),
     ("scatter", False): Summation(lists, longest=1500),
+    ("scatter", True): Summation(lists, longest=1500),
     ("reduce", True): Summation(whole, longest=20000),
 }
 """By strategy, and whether the sum is the whole result (one of rank 0)."""

@@ -21,7 +21,7 @@ DRAWS: dict[str, Draw] = {
     "i32": lambda r, n: r.integers(-(2**31), 2**31, n, np.int32),
     "f32": lambda r, n: (r.standard_normal(n) * 1e3).astype(np.float32),
     "few": lambda r, n: r.integers(0, 3, n, np.uint32),
-    "one": lambda r, n: np.full(n, 2**32 - 1, np.uint32),
+    "one": lambda _, n: np.full(n, 2**32 - 1, np.uint32),
     "odd": lambda r, n: r.choice(ODD, n),
 }
 SIZES = [0, 1, 255, 256, 3001]
