@@ -22,7 +22,7 @@ from kerngen.check.unknown_calls import (
 from kerngen.ir.builtins import BUILTINS, Builtin, Overload
 from kerngen.ir.evaluate import constant_value
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import BuiltinCall, Cast, Expr, FunctionCall
+from kerngen.ir.nodes import REDUCE_KINDS, BuiltinCall, Cast, Expr, FunctionCall
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, scalar_of
 from kerngen.source.text import Span
@@ -30,8 +30,6 @@ from kerngen.syntax import ast, foreign
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
-
-REDUCTIONS = ("sum", "prod", "max", "min")
 
 
 def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
@@ -43,7 +41,7 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
         return check_construct(ex, node, COMPOSITES[name])
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
-    lone_reduction = name in REDUCTIONS and len(node.arguments) < 2
+    lone_reduction = name in REDUCE_KINDS and len(node.arguments) < 2
     sums = name in foreign.REDUCTIONS and any(
         is_tensor_of_numbers(ex, argument) for argument in node.arguments
     )
@@ -51,7 +49,7 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
         return check_geometry(ex, node, GEOMETRY[name])
     if name in BUILTINS and not lone_reduction:
         return _builtin(ex, node, BUILTINS[name], want)
-    if lone_reduction or name in REDUCTIONS:
+    if lone_reduction or name in REDUCE_KINDS:
         reduced = reduced_by(ex, node)
         example = f"{name}[{reduced.index}] {reduced.value}"
         fault = faults_names.ReductionAsCall(
@@ -81,7 +79,7 @@ def check_count(
     if actual == expected:
         return True
     name = node.function.name
-    if name in REDUCTIONS and actual > expected:
+    if name in REDUCE_KINDS and actual > expected:
         remedy = f"Nest the calls: '{name}(a, {name}(b, c))'."
     ex.env.faults.add(
         faults_names.ArgumentCount(

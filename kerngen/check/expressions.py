@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, assert_never, final
 
-from kerngen.check import faults_types
+from kerngen.check import faults_indices, faults_types
 from kerngen.check.calls import check_call
 from kerngen.check.composites import check_composite
 from kerngen.check.environment import Environment
@@ -349,15 +349,46 @@ class Expressions:
         with bind_indices(inner, node.binders, node.terms, node.kind) as indices:
             condition = node.condition and inner.condition(node.condition)
             terms = inner.guarded(node.condition) if node.condition else inner
-            body = terms.check(node.body, want)
+            finds_place = node.kind in {"argmax", "argmin"}
+            body = terms.check(node.body, None if finds_place else want)
         if body is None or indices is None or (node.condition and condition is None):
             return None
+        if finds_place:
+            return self._place(
+                node, Reduce(node.kind, indices, body, Scalar.I32, condition)
+            )
         if isinstance(body.type, Matrix) and node.kind != "sum":
             self._report_matrices(node, body.type)
             return None
         if not self._accepts(node.kind, node.body, body.type, _NUMBERS, want):
             return None
         return conditional(Reduce(node.kind, indices, body, body.type, condition))
+
+    def _place(self, node: ast.Reduction, reduce: Reduce) -> Expr | None:
+        """Check what finds the place of a greatest or least number."""
+        if len(reduce.indices) > 1:
+            self.env.faults.add(
+                faults_indices.PlaceOfSeveral(
+                    span=node.binders[1].name.span,
+                    kind=node.kind,
+                    names=tuple(index.name for index in reduce.indices),
+                    of=node.kind.removeprefix("arg"),
+                )
+            )
+            return None
+        if not isinstance(reduce.body.type, Scalar):
+            self.env.faults.add(
+                faults_types.OperandType(
+                    span=node.body.span,
+                    operator=node.kind,
+                    accepted="numbers",
+                    actual=reduce.body.type.spelling,
+                    remedy="Choose a number of each, such as a component or its length.",
+                )
+            )
+            return None
+        accepted = self._accepts(node.kind, node.body, reduce.body.type, _NUMBERS)
+        return reduce if accepted else None
 
     def _report_matrices(self, node: ast.Reduction, type_: Matrix) -> None:
         """Record a reduction of matrices that is no sum: WGSL has none either."""

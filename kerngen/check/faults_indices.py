@@ -349,6 +349,46 @@ FLOORED: Final = {operator: name for name, operator in TRUNCATING.items()}
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class PlaceOfSeveral(Worded):
+    """`argmax[i, j] x[i, j]`."""
+
+    code: ClassVar[str] = "KG0418"
+    rule: ClassVar[str] = "'argmax' and 'argmin' are over one index."
+    says: ClassVar[str] = (
+        "'{kind}' returns the value of one index, but this has {count}: {listed}."
+    )
+    advice: ClassVar[str] = (
+        "Name the best of each row first, 'let best[{first}] = {of}[{last}] ...;', then "
+        "write '{kind}[{first}] best[{first}]'."
+    )
+
+    kind: str
+    names: tuple[str, ...]
+    of: str
+
+    @property
+    def count(self) -> int:
+        """How many indices there are."""
+        return len(self.names)
+
+    @property
+    def listed(self) -> str:
+        """All indices."""
+        return ", ".join(f"'{name}'" for name in self.names)
+
+    @property
+    def first(self) -> str:
+        """The index of which the place is found first."""
+        return self.names[0]
+
+    @property
+    def last(self) -> str:
+        """The other indices."""
+        return ", ".join(self.names[1:])
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class NegativeDividend(Worded):
     """A quotient or remainder in a subscript, of an integer that can be negative."""
 

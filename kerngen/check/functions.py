@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kerngen.check import faults_names
-from kerngen.check.calls import REDUCTIONS
 from kerngen.check.environment import (
     Environment,
     FormalParameter,
@@ -20,7 +19,7 @@ from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.check.types import HALVES, resolve_value
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.nodes import Expr, Function, LocalValue
+from kerngen.ir.nodes import REDUCE_KINDS, Expr, Function, LocalValue
 from kerngen.ir.types import CASTS, COMPOSITES, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
@@ -31,7 +30,7 @@ MOST_NESTED = 64
 """How deep the expressions of functions nest, calls included: within Python's stack."""
 
 _MOST_SHOWN = 8
-_TAKEN = frozenset([*CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCTIONS, "bool"])
+_TAKEN = frozenset([*CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCE_KINDS, "bool"])
 
 
 def check_signatures(

@@ -15,6 +15,8 @@ _EMPTY: dict[ReduceKind, str] = {
     "prod": "np.ones({shape}, {dtype})",
     "max": "np.full({shape}, {limit}, {dtype})",
     "min": "np.full({shape}, {limit}, {dtype})",
+    "argmax": "np.full({shape}, -1, {dtype})",
+    "argmin": "np.full({shape}, -1, {dtype})",
 }
 _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
     ("max", Scalar.F32): "-np.inf",

@@ -19,6 +19,7 @@ from kerngen.emit.reference_empty import limit_of, unless_empty, write_empty
 from kerngen.emit.reference_keyed import print_keyed
 from kerngen.emit.reference_letters import letters_for
 from kerngen.emit.reference_load import sliced
+from kerngen.emit.reference_place import print_place
 from kerngen.emit.reference_runs import Frame, read_axes, read_regardless
 from kerngen.emit.reference_scope import Printer
 from kerngen.emit.reference_types import components, is_float
@@ -37,6 +38,8 @@ _ACCUMULATE: dict[ReduceKind, str] = {
 
 def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     """Return the reduction laid along the frame."""
+    if expr.finds_place:
+        return print_place(printer, expr, frame)
     found = print_keyed(printer, expr, frame)
     if found is not None:
         return found

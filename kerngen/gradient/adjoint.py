@@ -96,6 +96,8 @@ class Reads:
                 self._visit(as_select(expr), term)
             case BuiltinCall():
                 self._builtin(expr, term)
+            case Reduce(kind="argmax" | "argmin"):
+                return
             case Cast() | IndexValue() | DimValue() | Constant() | ConstRef():
                 return
             case FunctionCall():
@@ -195,7 +197,7 @@ class Reads:
                 self._extreme(reduce, term)
             case "prod":
                 self._product(reduce, term)
-            case "sum":
+            case "sum" | "argmax" | "argmin":
                 raise AssertionError("walked by _visit")
             case _:
                 assert_never(reduce.kind)

@@ -6,7 +6,10 @@ Python's integers are those of the type: never negative if it is u32.  Results a
 
 from __future__ import annotations
 
+import struct
+
 from kerngen.ir.builtin import Builtin, Overload, same
+from kerngen.ir.helpers import BITS
 from kerngen.ir.types import Scalar
 
 I32, U32 = Scalar.I32, Scalar.U32
@@ -65,7 +68,20 @@ def _insert(value: int, new: int, offset: int, count: int) -> int:
     return (_bits(value) & ~mask) | ((_bits(new) << start) & mask)
 
 
+def _bits_of(value: float) -> int:
+    """Return the bits of the nearest f32."""
+    return int.from_bytes(struct.pack("<f", value), "little")
+
+
 BIT_ROWS = (
+    Builtin(
+        name="bits",
+        overloads=(Overload((Scalar.F32,), U32),),
+        doc="The bits of an f32: its sign, its exponent, its fraction.",
+        helper=BITS,
+        numpy="ref.bits({0})",
+        scalar=_bits_of,
+    ),
     Builtin(
         name="countOneBits",
         overloads=same(1, I32, U32),

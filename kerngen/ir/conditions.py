@@ -31,18 +31,20 @@ _OF_FLOATS: Final[dict[ReduceKind, float]] = {
     "prod": 1.0,
     "max": -math.inf,
     "min": math.inf,
+    "argmax": -math.inf,
+    "argmin": math.inf,
 }
 
 
 def identity_of(kind: ReduceKind, type_: ValueType) -> Expr:
-    """Return what a reduction of nothing gives: 0 for a sum; of vectors, in each component."""
+    """Return a term that changes no result: 0 for a sum; of vectors, in each component."""
     match type_:
         case Scalar.F32:
             return Constant(_OF_FLOATS[kind], type_)
         case Scalar():
             lowest, highest = bounds(type_)
             values = {"sum": 0, "prod": 1, "max": lowest, "min": highest}
-            return Constant(values[kind], type_)
+            return Constant(values[kind.removeprefix("arg")], type_)
         case Vector(scalar=scalar):
             return Construct(type_, (identity_of(kind, scalar),))
         case Matrix(columns=columns, column=column):
@@ -58,6 +60,8 @@ def conditional(reduce: Reduce) -> Reduce:
     Before:  sum[j] if j <= i { x[j] } else { 0.0 }
     After:   sum[j when j <= i] x[j]
     """
+    if reduce.finds_place:
+        return reduce  # of no terms the place is -1, whatever the body is
     match reduce.body:
         case Select(condition, then, otherwise) if _is_identity(reduce.kind, otherwise):
             return conditional(_under(reduce, condition, then))
@@ -80,15 +84,18 @@ def unconditional(reduce: Reduce) -> Reduce:
 
     Before:  sum[j when j <= i] x[j]
     After:   sum[j] if j <= i { x[j] } else { 0.0 }
+
+    That of a place stays too: no number that is left out is what a term can't be.
     """
     condition = reduce.condition
     if condition is None:
         return reduce
-    then, otherwise = reduce.body, identity_of(reduce.kind, reduce.type)
+    then, otherwise = reduce.body, identity_of(reduce.kind, reduce.body.type)
     if isinstance(condition, Unary):  # of bools, there is 'not' alone
         condition, then, otherwise = condition.operand, otherwise, then
-    body = Select(condition, then, otherwise, reduce.type)
-    return replace(reduce, condition=None, body=body)
+    body = Select(condition, then, otherwise, reduce.body.type)
+    kept = reduce.condition if reduce.finds_place else None
+    return replace(reduce, condition=kept, body=body)
 
 
 def without_conditions(expr: Expr) -> Expr:

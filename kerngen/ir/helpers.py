@@ -115,6 +115,16 @@ fn is_finite{S}(x: {T}) -> {B} {{
 """,
 )
 
+BITS: Final = Helper(
+    "bits",
+    """\
+// The bits of a float.
+fn bits{S}(x: {T}) -> {U} {{
+    return bitcast<{U}>(x);
+}}
+""",
+)
+
 POWER: Final = Helper(
     "power",
     """\

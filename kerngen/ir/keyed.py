@@ -103,7 +103,12 @@ def _negated(condition: Expr) -> Expr:
 
 
 def keyed(reduce: Reduce) -> Keyed | None:
-    """Return a reduction by keys; None where its condition has no key."""
+    """Return a reduction by keys; None where its condition has no key.
+
+    A place is not joined with others by its value alone: those of keys are not found so.
+    """
+    if reduce.finds_place:
+        return None
     keys: dict[Index, Key] = {}
     rest: list[Expr] = []
     for part in conjuncts(reduce.condition):
@@ -140,7 +145,7 @@ def _index_of(expr: Expr) -> Index | None:
 
 def prefix_of(reduce: Reduce) -> Prefix | None:
     """Return a reduction of prefixes or suffixes; None where its condition has no such."""
-    if len(reduce.indices) != 1:
+    if reduce.finds_place or len(reduce.indices) != 1:
         return None
     parts = conjuncts(reduce.condition)
     for place, part in enumerate(parts):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final, get_args
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.store import StoreAt
@@ -26,7 +26,8 @@ BinaryOp: TypeAlias = Literal[
     "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
 ]  # fmt: skip
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
-ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min"]
+ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
+REDUCE_KINDS: Final[tuple[ReduceKind, ...]] = get_args(ReduceKind)
 
 
 @final
@@ -371,7 +372,7 @@ class Reduce:
     """A reduction of `body` over `indices`: `sum[j] x[j]`.
 
     With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which
-    that is true.  The others are not evaluated.
+    that is true; the others are not evaluated.  An `argmax` is its one index's value.
     """
 
     kind: ReduceKind
@@ -379,6 +380,11 @@ class Reduce:
     body: Expr
     type: ValueType
     condition: Expr | None = None
+
+    @property
+    def finds_place(self) -> bool:
+        """Whether it returns a place, and not what is there."""
+        return self.kind in {"argmax", "argmin"}
 
 
 Expr: TypeAlias = (

@@ -111,6 +111,24 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             "stream(groups)", 1, lowest=0, tried=((0,), (132,), (264,), (396,), (528,))
         ),
     },
+    "scan": {
+        "lanes": OptionRule(
+            "lanes(count)",
+            1,
+            lowest=2,
+            highest=1024,
+            tried=((256,), (128,), (512,), (64,), (1024,)),
+        ),
+        "subgroups": SUBGROUPS,
+    },
+    "scatter": {
+        "lists": OptionRule(
+            "lists(0 or 1)", 1, lowest=0, highest=1, tried=((0,), (1,))
+        ),
+        "private": OptionRule(
+            "private(0 or 1)", 1, lowest=0, highest=1, tried=((1,), (0,))
+        ),
+    },
     "generic": {},
 }
 """The options of each strategy."""

@@ -375,5 +375,8 @@ def _reduce(expr: Reduce, indices: tuple[Index, ...]) -> Iterator[str]:
         yield "reduction indices that are not new and distinct"
     if expr.condition is not None and expr.condition.type is not Scalar.BOOL:
         yield "a reduction under a condition that is no bool"
-    if not expr.body.type.is_numeric or expr.type != expr.body.type:
+    if expr.finds_place and len(names) > 1:
+        yield "a place of several indices"
+    type_ = Scalar.I32 if expr.finds_place else expr.body.type
+    if not expr.body.type.is_numeric or expr.type != type_:
         yield "a reduction of another type than its body"

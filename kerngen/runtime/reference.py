@@ -191,6 +191,61 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind == "f" else dtype
 
 
+# Places
+
+
+def argmax(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
+    """Return the first place of the greatest term along an axis; of none it is -1.
+
+    It is among the terms where `where` is true.  NaN is greater than any number.
+    """
+    return _first_of(np.maximum, terms, axis, where)
+
+
+def argmin(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
+    """Return the first place of the least term along an axis; of none it is -1.
+
+    It is among the terms where `where` is true.  NaN is less than any number.
+    """
+    return _first_of(np.minimum, terms, axis, where)
+
+
+def _first_of(
+    extreme: np.ufunc, terms: ArrayLike, axis: int, where: ArrayLike
+) -> Array:
+    """Return the first place of an extreme among the terms where `where` is true."""
+    values, counts = np.broadcast_arrays(terms, where)
+    if not values.shape[axis]:
+        return np.full(np.delete(values.shape, axis), -1, np.int32)
+    start: Any = math.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).max
+    if extreme is np.maximum:
+        start = -math.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
+    some = np.where(counts, values, np.asarray(start, values.dtype))
+    best = extreme.reduce(some, axis, keepdims=True)
+    is_best = counts & ((values == best) | np.isnan(values))
+    place = np.where(is_best.any(axis), is_best.argmax(axis), -1)
+    return place.astype(np.int32)
+
+
+def find(
+    better: np.ufunc,
+    best: Array,
+    places: Array,
+    place: int,
+    terms: ArrayLike,
+    where: ArrayLike = True,
+) -> None:
+    """Take terms, and their place, that are better than the best so far, in place.
+
+    A place of -1 is that of none so far; NaN is better than any number.
+    """
+    values = np.asarray(terms, best.dtype)
+    better_now = (places < 0) | better(values, best)
+    better_now |= np.isnan(values) & ~np.isnan(best)
+    np.copyto(best, values, where=where & better_now)
+    np.copyto(places, place, where=where & better_now)
+
+
 # Integers
 
 
@@ -338,6 +393,12 @@ def insert_bits(
 
 
 # Floats
+
+
+def bits(x: ArrayLike) -> Array:
+    """Return the bits of the nearest f32."""
+    with np.errstate(all="ignore"):
+        return _array(np.asarray(x, np.float32).view(np.uint32))
 
 
 def erf(x: ArrayLike) -> Array:

@@ -184,6 +184,15 @@ class ShaderBuilder:
         name = self.task.scratch_name(wanted)
         return self._storage(name, Leaf(element), written=written)
 
+    def atomics(self, wanted: str) -> Buffer:
+        """Return the binding of a private buffer of u32 that atomic operations change."""
+        buffer = self.scratch(wanted, Scalar.U32, written=True)
+        key = f"buffer {buffer.name}"
+        plain = self._declared[key]
+        assert isinstance(plain, wgsl.Buffer)
+        self._declared[key] = replace(plain, type="array<atomic<u32>>")
+        return buffer
+
     def _storage(
         self, name: str, memory: Leaf | Struct, *, written: bool | None = None
     ) -> Buffer:

@@ -26,6 +26,10 @@ from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
 from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
+from kerngen.schedule.scan import runs_across
+from kerngen.schedule.scan_form import fits_scan
+from kerngen.schedule.scatter import by_lists
+from kerngen.schedule.scatter_shape import scatter_of
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import (
     LARGE_OPTIONS,
@@ -53,6 +57,13 @@ FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
 """Fewer rows than that, of more elements, are work for several workgroups each."""
 
+
+MANY_COMPARISONS: Final = 1 << 20
+MANY_TO_SORT: Final = 1 << 24
+FEW_BINS: Final = 16
+"""A keyed reduction compares each term with each result in one dispatch.  Up to so many
+comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
+and with few bins, faster than any sort."""
 
 MANY_LANES: Final = 1024
 LONG_LIGHT: Final = 16384
@@ -119,6 +130,10 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not is_plain(task.stage):
         yield from _with_vectors(task)
         return
+    if not fits_scan(task):
+        yield from _scanned(task)
+        return
+    yield from _keyed(task)
     yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
@@ -131,6 +146,20 @@ def _candidates(task: Task) -> Iterator[Choice]:
     else:
         yield _of_one_row(task)
     yield from _in_tiles(task)
+
+
+def _keyed(task: Task) -> Iterator[Choice]:
+    """Yield `scatter` for keyed reductions of many terms and results."""
+    found = scatter_of(task)
+    if isinstance(found, str):
+        return
+    comparisons = _size((*task.domain, *found.reduce.indices))
+    if by_lists(found):
+        many = _compare(comparisons, ">", MANY_TO_SORT)
+        guard = _both(_compare(_size(found.bins), ">", FEW_BINS), many)
+    else:
+        guard = _compare(comparisons, ">", MANY_COMPARISONS)
+    yield Choice("scatter", "a key chooses the result of each term", guard)
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:
@@ -154,6 +183,15 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
         MEDIUM_OPTIONS,
     )
     yield Choice("gemm", reason, None, LARGE_OPTIONS)
+
+
+def _scanned(task: Task) -> Iterator[Choice]:
+    """Yield a scan; the lanes of long rows join by subgroups where there are any."""
+    reason = "each prefix from the one before"
+    subgroups = UniformValue("adapter.subgroups", Scalar.BOOL)
+    if not runs_across(task):
+        yield Choice("scan", reason, subgroups, {"subgroups": (1,)})
+    yield Choice("scan", reason)
 
 
 def _with_vectors(task: Task) -> Iterator[Choice]:
@@ -279,11 +317,12 @@ def _run_together(task: Task) -> Run | None:
     """Return the stages that are best run together from this one on, if any.
 
     At least two go over the elements of a row, or there would be nothing to share; and
-    none is of two factors, which has a better way.
+    none is of two factors or a scan, which have better ways.
     """
     run = run_of(task)
     while isinstance(run, Run):
-        tiled = [not fits_gemm(replace(task, stage=stage)) for stage in run.stages]
+        tasks = [replace(task, stage=stage) for stage in run.stages]
+        tiled = [not fits_gemm(each) or not fits_scan(each) for each in tasks]
         if not any(tiled):
             sharing = sum(run.part(stage) is not Part.ONE for stage in run.stages)
             return run if sharing > 1 else None

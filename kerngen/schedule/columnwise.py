@@ -20,10 +20,12 @@ from kerngen.schedule.cooperation import (
     reduction_label,
     reduction_of,
     shared_array,
+    value_bytes,
 )
 from kerngen.schedule.identities import accumulate, identity, in_pairs
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, start_invocation, unravel
+from kerngen.schedule.places import partial_type, whole_of
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
@@ -61,7 +63,9 @@ def by_column_width(
     The first dispatch of each is made of the tensors that it reads as vectors.
     """
     column, body = task.domain[-1], (reduction_of(task).body,)
-    names = tensors_in_runs(body, column)
+    # Places are found one by one: no vector holds those of four columns.
+    finds_place = reduction_of(task).finds_place
+    names = set[str]() if finds_place else tensors_in_runs(body, column)
     extents = [column.extent, *last_extents(task.stage, body, names)]
     when = all_divisible(extents, LANES) if names else NEVER
     if when != NEVER:
@@ -70,7 +74,8 @@ def by_column_width(
 
 
 def _variant(task: Task, name: str, when: Guard, first: Shader) -> Variant:
-    length = domain_size(task.domain) * split_of(task).count
+    words = value_bytes(partial_type(reduction_of(task))) // 4
+    length = domain_size(task.domain) * split_of(task).count * words
     scratch = Scratch(task.scratch_name("parts"), length)
     finish = finish_shader(task, split_of(task))
     return Variant(name, when, (first, finish), (scratch,))
@@ -122,7 +127,7 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
     body += join(
         shader, reduce.kind, shared, count=slices, position=slice_, stride=across
     )
-    parts = shader.scratch("parts", reduce.type, written=True)
+    parts = shader.scratch("parts", partial_type(reduce), written=True)
     place = (line * shader.extent(column.extent) + at[column]) // width
     store = parts.store(place, shared[shader.lane])
     body.append(t.If(t.all_of(slice_.equals(0), inside), (store,)))
@@ -195,7 +200,7 @@ def finish_shader(task: Task, split: Split) -> Shader:
     )
     columns = shader.extent(column.extent)
     row = element // columns if outer else t.ZERO
-    parts = shader.scratch("parts", reduce.type, written=False)
+    parts = shader.scratch("parts", partial_type(reduce), written=False)
     in_fours = count // AT_ONCE * AT_ONCE
 
     def take(several: int) -> t.Stmt:
@@ -212,7 +217,7 @@ def finish_shader(task: Task, split: Split) -> Shader:
         t.count_up(part.name, in_fours, count, 1, take(1)),
     ]
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
-    lowerer.reduced[reduce] = Value(total)
+    lowerer.reduced[reduce] = whole_of(reduce, Value(total))
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,

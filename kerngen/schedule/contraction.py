@@ -87,6 +87,8 @@ def _contraction(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | str
 
     They do so in a row: few entries save a twentieth of a build's time.
     """
+    if reduce.finds_place:
+        return "its reduction finds a place"
     if holds_reduce(reduce.body):
         return "its reduction holds another one"
     return (

@@ -20,6 +20,7 @@ from kerngen.plan.size import ZERO, Size
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.identities import accumulate, across, combine
 from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.places import partial_type, term_of, whole_of
 from kerngen.schedule.sizes import domain_size
 from kerngen.schedule.steps import write_steps
 from kerngen.schedule.task import Task
@@ -54,8 +55,8 @@ def shared_array(
     shader: ShaderBuilder, reduce: Reduce, lanes: int, width: int = 1
 ) -> t.Expr:
     """Declare one value per lane in workgroup memory."""
-    type_ = f"array<{wgsl_type(reduce.type, width)}, {lanes}>"
-    size = lanes * width * value_bytes(reduce.type)
+    type_ = f"array<{wgsl_type(partial_type(reduce), width)}, {lanes}>"
+    size = lanes * width * value_bytes(partial_type(reduce))
     return shader.workgroup_array("partial", type_, size)
 
 
@@ -69,9 +70,8 @@ def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
     """Return what adds a term, or a vector of four, to a total."""
 
     def take(inner: Lowerer) -> None:
-        term = inner.lower(reduce.body)
-        value = inner.widen(term, reduce.type) if width > 1 else term.expr
-        inner.block.append(accumulate(reduce.kind, total, value))
+        term = term_of(inner, reduce, wide=width > 1)
+        inner.block.append(accumulate(reduce.kind, total, term))
 
     return take
 
@@ -86,7 +86,8 @@ def counted_terms(reduce: Reduce) -> Size:
 
 def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:
     """Return a lane's total as one number."""
-    return across(reduce.kind, total) if width == LANES else total
+    joins = width == LANES and not reduce.finds_place
+    return across(reduce.kind, total) if joins else total
 
 
 def join(
@@ -126,9 +127,9 @@ def join(
 def finish_steps(
     lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
 ) -> None:
-    """Do the stage's steps with the reduction's value, where `only` holds, if given."""
+    """Do the stage's steps with what the reduction's terms join to, where `only` holds, if given."""
     inner = lowerer.nested({})
-    inner = replace(inner, reduced={reduce: value}, locals={})
+    inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})
     write_steps(inner, task.stage)
     done = inner.block if only is None else [t.If(only, tuple(inner.block))]
     lowerer.block.extend(done)

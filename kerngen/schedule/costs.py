@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias, final
 
+from kerngen.ir.conditions import conditional, unconditional
+from kerngen.ir.keyed import keyed, prefix_of
 from kerngen.ir.nodes import (
     At,
     Binary,
@@ -99,12 +101,14 @@ def _written(write: Write) -> _Touched:
 def operations(
     stages: Iterable[Stage], functions: Mapping[str, Function]
 ) -> Polynomial:
-    """Return the operations on numbers of stages; a built-in counts as one."""
+    """Return the operations on numbers of stages; a built-in counts as one.
+
+    What is reduced by a key counts once for each term, not for each term and result.
+    """
     total: Counter[tuple[Extent, ...]] = Counter()
     for stage in stages:
-        around = tuple(index.extent for index in stage.domain)
         for step in stage.steps:
-            _count(step.value, around, functions, total)
+            _count(step.value, stage.domain, functions, total)
     return total
 
 
@@ -130,17 +134,24 @@ def _ordered(extents: Iterable[Extent]) -> tuple[Extent, ...]:
 
 def _count(
     expr: Expr,
-    around: tuple[Extent, ...],
+    around: tuple[Index, ...],
     functions: Mapping[str, Function],
     total: Counter[tuple[Extent, ...]],
 ) -> None:
     inner = around
     match expr:
+        case Reduce() if prefix := prefix_of(conditional(expr)):
+            # Each result is the one before and a term: as many terms as results.
+            total[_extents(around)] += 1
+            _count(unconditional(prefix.reduce).body, around, functions, total)
+            return
         case Reduce(indices=indices):
-            inner = (*around, *_extents(indices))
-            total[_ordered(inner)] += 1
+            found = keyed(conditional(expr))
+            chosen = {key.index for key in found.keys} if found else set[Index]()
+            inner = (*(index for index in around if index not in chosen), *indices)
+            total[_extents(inner)] += 1
         case Binary() | Unary() | Select() | BuiltinCall():
-            total[_ordered(around)] += 1
+            total[_extents(around)] += 1
         case FunctionCall(function=name):
             function = functions[name]
             for _, value in function.lets:
@@ -155,4 +166,4 @@ def _count(
 
 
 def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
-    return tuple(index.extent for index in indices)
+    return _ordered(index.extent for index in indices)

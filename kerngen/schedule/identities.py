@@ -1,4 +1,4 @@
-"""The four reductions: where they start, and how they take one more term."""
+"""The reductions: where they start, and how they take one more term."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from kerngen.ir.evaluate import bounds
 from kerngen.ir.nodes import ReduceKind
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.schedule.places import BETTER, no_place
 from kerngen.shader import tree as t
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def identity(
     shader: ShaderBuilder, kind: ReduceKind, type_: ValueType, lanes: int = 1
 ) -> t.Expr:
     """Return the value that a reduction starts from; of vectors, in each component."""
+    if kind in {"argmax", "argmin"}:
+        return no_place(shader)
     scalar = scalar_of(type_)
     if (kind, scalar) in _START:
         start: t.Expr = t.Literal(_START[kind, scalar])
@@ -63,6 +66,8 @@ def combine(kind: ReduceKind, left: t.Expr, right: t.Expr) -> t.Expr:
             return t.Binary("*", left, right)
         case "max" | "min":
             return t.call(kind, left, right)
+        case "argmax" | "argmin":
+            return t.call(BETTER, left, right)
 
 
 def in_pairs(kind: ReduceKind, values: Sequence[t.Expr]) -> t.Expr:
@@ -82,6 +87,8 @@ def accumulate(kind: ReduceKind, total: t.Expr, term: t.Expr) -> t.Stmt:
             return t.Assign(total, term, "*=")
         case "max" | "min":
             return t.Assign(total, t.call(kind, total, term))
+        case "argmax" | "argmin":
+            return t.Assign(total, t.call(BETTER, total, term))
 
 
 def across(kind: ReduceKind, vector: t.Expr) -> t.Expr:

@@ -15,6 +15,7 @@ from kerngen.ir.types import Matrix, ValueType
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.cooperation import value_bytes
 from kerngen.schedule.identities import accumulate, combine, identity, in_pairs
+from kerngen.schedule.places import best_in_subgroup
 from kerngen.schedule.task import Options
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -175,15 +176,16 @@ class Joiner:
             t.Ident(shader.name(n, "join"))
             for n in ("part", "own", "rest", "count", "number", "joined")
         )
+        joined_by = _SUBGROUP.get(kind) or best_in_subgroup(shader)
         take = accumulate(kind, rest, shared[number])
         body: list[t.Stmt] = [
-            t.Let(own.name, t.call(_SUBGROUP[kind], part)),
+            t.Let(own.name, t.call(joined_by, part)),
             t.If(place.equals(0), (t.Assign(shared[shader.lane // size], own),)),
             t.BARRIER,
             t.Let(count.name, (size + (lanes - 1)) // size),
             t.Var(rest.name, identity(shader, kind, type_)),
             t.count_up(number.name, place, count, size, take),
-            t.Let(joined.name, t.call(_SUBGROUP[kind], rest)),
+            t.Let(joined.name, t.call(joined_by, rest)),
             t.BARRIER,
             t.Return(joined),
         ]
@@ -212,6 +214,8 @@ _SAID: Final[dict[ReduceKind, str]] = {
     "prod": "product",
     "max": "maximum",
     "min": "minimum",
+    "argmax": "place of the maximum",
+    "argmin": "place of the minimum",
 }
 
 _SUBGROUP: Final[dict[ReduceKind, str]] = {

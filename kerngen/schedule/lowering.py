@@ -58,6 +58,7 @@ from kerngen.schedule.composites import (
 )
 from kerngen.schedule.identities import accumulate, identity, infinity
 from kerngen.schedule.loads import lower_load
+from kerngen.schedule.places import find_serially
 from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
@@ -353,6 +354,8 @@ class Lowerer:
         """Accumulate in serial loops, one around the other."""
         if expr in self.reduced:
             return self.reduced[expr]
+        if expr.finds_place:
+            return find_serially(self, expr)
         name = self.shader.fresh(f"{self.label}_{expr.kind}")
         loop, wide = self._loop(expr, expr.indices, t.Ident(name))
         zero = identity(self.shader, expr.kind, expr.type, LANES if wide else 1)

@@ -27,6 +27,7 @@ from kerngen.schedule.cooperation import (
 from kerngen.schedule.joining import Joiner
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import linear_group, position_name, unravel
+from kerngen.schedule.places import partial_type, term_of
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.rowwise import by_width, row_trips
@@ -56,7 +57,7 @@ def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
             _parts_shader(task, names, subgroups=subgroups),
             _finish_shader(task, subgroups=subgroups),
         )
-        words = value_bytes(reduction_of(task).type) // 4
+        words = value_bytes(partial_type(reduction_of(task))) // 4
         scratch = Scratch(task.scratch_name("parts"), _part_count(task) * words)
         return Variant(name, when, shaders, (scratch,))
 
@@ -84,7 +85,7 @@ def _finish(lowerer: Lowerer, task: Task, total: t.Ident, *, subgroups: bool) ->
     reduce, shader = reduction_of(task), lowerer.shader
     joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
     whole = t.Ident(shader.fresh("whole"))
-    joined = joiner.joined(reduce.kind, reduce.type, total)
+    joined = joiner.joined(reduce.kind, partial_type(reduce), total)
     lowerer.block.append(t.Let(whole.name, joined))
     finish_steps(lowerer, task, reduce, Value(whole), shader.lane.equals(0))
 
@@ -106,8 +107,10 @@ def _parts_shader(task: Task, names: set[str], *, subgroups: bool) -> Shader:
     joiner = Joiner(shader, PART_LANES, PART_LANES, subgroups=subgroups)
     own = own_total(reduce, total, width)
     whole = t.Ident(shader.fresh("whole"))
-    body.append(t.Let(whole.name, joiner.joined(reduce.kind, reduce.type, own)))
-    parts = shader.scratch("parts", reduce.type, written=True)
+    body.append(
+        t.Let(whole.name, joiner.joined(reduce.kind, partial_type(reduce), own))
+    )
+    parts = shader.scratch("parts", partial_type(reduce), written=True)
     body.append(t.If(shader.lane.equals(0), (parts.store(group, whole),)))
     return shader.finish(
         body,
@@ -135,8 +138,7 @@ def _accumulate(
         )
         if width > 1:
             inner = replace(inner, vector=indices[-1])
-        value = inner.lower(reduce.body)
-        return inner.widen(value, reduce.type) if width > 1 else value.expr
+        return term_of(inner, reduce, wide=width > 1)
 
     step = PART_LANES * width
     first = part * AT_ONCE * PART_LANES + shader.lane
@@ -166,7 +168,7 @@ def _finish_shader(task: Task, *, subgroups: bool) -> Shader:
     count, total, part = (
         t.Ident(shader.fresh(name)) for name in ("count", "total", "part")
     )
-    parts = shader.scratch("parts", reduce.type, written=False)
+    parts = shader.scratch("parts", partial_type(reduce), written=False)
     body.append(t.Let(count.name, to_wgsl(_split(task).count, shader)))
     at_once = MAX_PARTS // PART_LANES
     blocks = Blocks(

@@ -160,7 +160,10 @@ def _mapped(pass_: Pass, f: Callable[[Expr], Expr]) -> Pass:
 def _mapped_action(action: Action, f: Callable[[Expr], Expr]) -> Action:
     match action:
         case Fold(local, reduce):
-            return Fold(local, replace(reduce, body=f(reduce.body)))
+            condition = reduce.condition and f(reduce.condition)
+            return Fold(
+                local, replace(reduce, body=f(reduce.body), condition=condition)
+            )
         case Compute(local, value):
             return Compute(local, f(value))
         case Store(places=places):

@@ -308,13 +308,15 @@ class _Planner:
                     return locals_.get(expr, expr)
                 case Load(tensor=tensor) if tensor in self._current:
                     return self._current[tensor]
-                case Reduce(kind, indices, body, type_):
+                case Reduce(indices=indices, body=body, condition=condition):
                     if expr != own:
                         for index in indices:
                             name = _free(index.name, taken)
                             renamed[index] = Index(name, index.extent)
                     named = tuple(renamed[index] for index in indices)
-                    return Reduce(kind, named, visit(body), type_)
+                    condition = condition and visit(condition)
+                    body = visit(body)
+                    return replace(expr, indices=named, body=body, condition=condition)
                 case _:
                     return map_children(expr, visit)
 

@@ -18,7 +18,8 @@ from kerngen.ir.nodes import Index, LocalValue, Tensor
 from kerngen.ir.reads import loads
 from kerngen.schedule.addresses import row_major
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
-from kerngen.schedule.identities import accumulate, across, identity
+from kerngen.schedule.cooperation import own_total
+from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.joining import Joiner, Rungs, left_to_join
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import (
@@ -27,6 +28,7 @@ from kerngen.schedule.per_element import (
     position_name,
     unravel,
 )
+from kerngen.schedule.places import partial_type, term_of, whole_of
 from kerngen.schedule.ranges import terms_along
 from kerngen.schedule.rows_plan import Action, Compute, Fold, Pass, RowPlan, Store
 from kerngen.schedule.steps import store_at
@@ -307,10 +309,10 @@ class RowWriter:
             self._write_elements(pass_, totals)
         for fold, total in totals.items():
             reduce = fold.value
-            own = across(reduce.kind, total) if width > 1 else total
+            own = own_total(reduce, total, width)
             if self._shape.lanes > 1:
-                own = self._joiner.joined(reduce.kind, reduce.type, own)
-            self._name(fold.local, own)
+                own = self._joiner.joined(reduce.kind, partial_type(reduce), own)
+            self._name(fold.local, whole_of(reduce, Value(own)).expr)
         for local, value in pass_.after:
             self._name(local, self._row_lowerer(local, self._body).lower(value).expr)
 
@@ -339,10 +341,9 @@ class RowWriter:
                 case Compute():
                     self._compute(to, span, action)
                 case Fold(local, reduce):
-                    term = replace(to, label=local.name).lower(reduce.body)
-                    wide = self._shape.width > 1
-                    taken = to.widen(term, reduce.type) if wide else term.expr
-                    to.block.append(accumulate(reduce.kind, totals[action], taken))
+                    named = replace(to, label=local.name)
+                    term = term_of(named, reduce, wide=self._shape.width > 1)
+                    to.block.append(accumulate(reduce.kind, totals[action], term))
                 case Store():
                     self._store(to, action)
                 case _:

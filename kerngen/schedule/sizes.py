@@ -75,12 +75,13 @@ def _apply(function: str, operands: list[t.Expr]) -> t.Expr:
         case "%", [left, right]:
             return left % right
         case "ceil_div", [left, right]:
-            return _ceil_div(left, right)
+            return ceil_division(left, right)
         case _:
             return t.call(function, *operands)
 
 
-def _ceil_div(value: t.Expr, by: t.Expr) -> t.Expr:
+def ceil_division(value: t.Expr, by: t.Expr) -> t.Expr:
+    """Return a quotient rounded up."""
     number = t.as_int(by)
     above = t.Binary("-", value + by, t.ONE) if number is None else value + (number - 1)
     return above // by

@@ -29,6 +29,9 @@ from kerngen.schedule.rows import (
     rows_run,
     suits_rows,
 )
+from kerngen.schedule.scan import lower_scan, scan_options, suits_scan
+from kerngen.schedule.scan_form import fits_scan
+from kerngen.schedule.scatter import fits_scatter, lower_scatter, scatter_options
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import tiling_of
 
@@ -148,6 +151,19 @@ STRATEGIES: Final = {
             lower_gemm,
             settled=tiling_of,
             faults=_tiling_faults,
+        ),
+        Strategy(
+            "scan",
+            _plain(fits_scan),
+            lower_scan,
+            suits=suits_scan,
+            settled=scan_options,
+        ),
+        Strategy(
+            "scatter",
+            _plain(fits_scatter),
+            lower_scatter,
+            settled=scatter_options,
         ),
         Strategy("generic", fits_generic, lower_generic),
     )

@@ -59,17 +59,88 @@ fn nearest_f16{S}(x: {T}) -> {T} {{
 }}
 """
 
+_FLOAT_RANK: Final = """\
+// An integer that orders floats: both zeros alike, and what is not a number above all.
+fn float_rank{S}(x: {T}) -> {I} {{
+    let size = bitcast<{I}>(x) & {I}(0x7fffffff);
+    let rank = select(size, -size, bitcast<{I}>(x) < {I}(0));
+    return select(rank, {I}(0x7fffffff), size > {I}(0x7f800000));
+}}
+"""
+
+_UNSIGNED_RANK: Final = """\
+// An integer that orders those without a sign.
+fn unsigned_rank{S}(x: {U}) -> {I} {{
+    return bitcast<{I}>(x ^ {U}(0x80000000u));
+}}
+"""
+
+_BETTER: Final = """\
+// Of two ranks with their places the greater one; of equal ones that of the first place.
+// No place, -1, comes after all.
+fn better(a: vec2i, b: vec2i) -> vec2i {{
+    let first = bitcast<u32>(b.y) < bitcast<u32>(a.y);
+    return select(a, b, b.x > a.x || (b.x == a.x && first));
+}}
+"""
+
+_BEST_OF_FOUR: Final = """\
+// The greatest rank of four with its place, the first of equal ones.
+fn best_of_four(ranks: vec4i, places: vec4i) -> vec2i {{
+    let a = better(vec2i(ranks.x, places.x), vec2i(ranks.y, places.y));
+    let b = better(vec2i(ranks.z, places.z), vec2i(ranks.w, places.w));
+    return better(a, b);
+}}
+"""
+
+_BEST_IN_SUBGROUP: Final = """\
+// The greatest rank in a subgroup with its place, the first of equal ones.
+fn best_in_subgroup(own: vec2i) -> vec2i {{
+    let rank = subgroupMax(own.x);
+    let place = select(0xffffffffu, bitcast<u32>(own.y), own.x == rank);
+    return vec2i(rank, bitcast<i32>(subgroupMin(place)));
+}}
+"""
+
+_TO_WORD: Final = """\
+// A word in the order of floats, and {nan} for NaN.
+fn to_{kind}_word{{S}}(x: {{T}}) -> {{U}} {{{{
+    let bits = bitcast<{{U}}>(x);
+    let nan = (bits & {{U}}(0x7fffffffu)) > {{U}}(0x7f800000u);
+    let flipped = select({{U}}(0x80000000u), {{U}}(0xffffffffu), (bits >> {{U}}(31u)) == {{U}}(1u));
+    return select(bits ^ flipped, {{U}}({nan}), nan);
+}}}}
+"""
+
+_FROM_WORD: Final = """\
+// The float of a word.
+fn from_word{S}(word: {U}) -> {T} {{
+    let flipped = select({U}(0xffffffffu), {U}(0x80000000u), (word >> {U}(31u)) == {U}(1u));
+    return bitcast<{T}>(word ^ flipped);
+}}
+"""
+
 _OWN: Final = {
     "infinity": _INFINITY,
     "remainder": _REMAINDER,
     "nearest_f16": _NEAREST_F16,
     "to_i32": _TO_I32,
     "to_u32": _TO_U32,
+    "float_rank": _FLOAT_RANK,
+    "unsigned_rank": _UNSIGNED_RANK,
+    "better": _BETTER,
+    "best_of_four": _BEST_OF_FOUR,
+    "best_in_subgroup": _BEST_IN_SUBGROUP,
+    "to_max_word": _TO_WORD.format(kind="max", nan="0xffffffffu"),
+    "to_min_word": _TO_WORD.format(kind="min", nan="0u"),
+    "from_word": _FROM_WORD,
 }
 """The text of each by its name.
 
 `infinity` is for `inf` and reductions of nothing, `remainder` for `%`, `nearest_f16` for what is written to an f16 and read again, and
-`to_i32` and `to_u32` convert floats that may be NaN.
+`to_i32` and `to_u32` convert floats that may be NaN.  Those of ranks and of the best find
+the place of a greatest or least number.  Atomic operations reduce floats as
+the words that `to_max_word` and `to_min_word` return.
 """
 
 

@@ -16,7 +16,7 @@ BinaryOp: TypeAlias = Literal[
     "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
 ]  # fmt: skip
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
-ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min"]
+ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
 AssignOp: TypeAlias = Literal["=", "+=", "-=", "*=", "/="]
 
 

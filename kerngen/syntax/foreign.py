@@ -171,10 +171,6 @@ PARAMETER_WORDS = {
     "out": "the output after '->'",
 }
 
-_PLACE = (
-    "two reductions: 'let top{left} = max[{i}] {x};', then "
-    "'min[{i} when {x} == top{left}] {i}'"
-)
 _RANK = (
     "the place of each element, 'let at[i] = sum[j when x[j] < x[i] or "
     "x[j] == x[i] and j < i] 1;', then"
@@ -190,8 +186,6 @@ REDUCTIONS = {
     "average": f"'{_MEAN}'",
     "var": f"{_CENTRED} '{_SPREAD}'",
     "std": f"{_CENTRED} 'sqrt({_SPREAD})'",
-    "argmax": _PLACE,
-    "argmin": _PLACE.replace("max", "min", 1),
     "norm": "'sqrt(sum[{i}] {x} * {x})'",
     "any": "'max[{i}] if {x} {{ 1 }} else {{ 0 }}', and compare it with 0",
     "all": "'min[{i}] if {x} {{ 1 }} else {{ 0 }}', and compare it with 1",

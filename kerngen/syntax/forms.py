@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.nodes import REDUCE_KINDS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
@@ -37,7 +38,7 @@ _AXES_FIRST = re.compile(r"((?:\[\w*\]\s*)+)(\w+)")
 _DIVIDED = re.compile(r"\s*(//)\s*[\w(][^\n]*[\]);{]\s*$")
 _AXES = re.compile(r"\s*\[[^\[\]]*\]")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]\s*\[([^\[\]]*)\]")
-_REDUCTION = re.compile(r"(?:sum|prod|max|min)_?")
+_REDUCTION = re.compile(r"(?:sum|prod|(?:arg)?max|(?:arg)?min)_?")
 _CALLED = re.compile(r"[A-Za-z_]\w*")
 _NAMED_INDEX = re.compile(r"\s*(?:\(\s*(\w+)\s*\)(?=\s*\w)|_?\{\s*(\w+)\s*\}|\[\s*\])?")
 _INDEX = re.compile(r"\s*\[\s*(\w+)\s*\]")
@@ -290,7 +291,7 @@ def _introduces_index(
 ) -> bool:
     """Whether `xor[i] x[i]` has an unknown name, and an index that is not on the left."""
     text = mistake.source.text
-    if closest(named.text, ("sum", "prod", "max", "min")):
+    if closest(named.text, REDUCE_KINDS):
         return False
     if not named.text.isidentifier():
         return False
@@ -311,7 +312,7 @@ def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
         instead=(
             _reduced_by(mistake, named).by(named.text)
             if named.text in REDUCTIONS
-            else "it with 'sum', 'prod', 'max' or 'min'"
+            else "it with these"
         ),
     )
 

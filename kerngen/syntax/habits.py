@@ -75,7 +75,7 @@ class ReservedWord(Worded):
     """A word of the language where a name is wanted."""
 
     code: ClassVar[str] = "KG0113"
-    rule: ClassVar[str] = "Keywords and 'sum', 'prod', 'max', 'min' can't name values."
+    rule: ClassVar[str] = "Keywords and reductions can't name values."
     says: ClassVar[str] = "'{word}' is a word of the language and can't be a name here."
     advice: ClassVar[str] = "{remedy}"
 
@@ -196,9 +196,12 @@ class ForeignReduction(Worded):
     """`mean[j] x[j]`."""
 
     code: ClassVar[str] = "KG0124"
-    rule: ClassVar[str] = "The reductions are 'sum', 'prod', 'max' and 'min'."
+    rule: ClassVar[str] = (
+        "The reductions are 'sum', 'prod', 'max', 'min', 'argmax' and 'argmin'."
+    )
     says: ClassVar[str] = (
-        "'{name}' is not a reduction; the reductions are 'sum', 'prod', 'max' and 'min'."
+        "'{name}' is not a reduction; the reductions are 'sum', 'prod', 'max', 'min', "
+        "'argmax' and 'argmin'."
     )
     advice: ClassVar[str] = "Write {instead}."
 

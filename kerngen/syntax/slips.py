@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from kerngen.ir.nodes import REDUCE_KINDS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
@@ -19,7 +20,6 @@ _LIKE_A_NAME: Final = re.compile(r"\w+(?:[-.']\w+)*'*", re.ASCII)
 _BEGINS_WITH_DIGIT: Final = re.compile(r"\d+[A-Za-z_]\w*", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _SHORTEST: Final = 3
-_REDUCTIONS: Final = ("sum", "prod", "max", "min")
 
 # Words of the language that stand before a name, by what may stand before them.
 _BEFORE_NAMES: Final = {
@@ -59,7 +59,7 @@ def misspelt_reduction(mistake: Mistake) -> Diagnostic | None:
     if before is None or before.text != "]" or not starts:
         return None
     named, _ = mistake.subscripted() or (before, ())
-    return _misspelt(mistake, named, _REDUCTIONS)
+    return _misspelt(mistake, named, REDUCE_KINDS)
 
 
 def _misspelt(

@@ -321,6 +321,8 @@ class Evaluator:
         )
         inner = replace(inner, rank=rank)
         body = self.of(expr.body, inner)
+        if expr.finds_place:
+            return self._found(expr, body, inner, extents)
         if expr.condition is not None:
             condition = self.of(expr.condition, inner)
             condition = vectors.widened(condition, Scalar.BOOL, expr.type)
@@ -346,6 +348,22 @@ class Evaluator:
             start["initial"] = _LIMITS[scalar][expr.kind == "min"]
         value = _JOINS[expr.kind].reduce(terms.value, axis=over, **start)
         return number.unsure_where(wrap(value, scalar), terms.unsure.any(over))
+
+    def _found(
+        self, expr: Reduce, body: Number, scope: Scope, extents: tuple[int, ...]
+    ) -> Number:
+        """Find the place of the best term along the first axis of the scope."""
+        holds = number.known(np.True_)
+        if expr.condition is not None:
+            holds = self.of(expr.condition, scope)
+        around = np.broadcast_shapes(body.shape, holds.shape)
+        missing = scope.rank - len(around)
+        shape = (*extents, *((1,) * missing + around)[1:])
+        terms, counted = (
+            each.map(lambda part: np.broadcast_to(part, shape))
+            for each in (body, holds)
+        )
+        return number.first_best(terms, counted, least=expr.kind == "argmin")
 
 
 def _literal(value: float, type_: Scalar) -> Number:

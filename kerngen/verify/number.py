@@ -357,6 +357,26 @@ def lowest(terms: Number, axes: int) -> Number:
     return _extreme(terms, axes, np.minimum, np.inf)
 
 
+def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
+    """Return the first place of the greatest or least term for which a condition holds.
+
+    It is along the first axis, and -1 of no term.  It is known where no other term can
+    come out better, nor an earlier one as good.
+    """
+    value, counts = terms.value.astype(np.float64), np.asarray(holds.value)
+    value = np.where(np.isnan(value), 0.0, -value if least else value)
+    with np.errstate(invalid="ignore"):
+        low, high = value - terms.error, value + terms.error
+    best = np.where(counts, value, -np.inf).max(0, initial=-np.inf)
+    is_best = counts & (value == best)
+    place = is_best.argmax(0) if len(value) else np.zeros(best.shape, np.int64)
+    number = np.arange(len(value)).reshape(-1, *(1 for _ in best.shape))
+    own = np.where(number == place, low, -np.inf).max(0, initial=-np.inf)
+    safe = (high < own) | ((high == own) & (number > place)) | (number == place)
+    unsure = (counts & ~safe).any(0) | np.isnan(low).any(0) | holds.unsure.any(0)
+    return unsure_where(np.where(is_best.any(0), place, -1), unsure)
+
+
 def _extreme(terms: Number, axes: int, extreme: np.ufunc, start: float) -> Number:
     over = tuple(range(axes))
     # What a reduction starts from changes nothing among the terms.

@@ -15,7 +15,7 @@ _SAMPLES: Final = {
     "NAME": NAMES,
     "INT": tuple(n for n in NUMBERS if "." not in n and "e" not in n),
     "FLOAT": tuple(n for n in NUMBERS if "." in n),
-    "REDUCE": ("sum", "prod", "max", "min"),
+    "REDUCE": ("sum", "prod", "max", "min", "argmax", "argmin"),
     "STRING": ('"a.kern"', '""', '"../b/c.kern"'),
     "DOC": ("/// Text.\n", "///\n"),
     "FILE_DOC": ("//! Text.\n",),

@@ -155,6 +155,7 @@ ORACLES: Final[dict[str, Oracle]] = {
     "expm1": math.expm1,
     "is_nan": math.isnan,
     "is_finite": math.isfinite,
+    "bits": lambda x: int.from_bytes(struct.pack("<f", x), "little"),
     "floor_div": lambda x, y: x // y if y else x,
     "mod": lambda x, y: x % y if y else 0,
     "countOneBits": lambda x: _bits(x).count("1"),

@@ -11,6 +11,7 @@ from tests.language.cases import CASES, Case
 from tests.language.conditional import CONDITIONAL
 from tests.language.halves import HALVES
 from tests.language.meaning import check, fitting
+from tests.language.places import PLACES
 from tests.language.products import PRODUCTS
 from tests.language.stores import STORES
 from tests.language.windows import WINDOWS
@@ -47,7 +48,7 @@ def marks(case: int, strategy: int) -> list[pytest.MarkDecorator]:
     return [] if is_due and strategy < len(STRATEGIES) else [pytest.mark.nightly]
 
 
-EVERY = (*CASES, *HALVES, *PRODUCTS, *WINDOWS, *CONDITIONAL, *STORES)
+EVERY = (*CASES, *HALVES, *PRODUCTS, *WINDOWS, *CONDITIONAL, *STORES, *PLACES)
 ALL = [
     pytest.param(
         case, strategy, id=shown(case, strategy), marks=marks(number, position)

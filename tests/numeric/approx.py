@@ -170,6 +170,18 @@ class Approx(NDArrayOperatorsMixin):
             value = value - self.value.take(arithmetic.dropped, only)
         return arithmetic.flushed(value, error + count * arithmetic.tiny)
 
+    def cumsum(self, axis: int = -1) -> Approx:
+        """The sums of all prefixes along an axis, each as deep as that of all terms."""
+        arithmetic, count = self.arithmetic, self.value.shape[axis]
+        size = (np.abs(self.value) + self.error).cumsum(axis)
+        error = self.error.cumsum(axis) + arithmetic.gamma(count) * size
+        value = self.value.cumsum(axis)
+        if arithmetic.dropped is not None:
+            rest = np.moveaxis(value, axis, -1)
+            missing = self.value.take([arithmetic.dropped], axis)
+            rest[..., arithmetic.dropped :] -= np.moveaxis(missing, axis, -1)
+        return arithmetic.flushed(value, error + count * arithmetic.tiny)
+
     def max(self, axis: int | tuple[int, ...] = -1, *, initial: float) -> Approx:
         """The largest along some axes."""
         ends = (self.value + k * self.error for k in (-1, 0, 1))

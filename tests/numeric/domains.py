@@ -47,6 +47,16 @@ def labels(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     return rng.choice((0, 1, 2, 3, 5, 1000, 2**32 - 1), shape)
 
 
+def small(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Places at the beginning of an axis."""
+    return rng.integers(0, 5, shape)
+
+
+def bits(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """All 32 bits, and few."""
+    return np.asarray(rng.integers(0, 2**32, shape) >> rng.choice((0, 8, 28), shape))
+
+
 def failures(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """No step that failed, or one."""
     return rng.choice((0, 7), shape)
@@ -55,6 +65,16 @@ def failures(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
 def positions(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """A few of the first rows."""
     return rng.integers(0, 4, shape)
+
+
+def flags(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Zeros and ones."""
+    return rng.integers(0, 2, shape)
+
+
+def signs(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Ones of either sign."""
+    return rng.choice((-1.0, 1.0), shape)
 
 
 def ties(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
@@ -316,11 +336,41 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all("argmax argmin", Domain(inputs={"x": ties})),
-    "where": Domain(inputs={"condition": labels}),
     **_all(
-        "cumsum cumsum_rows",
-        Domain(lengths=_bounded("m n", 0, 1000), scalars={"block": (1, 3, 64)}),
+        "blocks_of_u32 blocks_of_i32 blocks_of_f32 sums_before numbers nonzero",
+        Domain(lengths={"n": (0, 3000)}, scalars={"n": (0, 1, 300)}),
     ),
+    **_all(
+        "count_digits move_by_digit",
+        Domain(
+            lengths={"c": (0, 4)},
+            inputs={"key": bits, "x": bits, "rank": labels, "starts": labels},
+            scalars={"shift": (0, 28, 12)},
+        ),
+    ),
+    **_all(
+        "take_f32 take_i32 take_u32 take_places",
+        Domain(lengths=_MATRIX, inputs={"order": labels, "at": small}),
+    ),
+    **_all(
+        "begins_u32 begins_i32 begins_f32 is_nonzero_i32 is_nonzero_f32",
+        Domain(inputs={"x": ties}),
+    ),
+    **_all("run_lengths i32_of_keys", Domain(inputs={"starts": labels, "key": bits})),
+    **_all(
+        "find_more greatest_of_chunks greatest_of_uneven_chunks take_chunks "
+        "places_in_row",
+        Domain(
+            lengths={**_MATRIX, **_bounded("c t", 1, 20), **_bounded("k", 1, 9)},
+            inputs={"x": ties, "found": small, "chunks": small},
+            scalars={"count": (0, 1, 6), "size": (1, 4, 7)},
+        ),
+    ),
+    "where": Domain(inputs={"condition": labels}),
+    "cumprod_rows": Domain(inputs={"x": signs}),
+    "cumsum_u32": Domain(inputs={"x": whole}),
+    "segment_starts": Domain(inputs={"keys": flags}),
+    "cumsum_segments_u32": Domain(inputs={"x": whole, "keys": flags}),
     "row_variance": Domain(lengths={"n": (2, 300)}, scalars={"ddof": (0, 1)}),
     "standardize": Domain(lengths={"n": (2, 1000)}),
     "covariance": Domain(

@@ -22,6 +22,7 @@ from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
 from .oracles_numbers import NUMBERS
 from .oracles_optim import OPTIMIZERS
+from .oracles_sort import SORT
 
 LOWEST, HIGHEST = -np.inf, np.inf
 
@@ -335,6 +336,7 @@ _ALL: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     **LAYOUT,
     **OPTIMIZERS,
     **NUMBERS,
+    **SORT,
 }
 
 ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .approx import Array, exactly
+from .approx import Array, exactly, known
 
 Numbers: TypeAlias = NDArray[np.uint32]
 
@@ -146,31 +146,58 @@ def where(condition: Numbers, a: Array, b: Array) -> Array:
     return np.where(condition != 0, a, b)
 
 
-def cumsum_rows(x: Array, *, block: int) -> Array:
-    """Sums of blocks, sums of all blocks before, and prefixes inside of blocks."""
-    rows, columns = x.shape
-    blocks = -(-columns // block)
-    whole = np.pad(x, ((0, 0), (0, blocks * block - columns)))
-    parts = np.reshape(whole, (rows, blocks, block))
-    earlier = np.tri(blocks, blocks, -1, dtype=np.bool_)
-    before = np.where(earlier, parts.sum(-1)[:, None], 0.0).sum(-1)
-    inside = np.where(np.tri(block, dtype=np.bool_), parts[:, :, None], 0.0).sum(-1)
-    totals = np.reshape(before[:, :, None] + inside, (rows, blocks * block))
-    return totals[:, :columns]
+def cumsum_rows(x: Array) -> Array:
+    """The sums of all prefixes."""
+    summed: Array = x.cumsum(-1)
+    return summed
 
 
-def cumsum(x: Array, *, block: int) -> Array:
-    """The same of one row."""
-    result: Array = cumsum_rows(x[None], block=block)[0]
-    return result
+def cumsum_columns(x: Array) -> Array:
+    """The same along the first axis."""
+    summed: Array = x.cumsum(0)
+    return summed
 
 
-def cumsum_short_rows(x: Array) -> Array:
-    """Each prefix by itself."""
-    columns: int = x.shape[1]
-    prefixes: Array = np.where(np.tri(columns, dtype=np.bool_), x[:, None], 0.0)
-    result: Array = prefixes.sum(-1)
-    return result
+def cumsum_before(x: Array) -> Array:
+    """What comes before each element, which is nothing of the first."""
+    before: Array = cumsum_rows(np.pad(x, (1, 0)))[:-1]
+    return before
+
+
+def cumsum_from(x: Array) -> Array:
+    """From the other end."""
+    return np.flip(cumsum_rows(np.flip(x)))
+
+
+def cumsum_u32(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Modulo 2^32."""
+    return np.cumsum(x, dtype=np.uint32)
+
+
+def along_rows(function: np.ufunc) -> Callable[[Array], Array]:
+    """What a function accumulates along each row, of terms that make it exact."""
+
+    def accumulate(x: Array) -> Array:
+        running: Array = known(function.accumulate(exactly(x), -1), x)
+        return running
+
+    return accumulate
+
+
+def segment_starts(keys: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The last place up to each where a key differs from the one before."""
+    places = np.arange(len(keys))
+    begins = np.diff(keys.astype(np.int64), prepend=-1) != 0
+    return np.maximum.accumulate(np.where(begins, places, 0))
+
+
+def cumsum_segments_u32(
+    x: NDArray[np.uint32], keys: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Each segment by itself."""
+    starts = np.flatnonzero(np.diff(keys.astype(np.int64), prepend=-1))
+    parts = [cumsum_u32(part) for part in np.split(x, starts)]
+    return np.concatenate(parts)
 
 
 LAYOUT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
@@ -204,9 +231,17 @@ LAYOUT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "where": where,
     },
     "scan": {
-        "cumsum": cumsum,
+        "cumsum": cumsum_rows,
         "cumsum_rows": cumsum_rows,
-        "cumsum_short_rows": cumsum_short_rows,
+        "cumsum_columns": cumsum_columns,
+        "cumsum_before": cumsum_before,
+        "cumsum_from": cumsum_from,
+        "cumsum_u32": cumsum_u32,
+        "cumprod_rows": along_rows(np.multiply),
+        "cummax_rows": along_rows(np.maximum),
+        "cummin_rows": along_rows(np.minimum),
+        "segment_starts": segment_starts,
+        "cumsum_segments_u32": cumsum_segments_u32,
     },
 }
 """The oracle of each kernel, by module and name."""

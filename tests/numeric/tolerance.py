@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 from kerngen.ir.builtin import Accuracy, Builtin
 from kerngen.ir.builtins import BUILTINS
 from kerngen.plan.hostmath import ceil_div
-from kerngen.schedule import columnwise, columnwise_block, parts, rows
+from kerngen.schedule import (
+    columnwise,
+    columnwise_block,
+    parts,
+    rows,
+    scan_across,
+    scan_shape,
+    scatter_lists,
+)
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
 from .oracles import ERF
@@ -70,6 +78,12 @@ def products(count: int) -> int:
     return max(_lanes(count, 32) + 4, pieces + each + 3)
 
 
+def lists(count: int) -> int:
+    """A running total of a run, of what that carries, and of what this carries."""
+    run, carries = scatter_lists.RUN, scatter_lists.CARRIES
+    return min(serial(count), run + carries + ceil_div(count, run * carries) + 2)
+
+
 def parts_or_columns(count: int) -> int:
     """The same, or many workgroups share it."""
     return max(whole(count), columns(count))
@@ -94,6 +108,26 @@ def whole(count: int) -> int:
     pieces = min(max(ceil_div(count, parts.PART), 1), parts.MAX_PARTS)
     first = _lanes(ceil_div(count, pieces), parts.PART_LANES)
     return first + _lanes(pieces, parts.PART_LANES)
+
+
+def prefixes(count: int) -> int:
+    """Lanes share a row, or each has a row of its own."""
+    return max(_shared(count), _alone(count))
+
+
+def _shared(count: int) -> int:
+    """Runs of four and a tree, tile by tile, behind the totals of all earlier parts."""
+    tiles = ceil_div(count, scan_shape.INVOCATIONS * scan_shape.RUNS)
+    lanes = ceil_log2(1024) + 2 * scan_shape.RUNS
+    return scan_shape.RUNS * tiles + lanes + whole(count)
+
+
+def _alone(count: int) -> int:
+    """A running total of a part, behind that of earlier parts; the tests have few rows."""
+    if count <= scan_across.LONG:
+        return serial(count)
+    length = max(scan_across.AT_ONCE, ceil_div(count, scan_across.MAX_PARTS // 2))
+    return ceil_div(count, length) + 2 * length
 
 
 def _lanes(count: int, lanes: int) -> int:
@@ -132,6 +166,10 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("reduce", False): Summation(parts_or_columns, longest=1500),
     ("rows", False): Summation(whole_rows, longest=1500),
     ("rows", True): Summation(whole_rows, longest=1500),
+    ("scan", False): Summation(prefixes, longest=4500),
+    ("scan", True): Summation(prefixes, longest=4500),
+    ("scatter", False): Summation(lists, longest=1500),
+    ("scatter", True): Summation(lists, longest=1500),
     ("reduce", True): Summation(whole, longest=20000),
 }
 """By strategy, and whether the sum is the whole result (one of rank 0)."""

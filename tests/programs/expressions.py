@@ -28,7 +28,7 @@ from .memory import (
     scalar_of,
 )
 from .numbers import Value
-from .reductions import At, Run, chosen, collect, joining
+from .reductions import At, Run, chosen, collect, joining, place_of
 from .tensors import Array, clamped, inside
 
 if TYPE_CHECKING:
@@ -478,7 +478,8 @@ class Body:
             condition = inner.of(expr.condition)
             assert condition.type == "bool"
             inner = replace(inner, scope=replace(inner.scope, clamps=True))
-        body = inner.of(expr.body, want)
+        finds_place = expr.kind in {"argmax", "argmin"}
+        body = inner.of(expr.body, None if finds_place else want)
         type_, spend = body.type, self.interpreter.spend
         run = body.run if condition is None else chosen(condition.run, body.run)
         names = list(ranges)
@@ -488,12 +489,16 @@ class Body:
             collected: list[Any] = []
             collect(dict(at), names, lengths, run, collected)
             spend(len(collected) * cost)
-            return [term for term in collected if term is not None]
+            return collected
 
         cost = len(list(numbers_in(type_)))
         self.note("reduction of composites", really=cost > 1)
+        if finds_place:
+            return Compiled("i32", lambda at: place_of(expr.kind, terms(at)))
         join = joining(expr.kind, type_)
-        return Compiled(type_, lambda at: join(terms(at)))
+        return Compiled(
+            type_, lambda at: join([term for term in terms(at) if term is not None])
+        )
 
 
 def _literal(value: float, want: str | None) -> Compiled:

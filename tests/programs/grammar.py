@@ -446,10 +446,19 @@ class Grammar:
         """A reduction over one or two indices, which its body begins with."""
         if place.locals is not None:
             return self.arithmetic(type_, place)
+        if type_ == "i32" and self.dice.chance(30):
+            return self.place(place)
         kind = self.dice.pick(("sum", "sum", "max", "min", "prod"))
         axes = tuple(self.world.axis() for _ in range(1 + self.dice.chance(30)))
         indices = self.world.fresh_indices(axes, place.indices)
         return self.reduce_over(kind, type_, indices, place)
+
+    def place(self, place: Place) -> Piece:
+        """The place of the greatest or least of some numbers."""
+        types: tuple[Type, ...] = ("f32", "f32", "i32", "u32")
+        indices = self.world.fresh_indices((self.world.axis(),), place.indices)
+        kind = self.dice.pick(("argmax", "argmin"))
+        return self.reduce_over(kind, self.dice.pick(types), indices, place)
 
     def reduce_over(
         self, kind: str, type_: Type, indices: list[Index], place: Place

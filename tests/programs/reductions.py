@@ -78,3 +78,23 @@ def _reduce_integers(kind: str, terms: list[int], type_: str) -> int:
             return max(terms, default=_EMPTY[kind, type_])
         case _:
             return min(terms, default=_EMPTY[kind, type_])
+
+
+def place_of(kind: str, terms: list[Any]) -> int:
+    """Return the first place of the best term; of none, -1.
+
+    Where rounding decides which one that is, the example says nothing.
+    """
+    sign = 1 if kind == "argmax" else -1
+    known = [
+        (place, sign * bounds[0], bounds[1])
+        for place, term in enumerate(terms)
+        if term is not None
+        for bounds in (numbers.bounds(term),)
+    ]
+    best = max(known, key=lambda each: each[1], default=(-1, 0.0, 0.0))
+    for place, value, error in known:
+        high, low = value + error, best[1] - best[2]
+        if place != best[0] and (high > low or (high == low and place < best[0])):
+            raise numbers.UndecidedError("a place")
+    return best[0]

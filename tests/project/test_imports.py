@@ -44,6 +44,7 @@ ORDER = [
 SYSTEMS = {
     "batch": {"parts", "runtime"},
     "matmul_cache": {"plan", "parts", "runtime"},
+    "sort": {"parts", "runtime"},
     "nn": {"parts", "runtime"},
     "train": {"parts", "runtime", "nn", "matmul_cache"},
 }
@@ -84,6 +85,7 @@ THIRD_PARTY = {
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},
     "matmul_cache": {"numpy", "kerngen_kernels"},
+    "sort": {"kerngen_kernels"},
     "nn": {"numpy", "kerngen_kernels"},
     "train": {"numpy", "kerngen_kernels", "safetensors"},
 }

@@ -59,7 +59,7 @@ def test_both_distributions_are_of_one_version() -> None:
 
 
 IMPORTS = """
-for name in ("nn", "train", "batch", "matmul_cache", "jit"):
+for name in ("nn", "train", "batch", "matmul_cache", "sort", "jit"):
     try:
         importlib.import_module(f"kerngen.{name}")
     except ModuleNotFoundError as error:
@@ -111,6 +111,7 @@ def test_imports(tmp_path: Path) -> None:
         "kerngen.train needs the packages for training",
         "kerngen.batch needs the standard kernels",
         "kerngen.matmul_cache needs the standard kernels",
+        "kerngen.sort needs the standard kernels",
         "Compiling from Python needs the compiler",
     ]
     assert starts(error) == ["Error: The command line needs the compiler"]

@@ -29,6 +29,22 @@ from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
         ),
         ("kernel f(x: f32[n]) -> y: f32[] { y = max[i] x[i]; }", "4 n + 4", "n"),
         ("kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[n - 1 - i]; }", "8 n", "0"),
+        (
+            (
+                "kernel f(x: f32[m, n]) -> y: f32[m, n] {"
+                " y[i, j] = sum[p when p <= j] 2.0 * x[i, p]; }"
+            ),
+            "8 m n",
+            "2 m n",
+        ),
+        (
+            (
+                "kernel f(k: u32[n], x: f32[n, d]) -> y: f32[7, d] {"
+                " y[q, j] = sum[i when k[i] == u32(q)] x[i, j]; }"
+            ),
+            "4 d n + 4 n + 28 d",
+            "3 d n",
+        ),
     ],
 )
 def test_costs(text: str, moved: str, done: str) -> None:

@@ -69,6 +69,17 @@ def test_bit_tests(ctx: gpu.Context, name: str, extra: int) -> None:
 
 
 @pytest.mark.parametrize("extra", [0, 1], ids=["vectors", "scalars"])
+def test_bits(ctx: gpu.Context, extra: int) -> None:
+    special = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 3.4e38, 1.2e-38]
+    x: NDArray[Any] = np.resize(np.array(special, np.float32), 36 + extra)
+    text = "kernel f(x: f32[n]) -> y: u32[n] { y[i] = bits(x[i]); }"
+    with built(text) as (kernel,):
+        (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
+        np.testing.assert_array_equal(y.numpy(), x.view(np.uint32))
+        np.testing.assert_array_equal(kernel.reference(x), x.view(np.uint32))
+
+
+@pytest.mark.parametrize("extra", [0, 1], ids=["vectors", "scalars"])
 def test_remainders(ctx: gpu.Context, extra: int) -> None:
     """Only drivers that take negative numbers for large ones need the helper."""
     special = [0, 1, -1, 2, -2, 7, -7, 1000, -1000, 2**31 - 1, -(2**31)]
@@ -101,10 +112,13 @@ def test_powers(ctx: gpu.Context, extra: int) -> None:
 
 
 def test_built_ins_name_their_helpers() -> None:
-    others = {"is_nan", "is_finite", "pow", "mod", "floor_div"}
+    others = {"is_nan", "is_finite", "pow", "mod", "floor_div", "bits"}
     helped = {name: row.helper for name, row in BUILTINS.items() if row.helper}
     assert set(helped) == {*RANGES, *others}
     assert set(helpers()) == {
         *(helper.name for helper in helped.values()),
         *("infinity", "remainder", "nearest_f16", "to_i32", "to_u32"),
+        *("float_rank", "unsigned_rank"),
+        *("better", "best_of_four", "best_in_subgroup"),
+        *("to_max_word", "to_min_word", "from_word"),
     }

@@ -41,7 +41,7 @@ def _deeper(inner: SearchStrategy[ast.Expr]) -> SearchStrategy[ast.Expr]:
     binders = st.lists(
         st.builds(ast.Binder, identifiers, st.none() | inner), min_size=1, max_size=3
     ).map(tuple)
-    kinds = st.sampled_from(["sum", "prod", "max", "min"])
+    kinds = st.sampled_from(["sum", "prod", "max", "min", "argmax", "argmin"])
     callees = identifiers | st.builds(ast.Identifier, kinds, nowhere)
     arguments = st.lists(inner, max_size=3).map(tuple)
     return st.one_of(

@@ -1,0 +1,226 @@
+"""Keyed reductions by atomic operations: three dispatches.
+
+The first fills the bins with what a reduction of nothing gives, the second takes the
+terms, the third does the stage's steps with what the bins hold.  For few bins, each
+workgroup first takes its terms in bins of its own: atomics in workgroup memory are 20
+times as fast where neighbours have the same key (measured on an H200: 856 against 4
+billion keys per second, 256 bins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import ALWAYS, NEVER, Size, ceil_div, compare, maximum, minimum
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.cooperation import reduction_label
+from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.per_element import linear_group, start_invocation, unravel
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.scatter_shape import Scatter
+from kerngen.schedule.scatter_words import ATOMIC, from_word, start_word, to_word
+from kerngen.schedule.sizes import ceil_division, domain_size, to_wgsl
+from kerngen.schedule.steps import write_steps
+from kerngen.schedule.trips import serial_trips
+from kerngen.schedule.values import Value
+from kerngen.shader import tree as t
+
+GROUP: Final = 256
+
+PRIVATE_BINS: Final = (256, 1024, 4096)
+"""How many bins a workgroup has: 4,096 are the 16 KiB that WebGPU promises.  With fewer,
+more workgroups work at the same time."""
+
+MOST_SLICES: Final = 4
+"""Up to so many times 4,096 bins, each workgroup takes one slice of them, and all terms
+are read once for each slice; beyond, atomics in memory are faster."""
+
+TERMS_PER_LANE: Final = 16
+MOST_GROUPS: Final = 1024
+"""As many workgroups as keep a large device busy; each adds all of its bins to memory."""
+
+
+def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
+    """Yield the variants: bins in workgroup memory for few of them, or in memory."""
+    first, last = _clearing(found), _finishing(found)
+    bins = found.result_count
+    scratch = (Scratch(found.task.scratch_name("bins"), bins),)
+    for number in PRIVATE_BINS if private else ():
+        most = number * (MOST_SLICES if number == PRIVATE_BINS[-1] else 1)
+        when = compare("<=", bins, most)
+        if when != NEVER:
+            taking = _taking_privately(found, number)
+            yield Variant(f"bins{most}", when, (first, taking, last), scratch)
+    yield Variant("", ALWAYS, (first, _taking(found), last), scratch)
+
+
+def _clearing(found: Scatter) -> Shader:
+    task, reduce = found.task, found.reduce
+    shader = ShaderBuilder(task, {})
+    body, at = start_invocation(shader, GROUP, shader.size(task.domain))
+    bins = shader.scratch("bins", Scalar.U32, written=True)
+    body.append(bins.store(at, start_word(reduce.kind, reduce.type)))
+    return shader.finish(
+        body,
+        groups=ceil_div(found.result_count, GROUP),
+        workgroup_size=GROUP,
+        summary="first of three dispatches: what a reduction of nothing gives.",
+        variant="clear",
+    )
+
+
+def _taking(found: Scatter) -> Shader:
+    """Take one term in each invocation, in one column."""
+    shader = ShaderBuilder(found.task, {})
+    indices = (*found.terms, *found.columns)
+    body, element = start_invocation(shader, GROUP, shader.size(indices))
+    lowerer = Lowerer(shader, {}, body, label=reduction_label(found.task))
+    lowerer.at.update(unravel(shader, body, indices, element))
+    bins = shader.atomics("bins")
+    body.append(_take(found, lowerer, bins.expr))
+    return shader.finish(
+        body,
+        groups=ceil_div(domain_size(indices), GROUP),
+        workgroup_size=GROUP,
+        summary="second of three dispatches: each term to its bin, in memory.",
+        variant="take",
+        terms=domain_size(indices),
+        trips=_trips(found),
+    )
+
+
+def _taking_privately(found: Scatter, number: int) -> Shader:
+    """Take terms in bins of the workgroup's own, then add those to the bins in memory."""
+    shader = ShaderBuilder(found.task, {})
+    indices = (*found.terms, *found.columns)
+    count = shader.override("BINS", number)
+    own = shader.workgroup_array("own", f"array<atomic<u32>, {count.name}>", 4 * number)
+    slices, parts, slice_, element = (
+        t.Ident(shader.fresh(name)) for name in ("slices", "parts", "slice", "element")
+    )
+    group = linear_group(shader)
+    body: list[t.Stmt] = [
+        t.Let(slices.name, ceil_division(shader.size(found.task.domain), count)),
+        t.Let(parts.name, to_wgsl(_parts(found), shader)),
+        t.Let(slice_.name, group % slices * count),
+        *_fill(found, shader, own, count),
+        t.BARRIER,
+    ]
+    lowerer = Lowerer(shader, {}, [], label=reduction_label(found.task))
+    lowerer.at.update(unravel(shader, lowerer.block, indices, element))
+    take = _take(found, lowerer, own, (slice_, count))
+    loop = t.count_up(
+        element.name,
+        group // slices * GROUP + shader.lane,
+        shader.size(indices),
+        parts * GROUP,
+        *lowerer.block,
+        take,
+    )
+    body += [loop, t.BARRIER, *_flush(found, shader, own, (slice_, count))]
+    groups = _slices(found, number) * _parts(found)
+    return shader.finish(
+        body,
+        groups=groups,
+        workgroup_size=GROUP,
+        summary="second of three dispatches: each term to its bin, in workgroup memory.",
+        variant="private",
+        terms=domain_size(indices) + MOST_GROUPS * GROUP,
+        trips=ceil_div(domain_size(indices), _parts(found) * GROUP)
+        * maximum(_trips(found), 1),
+    )
+
+
+def _slices(found: Scatter, number: int) -> Size:
+    """Return into how many slices the bins are cut, of what a workgroup has."""
+    return ceil_div(found.result_count, number)
+
+
+def _parts(found: Scatter) -> Size:
+    """Return into how many parts the terms are cut: one at least."""
+    terms = domain_size((*found.terms, *found.columns))
+    return maximum(minimum(ceil_div(terms, GROUP * TERMS_PER_LANE), MOST_GROUPS), 1)
+
+
+def _fill(
+    found: Scatter, shader: ShaderBuilder, own: t.Expr, count: t.Expr
+) -> list[t.Stmt]:
+    """Fill a workgroup's bins with what a reduction of nothing gives.
+
+    WGSL has them 0, but wgpu-native leaves an array whose length is an override as it was.
+    """
+    start = start_word(found.reduce.kind, found.reduce.type)
+    at = t.Ident(shader.name("bin", "loop"))
+    store = t.Evaluate(t.call("atomicStore", t.Unary("&", own[at]), start))
+    return [t.count_up(at.name, shader.lane, count, GROUP, store)]
+
+
+def _flush(
+    found: Scatter, shader: ShaderBuilder, own: t.Expr, slice_: tuple[t.Expr, t.Expr]
+) -> list[t.Stmt]:
+    """Add a workgroup's bins to those in memory, but for the bins that took nothing."""
+    first, count = slice_
+    kind, type_ = found.reduce.kind, found.reduce.type
+    at, word = (t.Ident(shader.name(name, "loop")) for name in ("bin", "word"))
+    bins = shader.atomics("bins").expr
+    change = t.Evaluate(t.call(ATOMIC[kind], t.Unary("&", bins[first + at]), word))
+    took = t.Binary("!=", word, start_word(kind, type_))
+    body = (
+        t.Let(word.name, t.call("atomicLoad", t.Unary("&", own[at]))),
+        t.If(took, (change,)),
+    )
+    return [t.count_up(at.name, shader.lane, count, GROUP, *body)]
+
+
+def _take(
+    found: Scatter,
+    lowerer: Lowerer,
+    bins: t.Expr,
+    slice_: tuple[t.Expr, t.Expr] | None = None,
+) -> t.Stmt:
+    """Return what adds a term to its bin; with a slice, if the bin is one of those."""
+    shader, reduce = lowerer.shader, found.reduce
+    counts, number = found.lower_key(lowerer)
+    place = t.Ident(shader.fresh("bin"))
+    address = found.result_at(shader, number, lowerer.at)
+    inner = lowerer.nested({})
+    value = inner.lower(found.body).expr
+    word = to_word(shader, reduce.kind, reduce.type, value)
+    change = t.Evaluate(t.call(ATOMIC[reduce.kind], t.Unary("&", bins[place]), word))
+    taken: tuple[t.Stmt, ...] = (*inner.block, change)
+    if slice_ is not None:
+        first, count = slice_
+        address = address - first
+        taken = (t.If(place < count, taken),)
+    return t.If(counts, (t.Let(place.name, address), *taken))
+
+
+def _finishing(found: Scatter) -> Shader:
+    """Do the stage's steps with what the bins hold."""
+    task, reduce = found.task, found.reduce
+    shader = ShaderBuilder(task, {})
+    body, element = start_invocation(shader, GROUP, shader.size(task.domain))
+    at = unravel(shader, body, task.domain, element)
+    bins = shader.scratch("bins", Scalar.U32, written=False)
+    word = bins.load(found.result_at(shader, found.bin_at(shader, at), at))
+    value = from_word(shader, reduce.kind, reduce.type, word)
+    lowerer = Lowerer(shader, at, body, label=reduction_label(task))
+    total = t.Ident(shader.fresh("total"))
+    body.append(t.Let(total.name, value))
+    lowerer.reduced[reduce] = Value(total)
+    write_steps(lowerer, task.stage)
+    return shader.finish(
+        body,
+        groups=ceil_div(found.result_count, GROUP),
+        workgroup_size=GROUP,
+        summary="last of three dispatches: the stage's steps with each bin.",
+        variant="finish",
+    )
+
+
+def _trips(found: Scatter) -> Size:
+    """Return the trips of the loops for one term."""
+    return serial_trips((found.body, *found.guards, *(k.value for k in found.keys)))

@@ -1,0 +1,29 @@
+"""What functions of this package take: vectors of numbers, and the checks of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from kerngen.runtime import ArgumentError, ShapeError, Tensor, f32, i32, u32
+from kerngen.runtime.kinds import kind_of
+from kerngen.runtime.tensor import is_tensor
+
+AnyTensor: TypeAlias = Tensor[Any, Any]
+
+_NUMBERS: Final = (f32, i32, u32)
+
+
+def check_vector(name: str, role: str, x: object) -> AnyTensor:
+    """Return a vector of f32, i32 or u32, or refuse what is none."""
+    if not is_tensor(x) or x.element not in _NUMBERS:
+        shown = x.element.__name__ if is_tensor(x) else ""
+        given = f"a tensor of {shown}" if shown else kind_of(x)
+        raise ArgumentError(
+            f"{name}: {role} is {given}; expected a tensor of f32, i32 or u32."
+        )
+    if x.ndim != 1:
+        raise ShapeError(
+            f"{name}: {role} has shape {x.shape} (rank {x.ndim}); expected a vector "
+            "(rank 1). 'x.reshape(x.size)' is all of its elements."
+        )
+    return x
