@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
-from kerngen.ir.nodes import Reduce
+from kerngen.ir.nodes import Reduce, ReduceKind
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.cooperation import value_bytes
 from kerngen.schedule.identities import accumulate, combine, identity
@@ -43,7 +43,8 @@ class LaneScan:
         self._shader = shader
         self._shape = shape
         self._count = lanes
-        self._kind, self._type = reduce.kind, reduce.type
+        self._kind: ReduceKind = reduce.kind
+        self._type = reduce.type
         self._subgroups = subgroups and shape.rows == 1
         self.before, self.whole, self._total, self._side, self._apart = (
             t.Ident(shader.fresh(name))

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+from kerngen.ir.nodes import ReduceKind
 from kerngen.schedule.builder import wgsl_type
 from kerngen.schedule.identities import accumulate, combine, identity
 from kerngen.schedule.scan_lanes import LaneScan
@@ -51,7 +52,8 @@ class TileWriter:
         shader, reduce = terms.to.shader, terms.scan.reduce
         self._terms = terms
         self._shape = shape
-        self._kind, self._type = reduce.kind, reduce.type
+        self._kind: ReduceKind = reduce.kind
+        self._type = reduce.type
         self._start = identity(shader, self._kind, self._type)
         self._step = lanes * shape.width
         self._lanes = LaneScan(shader, reduce, shape, lanes, subgroups=subgroups)
