@@ -79,6 +79,7 @@ _FEW: Final = tuple((m, n, n) for n in (4096, 16384) for m in (1, 4, 16, 64))
 _SMALL: Final = ((256, 256, 256), (512, 512, 512), (255, 257, 253), (4, 1024, 1024))
 _ROWS: Final = ((4096, 4096), (128, 32768), (16384, 1024))
 _SMALL_ROWS: Final = ((512, 512), (16, 4096))
+_SCANNED: Final = ((8192, 8192), (65536, 1024))
 _LONG: Final = tuple((2**power,) for power in (28, 20, 22, 24, 26))
 _SMALL_LONG: Final = ((2**20,), (2**22,))
 
@@ -145,6 +146,24 @@ STANDARD: Final = (
         _each(2),
         shapes("n", _LONG[0]),
         shapes("n", _SMALL_LONG[0]),
+    ),
+    Standard(
+        "scan.cumsum",
+        _each(1),
+        shapes("n", (10_000_000,), _LONG[0]),
+        shapes("n", _SMALL_LONG[0]),
+    ),
+    Standard(
+        "scan.cumsum_rows",
+        _each(1),
+        shapes("m n", *_SCANNED),
+        shapes("m n", *_SMALL_ROWS),
+    ),
+    Standard(
+        "scan.cumsum_columns",
+        _each(1),
+        shapes("m n", _SCANNED[0]),
+        shapes("m n", _SMALL_ROWS[0]),
     ),
     Standard(
         "softmax.softmax",

@@ -28,6 +28,8 @@ from kerngen.gradient.terms import (
     substituted,
     sum_of,
 )
+from kerngen.ir.affine import as_literal
+from kerngen.ir.keyed import prefix_of
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -436,15 +438,27 @@ def split_under_conditions(term: Term) -> tuple[Term, Term]:
     """Return the factors outside a sum, and the sum with those its conditions shield.
 
     Where no term is taken the sum is 0, and a factor before it may be anything: `x[p]`
-    is NaN, or divides by 0.  So a factor with indices stays behind such a condition.
+    is NaN, or divides by 0.  So a factor with indices stays behind such a condition,
+    unless a term is always taken: `j <= i` holds where j is i.
     """
     outside, inside = split(term)
-    if inside.solved.issuperset(inside.conditions):
+    doubtful = [c for c in inside.conditions if c not in inside.solved]
+    if not doubtful or (len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)):
         return outside, inside
     shielded = {a: e for a, e in outside.factors.items() if free_indices(a)}
     before = {a: e for a, e in outside.factors.items() if a not in shielded}
     factors = {**shielded, **inside.factors}
     return replace(outside, factors=before), replace(inside, factors=factors)
+
+
+def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:
+    """Whether a condition takes a prefix or a suffix, never an empty one, of an index."""
+    own = tuple(index for index in bound if index in free_indices(condition))
+    found = prefix_of(Reduce("sum", own, Constant(1.0, _F32), _F32, condition))
+    if found is None or found.index.extent != own[0].extent:
+        return False
+    shift = as_literal(found.shift)
+    return shift is not None and (shift <= 0 if found.is_suffix else shift >= 0)
 
 
 def _outside(product: Term, term: Term, inside: Term) -> Term:

@@ -26,7 +26,6 @@ from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
 from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
-from kerngen.schedule.scan import runs_across
 from kerngen.schedule.scan_form import fits_scan
 from kerngen.schedule.scatter import by_lists
 from kerngen.schedule.scatter_shape import scatter_of
@@ -131,7 +130,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
         yield from _with_vectors(task)
         return
     if not fits_scan(task):
-        yield from _scanned(task)
+        yield Choice("scan", "each prefix from the one before")
         return
     yield from _keyed(task)
     yield from _together(task)
@@ -183,15 +182,6 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
         MEDIUM_OPTIONS,
     )
     yield Choice("gemm", reason, None, LARGE_OPTIONS)
-
-
-def _scanned(task: Task) -> Iterator[Choice]:
-    """Yield a scan; the lanes of long rows join by subgroups where there are any."""
-    reason = "each prefix from the one before"
-    subgroups = UniformValue("adapter.subgroups", Scalar.BOOL)
-    if not runs_across(task):
-        yield Choice("scan", reason, subgroups, {"subgroups": (1,)})
-    yield Choice("scan", reason)
 
 
 def _with_vectors(task: Task) -> Iterator[Choice]:

@@ -2,8 +2,9 @@
 
 Either in steps over workgroup memory, or by subgroups where the adapter has them:
 
-    step 1     a  ab  bc  cd  de  ...
-    step 2     a  ab  abc abcd bcde ...
+    at first   a  b   c   d    e     f     ...
+    step 1     a  ab  abc abcd bcde  cdef  ...
+    step 2     a  ab  abc abcd abcde abcdef ...
 
 WGSL has no `max` or `min` over the lanes before, so subgroups take such steps, too.
 """
@@ -13,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
-from kerngen.ir.nodes import Reduce
+from kerngen.ir.nodes import Reduce, ReduceKind
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.cooperation import value_bytes
 from kerngen.schedule.identities import accumulate, combine, identity
+from kerngen.schedule.joining import JOINED
 from kerngen.schedule.scan_shape import RUNS, Shape
 from kerngen.shader import tree as t
 
@@ -29,33 +31,34 @@ class LaneScan:
     """
 
     def __init__(
-        self, shader: ShaderBuilder, reduce: Reduce, shape: Shape, *, subgroups: bool
+        self,
+        shader: ShaderBuilder,
+        reduce: Reduce,
+        shape: Shape,
+        lanes: t.Expr,
+        *,
+        subgroups: bool,
     ) -> None:
-        """Scan with `shader`; subgroups only scan all lanes of a workgroup."""
+        """Scan with `shader` over so many lanes; subgroups only scan a whole workgroup."""
         self._shader = shader
         self._shape = shape
-        self._kind, self._type = reduce.kind, reduce.type
+        self._count = lanes
+        self._kind: ReduceKind = reduce.kind
+        self._type = reduce.type
         self._subgroups = subgroups and shape.rows == 1
         self.before, self.whole, self._total, self._side, self._apart = (
             t.Ident(shader.fresh(name))
             for name in ("before", "whole", "total", "side", "apart")
         )
-        # Without a lane beside it, a run has nothing before it in its tile.
-        self._shared = self._declare() if shape.lanes > 1 else t.ZERO
+        self._shared = self._declare()
 
     def write(self, totals: t.Expr, place: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what scans the totals of each lane's runs; `place` is that of the lane."""
-        if self._shape.lanes == 1:
-            yield t.Let(self.before.name, self._nothing)
-            yield t.Let(self.whole.name, totals)
-            return
+        """Yield what scans the totals of each lane's runs; `place` is that of the lane.
+
+        Before the next scan a barrier is needed: others may still read.
+        """
         yield t.Var(self._total.name, totals)
         yield from self._by_subgroups() if self._subgroups else self._in_steps(place)
-
-    def again(self) -> Iterator[t.Stmt]:
-        """Yield what must come between two scans: all have read what others left."""
-        if self._shape.lanes > 1:
-            yield t.BARRIER
 
     @property
     def _nothing(self) -> t.Expr:
@@ -72,19 +75,24 @@ class LaneScan:
         total, side, apart = self._total, self._side, self._apart
         lane, shared, all_lanes = self._shader.lane, self._shared, self._shape.workgroup
         mine = side + lane
-        other = shared[t.Binary("-", mine, apart)]
+
+        def take(distance: t.Expr) -> t.Stmt:
+            other = shared[t.Binary("-", mine, distance)]
+            taken = accumulate(self._kind, total, other)
+            return t.If(place >= distance, (taken,))
+
         step = (
             t.Assign(shared[mine], total),
             t.BARRIER,
-            t.If(place >= apart, (accumulate(self._kind, total, other),)),
+            *(take(apart * number) for number in range(1, JOINED)),
             t.Assign(side, t.Binary("-", t.u32(all_lanes), side)),
         )
         yield t.Var(side.name, t.ZERO)
         yield t.For(
             apart.name,
             t.ONE,
-            apart < self._shape.lanes,
-            t.Assign(apart, t.ONE, "<<="),
+            apart < self._count,
+            t.Assign(apart, t.u32(JOINED), "*="),
             step,
         )
         yield t.Assign(shared[mine], total)
@@ -92,7 +100,7 @@ class LaneScan:
         yield t.Var(self.before.name, self._nothing)
         earlier = t.Assign(self.before, shared[t.Binary("-", mine, t.ONE)])
         yield t.If(place > 0, (earlier,))
-        last = t.Binary("-", mine + (self._shape.lanes - 1), place)
+        last = t.Binary("-", mine + self._count, place + 1)
         yield t.Let(self.whole.name, shared[last])
 
     def _by_subgroups(self) -> Iterator[t.Stmt]:

@@ -106,12 +106,15 @@ class ScannedRows:
         row = t.Ident(shader.fresh("row"))
         number, total = linear_group(shader), shader.size(self.rows)
         place: t.Expr = shader.lane
+        lanes = t.u32(shape.lanes)
         body: list[t.Stmt] = []
         inside = None
         if shape.rows > 1:
-            number = number * shape.rows + shader.lane // shape.lanes
+            # Pipelines of one shader: their rows differ in length.
+            lanes = shader.override("LANES", shape.lanes)
+            number = number * (t.u32(shape.workgroup) // lanes) + shader.lane // lanes
             place = t.Ident(shader.fresh("own"))
-            body.append(t.Let(place.name, shader.lane % shape.lanes))
+            body.append(t.Let(place.name, shader.lane % lanes))
             inside = row < total
         body.append(t.Let(row.name, number))
         if shape.rows == 1:
@@ -119,14 +122,16 @@ class ScannedRows:
         to = self._lowerer(shader, body, row)
         length = shader.extent(self.scan.index.extent)
         line = Line(t.ZERO, length, length, place, inside)
-        self._writer(to, shape).write(line)
-        shared = f"{shape.rows} rows" if shape.rows > 1 else "one row"
+        self._writer(to, shape, lanes).write(line)
+        shared = (
+            "LANES of a workgroup per row" if shape.rows > 1 else "a workgroup per row"
+        )
         return shader.finish(
             body,
             groups=ceil_div(domain_size(self.rows), shape.rows),
             workgroup_size=shape.workgroup,
-            summary=f"{shared} per workgroup, read once.",
-            variant=_name(shape),
+            summary=f"{shared}, read once.",
+            variant=_file_name(shape),
             trips=self._trips(ceil_div(self._length, shape.tile)),
         )
 
@@ -204,7 +209,7 @@ class ScannedRows:
         carried = self._joined(shader, shape, total)
         length = shader.extent(self.scan.index.extent)
         line = Line(part.start, part.end, length, shader.lane)
-        self._writer(to, shape).write(line, carried)
+        self._writer(to, shape, t.u32(shape.lanes)).write(line, carried)
         tiles = ceil_div(self.cut(shape).length, shape.tile)
         return shader.finish(
             body,
@@ -225,9 +230,9 @@ class ScannedRows:
         """Return the parts of rows that are few and long."""
         return Cut(self.scan.index, shape.tile, Literal(MAX_PARTS))
 
-    def _writer(self, to: Lowerer, shape: Shape) -> TileWriter:
+    def _writer(self, to: Lowerer, shape: Shape, lanes: t.Expr) -> TileWriter:
         terms = self._terms(to, shape)
-        return TileWriter(terms, shape, subgroups=self.subgroups)
+        return TileWriter(terms, shape, lanes, subgroups=self.subgroups)
 
     def _terms(self, to: Lowerer, shape: Shape) -> ScanTerms:
         vector = self.scan.index if shape.width > 1 else None
@@ -290,6 +295,12 @@ class _PartOfRow:
 
 
 def _name(shape: Shape) -> str:
-    """Return what the files of a shape are called: `aligned`, `edge_upto32`."""
+    """Return what the variant of a shape is called: `aligned`, `edge_upto32`."""
+    name = _file_name(shape)
+    return f"{name}{shape.tile}" if shape.rows > 1 else name
+
+
+def _file_name(shape: Shape) -> str:
+    """Return what its file is called: short rows of any number of lanes are one."""
     name = "aligned" if shape.width > 1 else "edge"
-    return f"{name}_upto{shape.tile}" if shape.rows > 1 else name
+    return f"{name}_upto" if shape.rows > 1 else name

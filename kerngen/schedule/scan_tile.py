@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+from kerngen.ir.nodes import ReduceKind
 from kerngen.schedule.builder import wgsl_type
 from kerngen.schedule.identities import accumulate, combine, identity
 from kerngen.schedule.scan_lanes import LaneScan
@@ -44,14 +45,18 @@ class Line:
 class TileWriter:
     """Writes the scan of a line of one row."""
 
-    def __init__(self, terms: ScanTerms, shape: Shape, *, subgroups: bool) -> None:
-        """Write into the block of the lowerer that `terms` has."""
+    def __init__(
+        self, terms: ScanTerms, shape: Shape, lanes: t.Expr, *, subgroups: bool
+    ) -> None:
+        """Write into the block of the lowerer that `terms` has; `lanes` share the row."""
         shader, reduce = terms.to.shader, terms.scan.reduce
         self._terms = terms
         self._shape = shape
-        self._kind, self._type = reduce.kind, reduce.type
+        self._kind: ReduceKind = reduce.kind
+        self._type = reduce.type
         self._start = identity(shader, self._kind, self._type)
-        self._lanes = LaneScan(shader, reduce, shape, subgroups=subgroups)
+        self._step = lanes * shape.width
+        self._lanes = LaneScan(shader, reduce, shape, lanes, subgroups=subgroups)
         self._carried, self._first = (
             t.Ident(shader.fresh(name)) for name in ("carried", "first")
         )
@@ -75,7 +80,7 @@ class TileWriter:
         if self._shape.rows > 1:
             body.extend(self._tile(line.start, line))
             return
-        tile = (*self._tile(self._first, line), *self._lanes.again())
+        tile = (*self._tile(self._first, line), t.BARRIER)
         step, name = self._shape.tile, self._first.name
         body.append(t.count_up(name, line.start, line.end, step, *tile))
 
@@ -83,7 +88,7 @@ class TileWriter:
         """Yield what scans a tile."""
         mine = first + line.place * self._shape.width
         for number, (place, _) in enumerate(self._runs):
-            yield t.Let(place.name, mine + number * self._shape.step)
+            yield t.Let(place.name, mine + self._step * number)
         for place, run in self._runs:
             yield from self._read(place, run, line)
         ends = tuple(self._end(run) for _, run in self._runs)

@@ -16,6 +16,7 @@ import numpy as np
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.evaluate import bounds
 from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.keyed import Prefix
 from kerngen.ir.nodes import (
     Affine,
     At,
@@ -52,7 +53,7 @@ from kerngen.verify.functions import convert, of_floats, of_integers, wrap
 from kerngen.verify.hazards import Watch
 from kerngen.verify.number import Array, Number
 from kerngen.verify.operators import operation
-from kerngen.verify.places import doubted, grid, taken
+from kerngen.verify.places import doubted, grid, scanned, taken
 
 Contents: TypeAlias = "Number | Computed | Mapping[str, Contents]"
 """What a tensor or parameter holds: numbers, or of a struct the contents of each field.
@@ -60,7 +61,7 @@ Contents: TypeAlias = "Number | Computed | Mapping[str, Contents]"
 The axes of a tensor come first, then those of fixed arrays, then components.
 """
 
-_REDUCTIONS: Final[Mapping[str, Callable[[Number, int], Number]]] = {
+_REDUCTIONS: Final[Mapping[str, Callable[[Number, number.Join], Number]]] = {
     "sum": number.total,
     "prod": number.product,
     "max": number.highest,
@@ -314,6 +315,18 @@ class Evaluator:
     # Reductions
 
     def _reduce(self, expr: Reduce, scope: Scope) -> Number:
+        prefix = None if self.watch else scanned(expr)
+        if prefix is not None:
+            return self._running(prefix, scope)
+        join = number.Join(len(expr.indices))
+        terms = self._terms(expr, scope)
+        result = _joined(expr, terms, join)
+        if self.watch and scalar_of(expr.type) is Scalar.F32:
+            self.watch.reduction(expr.kind, terms, join.axes, result)
+        return result
+
+    def _terms(self, expr: Reduce, scope: Scope) -> Number:
+        """Return the terms along the first axes; what is left out changes nothing."""
         extents = tuple(self.length(index.extent) for index in expr.indices)
         axes, rank = len(extents), len(extents) + scope.rank
         inner = replace(
@@ -334,20 +347,37 @@ class Evaluator:
             whole = part.reshape((*(1,) * missing, *part.shape))
             return np.broadcast_to(whole, (*extents, *whole.shape[axes:]))
 
-        terms, scalar = body.map(spread), scalar_of(expr.type)
-        if scalar is Scalar.F32:
-            if expr.kind in {"sum", "prod"}:
-                terms = number.finite(terms)
-            result = _REDUCTIONS[expr.kind](terms, axes)
-            if self.watch:
-                self.watch.reduction(expr.kind, terms, axes, result)
-            return result
-        over = tuple(range(axes))
-        start: dict[str, Any] = {}
-        if expr.kind in {"max", "min"}:
-            start["initial"] = _LIMITS[scalar][expr.kind == "min"]
-        value = _JOINS[expr.kind].reduce(terms.value, axis=over, **start)
-        return number.unsure_where(wrap(value, scalar), terms.unsure.any(over))
+        return body.map(spread)
+
+    def _running(self, prefix: Prefix, scope: Scope) -> Number:
+        """Return what prefixes or suffixes give: all of them, then that of each point.
+
+        With n results of n terms each, long rows would take too long.
+        """
+        terms = self._terms(prefix.reduce, scope)
+        count = len(terms.value)
+        ends = self.of(prefix.shift, scope).value + scope.indices[prefix.index.name]
+        taken = count - ends if prefix.is_suffix else ends + 1
+        taken = np.clip(taken, 0, count)
+        taken = taken.reshape((1,) * (terms.value.ndim - taken.ndim) + taken.shape)
+        ordered = terms.map(np.flipud) if prefix.is_suffix else terms
+        running = _joined(prefix.reduce, ordered, number.Join(running=True))
+        return running.map(lambda part: np.take_along_axis(part, taken, 0)[0])
+
+
+def _joined(expr: Reduce, terms: Number, join: number.Join) -> Number:
+    """Return terms joined as a reduction does."""
+    scalar = scalar_of(expr.type)
+    if scalar is Scalar.F32:
+        if expr.kind in {"sum", "prod"}:
+            terms = number.finite(terms)
+        return _REDUCTIONS[expr.kind](terms, join)
+    start = {"sum": 0, "prod": 1}.get(expr.kind)
+    if start is None:
+        start = _LIMITS[scalar][expr.kind == "min"]
+    value = join(_JOINS[expr.kind], terms.value, start)
+    unsure = join(np.logical_or, terms.unsure, False)
+    return number.unsure_where(wrap(value, scalar), unsure)
 
     def _found(
         self, expr: Reduce, body: Number, scope: Scope, extents: tuple[int, ...]

@@ -313,48 +313,78 @@ def choose(condition: Number, then: Number, otherwise: Number) -> Number:
 # Reductions, over the first `axes` axes of their terms
 
 
-def total(terms: Number, axes: int) -> Number:
+@final
+@dataclass(frozen=True, slots=True)
+class Join:
+    """How terms are joined: all along the first `axes`, or where it is `running` prefixes.
+
+    Of n terms there are n + 1 prefixes: the first one is empty.
+    """
+
+    axes: int = 1
+    running: bool = False
+
+    def __call__(self, function: np.ufunc, terms: Array, start: float) -> Array:
+        """Join terms by a function, which changes nothing of `start`."""
+        if not self.running:
+            over = tuple(range(self.axes))
+            return np.asarray(function.reduce(terms, axis=over, initial=start))
+        first = np.full((1, *terms.shape[1:]), start, terms.dtype)
+        joined: Array = function.accumulate(np.concatenate((first, terms)), axis=0)
+        return joined
+
+    def count(self, terms: Array) -> Array:
+        """Return how many terms are joined, for each result."""
+        if not self.running:
+            return np.asarray(np.prod(terms.shape[: self.axes], dtype=np.int64))
+        counts = np.arange(len(terms) + 1)
+        return counts.reshape(-1, *(1,) * (terms.ndim - 1))
+
+
+def total(terms: Number, join: Join) -> Number:
     """Add up, in whatever order."""
-    over = tuple(range(axes))
-    count = int(np.prod(terms.value.shape[:axes], dtype=np.int64))
+    count = join.count(terms.value)
     value, size, error = (
-        part.sum(over) for part in (terms.value, terms.size, terms.error)
+        join(np.add, part, 0.0) for part in (terms.value, terms.size, terms.error)
     )
-    exact = np.full(value.shape, count < 2)
+    exact = np.broadcast_to(count < 2, value.shape)
     for unit in _UNITS:
-        whole = _is_whole(terms.value * unit).all(over)
-        exact |= whole & (size * unit <= _MANTISSA)
-    exact &= error == 0
-    spread = min(count * ULP, 0.5)
+        whole = join(np.logical_and, _is_whole(terms.value * unit), True)
+        exact = exact | (whole & (size * unit <= _MANTISSA))
+    exact = exact & (error == 0)
+    spread = np.minimum(count * ULP, 0.5)
     grown = (size + error) * spread / (1 - spread)
     rough = inexact(value, error + grown + count * TINY, 0.0, size)
     return _exact_where(exact, value, size, rough)
 
 
-def product(terms: Number, axes: int) -> Number:
+def product(terms: Number, join: Join) -> Number:
     """Multiply, in whatever order."""
-    over = tuple(range(axes))
-    count = int(np.prod(terms.value.shape[:axes], dtype=np.int64))
+    count = join.count(terms.value)
     v, e = terms.value, terms.error
-    value, grown = v.prod(over), (np.abs(v) + e).prod(over)
-    most: Array = np.maximum(np.abs(v) + e, 1.0).prod(over)
-    least: Array = np.where(v == 0, 1.0, np.minimum(np.abs(v) - e, 1.0)).prod(over)
-    exact = ~(e > 0).any(over) & _is_whole(v).all(over) & (most <= _MANTISSA)
-    spread = min(count * ULP, 0.5)
+
+    def joined(factors: Array) -> Array:
+        return join(np.multiply, factors, 1.0)
+
+    value, grown = joined(v), joined(np.abs(v) + e)
+    most = joined(np.maximum(np.abs(v) + e, 1.0))
+    least = joined(np.where(v == 0, 1.0, np.minimum(np.abs(v) - e, 1.0)))
+    exact = join(np.logical_and, (e <= 0) & _is_whole(v), True) & (most <= _MANTISSA)
+    spread = np.minimum(count * ULP, 0.5)
     error = (grown - np.abs(value)) + grown * spread / (1 - spread) + count * TINY
     error = np.where(least < TINY, np.inf, error)
     size = np.where(exact, np.abs(value), most)
     return _bounded(value, np.where(exact, 0.0, error), size)
 
 
-def highest(terms: Number, axes: int) -> Number:
+def highest(terms: Number, join: Join) -> Number:
     """Return the largest; of none, minus infinity."""
-    return _extreme(terms, axes, np.maximum, -np.inf)
+    return _extreme(terms, join, np.maximum, -np.inf)
 
 
-def lowest(terms: Number, axes: int) -> Number:
+def lowest(terms: Number, join: Join) -> Number:
     """Return the smallest; of none, infinity."""
-    return _extreme(terms, axes, np.minimum, np.inf)
+    return _extreme(terms, join, np.minimum, np.inf)
 
 
 def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
@@ -377,17 +407,16 @@ def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
     return unsure_where(np.where(is_best.any(0), place, -1), unsure)
 
 
-def _extreme(terms: Number, axes: int, extreme: np.ufunc, start: float) -> Number:
-    over = tuple(range(axes))
+def _extreme(terms: Number, join: Join, extreme: np.ufunc, start: float) -> Number:
     # What a reduction starts from changes nothing among the terms.
     neutral = terms.value == start
-    nothing = np.asarray((neutral & (terms.error == 0)).all(over))
+    nothing = join(np.logical_and, neutral & (terms.error == 0), True)
     off = np.where(neutral, 0.0, terms.error)
     off = np.where(np.isinf(terms.value) & ~neutral, np.inf, off)
     clean = np.where(np.isfinite(terms.value) | neutral, terms.value, 0.0)
 
     def reduced(values: Array) -> Array:
-        return np.asarray(extreme.reduce(values, axis=over, initial=start))
+        return join(extreme, values, start)
 
     value = reduced(clean)
     low, high = reduced(clean - off), reduced(clean + off)

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kerngen.ir.keyed import Prefix, prefix_of
 from kerngen.ir.nodes import Expr, Extent, Index, Reduce
+from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children
 from kerngen.verify.number import Array, Number
 
@@ -75,9 +77,17 @@ def doubted(found: Number, doubt: Array) -> Number:
 
 
 def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
-    """Return the extents of reductions that lie in each other, from the outside in."""
+    """Return the extents of reductions that lie in each other, from the outside in.
+
+    One of prefixes counts for nothing: each result is computed from the one before.
+    """
     inner = tuple(chain for child in children(expr) for chain in chains(child))
-    if isinstance(expr, Reduce):
+    if isinstance(expr, Reduce) and scanned(expr) is None:
         own = tuple(index.extent for index in expr.indices)
         inner = tuple((*own, *chain) for chain in inner or ((),))
     return tuple(dict.fromkeys(inner))
+
+
+def scanned(expr: Reduce) -> Prefix | None:
+    """Return what a reduction of scalars is a prefix or suffix of, if it is of one."""
+    return prefix_of(expr) if isinstance(expr.type, Scalar) else None

@@ -57,7 +57,9 @@ def concatenated(parts: Sequence[Number]) -> Number:
 
 def summed(terms: Number, axis: int) -> Number:
     """Add up components along an axis."""
-    return number.total(terms.map(lambda part: np.moveaxis(part, axis, 0)), 1)
+    return number.total(
+        terms.map(lambda part: np.moveaxis(part, axis, 0)), number.Join()
+    )
 
 
 def multiplied(left: Number, right: Number, a: ValueType, b: ValueType) -> Number:

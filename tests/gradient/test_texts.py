@@ -33,6 +33,7 @@ TEXTS = [
     ("image", "max_pool2d", "x", "y"),
     ("indexing", "embedding", "table", ""),
     ("programs", "pixel_shuffle", "x", ""),
+    ("programs", "prefixes", "x", ""),
 ]
 
 

@@ -116,10 +116,10 @@ def prefixes(count: int) -> int:
 
 
 def _shared(count: int) -> int:
-    """Runs of four and a tree, tile by tile, behind the totals of all earlier parts."""
+    """Runs of four, steps that take three lanes each, tiles, and all earlier parts."""
     tiles = ceil_div(count, scan_shape.INVOCATIONS * scan_shape.RUNS)
-    lanes = ceil_log2(1024) + 2 * scan_shape.RUNS
-    return scan_shape.RUNS * tiles + lanes + whole(count)
+    lanes = 3 * ceil_div(ceil_log2(1024), 2)
+    return scan_shape.RUNS * (tiles + 2) + lanes + whole(count)
 
 
 def _alone(count: int) -> int:

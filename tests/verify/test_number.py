@@ -232,7 +232,7 @@ SUMS: dict[str, tuple[Number, int, Any, Any]] = {
 @pytest.mark.parametrize("case", SUMS)
 def test_sums(case: str) -> None:
     terms, axes, value, error = SUMS[case]
-    found = number.total(terms, axes)
+    found = number.total(terms, number.Join(axes))
     known = np.isfinite(found.error)
     np.testing.assert_allclose(found.error, error, rtol=1e-6, atol=T / 100)
     np.testing.assert_allclose(found.value[known], np.asarray(value)[known], rtol=1e-15)
@@ -258,7 +258,7 @@ PRODUCTS: dict[str, tuple[Number, Any, Any, Any]] = {
 @pytest.mark.parametrize("case", PRODUCTS)
 def test_products(case: str) -> None:
     terms, value, error, size = PRODUCTS[case]
-    found = number.product(terms, 1)
+    found = number.product(terms, number.Join())
     known = np.isfinite(found.error)
     np.testing.assert_allclose(found.error, error, rtol=1e-6, atol=T / 100)
     np.testing.assert_allclose(found.value[known], np.asarray(value)[known], rtol=1e-15)
@@ -267,22 +267,22 @@ def test_products(case: str) -> None:
 
 def test_extrema() -> None:
     terms = n([[1.0], [2.0], [1.9]], [[0.5], [0.25], [0.5]])
-    holds(number.highest(terms, 1), [2], [0.4], [2])
+    holds(number.highest(terms, number.Join()), [2], [0.4], [2])
     lower = n([[-1.0], [-2.0], [-1.9]], [[0.5], [0.25], [0.5]])
-    holds(number.lowest(lower, 1), [-2], [0.4], [2])
+    holds(number.lowest(lower, number.Join()), [-2], [0.4], [2])
     rising = n([[1.0], [2.0]], [[0.0], [0.75]])
-    holds(number.highest(rising, 1), [2], [0.75])
-    holds(number.lowest(rising, 1), [1], [0.0])
+    holds(number.highest(rising, number.Join()), [2], [0.75])
+    holds(number.lowest(rising, number.Join()), [1], [0.0])
     unknown = n([[np.inf], [-2.0]], [[INF], [0.0]])
-    assert number.highest(unknown, 1).error == INF
+    assert number.highest(unknown, number.Join()).error == INF
 
 
 def test_extrema_of_nothing_are_infinite() -> None:
     nothing = n(np.zeros((0, 2, 1)))
-    assert number.highest(nothing, 2).value.tolist() == [-np.inf]
-    assert number.lowest(nothing, 2).value.tolist() == [np.inf]
-    assert number.highest(nothing, 2).error.tolist() == [0]
-    assert number.lowest(nothing, 2).error.tolist() == [0]
+    assert number.highest(nothing, number.Join(2)).value.tolist() == [-np.inf]
+    assert number.lowest(nothing, number.Join(2)).value.tolist() == [np.inf]
+    assert number.highest(nothing, number.Join(2)).error.tolist() == [0]
+    assert number.lowest(nothing, number.Join(2)).error.tolist() == [0]
 
 
 def test_infinities_are_known_where_they_are_not_computed_with() -> None:
@@ -294,15 +294,17 @@ def test_infinities_are_known_where_they_are_not_computed_with() -> None:
     assert chosen.value.tolist() == [-np.inf, 3]
     assert chosen.error.tolist() == [0, 0]
     doubt = number.choose(number.unsure_where([False], [True]), n([5.0]), lowest)
-    assert number.highest(doubt, 1).error == INF
+    assert number.highest(doubt, number.Join()).error == INF
     assert number.to_half(lowest).error == 0
     for terms, error in ((n([-np.inf]), 0), (unsure, INF)):
-        assert number.highest(terms, 1).error == error
-        assert number.highest(terms, 1).value == (-np.inf if error == 0 else 0)
+        assert number.highest(terms, number.Join()).error == error
+        assert number.highest(terms, number.Join()).value == (
+            -np.inf if error == 0 else 0
+        )
     mixed = n([[-np.inf], [2.0]])
-    holds(number.highest(mixed, 1), [2], [0])
-    assert number.lowest(mixed, 1).error == INF
-    assert number.highest(n([[np.inf], [2.0]]), 1).error == INF
+    holds(number.highest(mixed, number.Join()), [2], [0])
+    assert number.lowest(mixed, number.Join()).error == INF
+    assert number.highest(n([[np.inf], [2.0]]), number.Join()).error == INF
     assert number.finite(n([1.0, np.inf, -np.inf])).error.tolist() == [0, INF, INF]
     assert number.literal(0.1).error == 0
 
@@ -313,3 +315,22 @@ def test_elements_are_taken_with_their_bounds() -> None:
     holds(taken, [2, 3], [0.5, 0], [5, 6])
     joined = number.joined([given, taken], np.concatenate)
     holds(joined, [1, 2, 3, 2, 3], [0, 0.5, 0, 0.5, 0], [4, 5, 6, 5, 6])
+
+
+@pytest.mark.parametrize(
+    "join", [number.total, number.product, number.highest, number.lowest]
+)
+def test_prefixes_are_joined_one_by_one(
+    join: Callable[[Number, number.Join], Number],
+) -> None:
+    """All at once, and each by itself: with errors, infinities, and of nothing."""
+    values = [[1.0, 0.5], [2.0**12, -np.inf], [3.0, 0.1], [0.0, -(2.0**-100)]]
+    errors = [[0.0, 0.25], [0.0, 0.0], [0.0, 0.5], [0.0, 0.0]]
+    terms = n(values, errors)
+    with np.errstate(all="ignore"):
+        found = join(terms, number.Join(running=True))
+        singles = [join(terms[:k], number.Join()) for k in range(len(values) + 1)]
+    for count, single in enumerate(singles):
+        for part in ("value", "error", "size"):
+            whole, own = getattr(found, part)[count], getattr(single, part)
+            np.testing.assert_array_equal(whole, own, f"{part} of {count}")

@@ -202,7 +202,7 @@ def test_functions_and_sums_that_leave_the_numbers(known: dict[str, Subject]) ->
     assert told(watch) == []
     watch = Watch()
     terms = n([[1e38, 1], [-3e38, 1], [3e38, 1], [3e38, 1]])
-    watch.reduction("sum", terms, 1, number.total(terms, 1))
+    watch.reduction("sum", terms, 1, number.total(terms, number.Join()))
     assert told(watch) == [
         ("overflow", "the sum of 4 terms up to 3e+38 is not finite in f32")
     ]

@@ -38,6 +38,9 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "elementwise.add": ("n n", lambda v: v[0] + v[1]),
     "reduction.sum": ("n", lambda v: v[0].sum()),
     "reduction.sum_squares": ("n", lambda v: np.dot(v[0], v[0])),
+    "scan.cumsum": ("n", lambda v: v[0].cumsum()),
+    "scan.cumsum_rows": ("mn", lambda v: v[0].cumsum(1)),
+    "scan.cumsum_columns": ("mn", lambda v: v[0].cumsum(0)),
     "softmax.softmax": ("mn", lambda v: _softmax(v[0])),
     "norm.rmsnorm": ("mn", lambda v: _rmsnorm(v[0])),
 }

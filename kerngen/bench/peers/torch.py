@@ -33,6 +33,9 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "elementwise.add": ("n n n", lambda t, x: t.add(x[0], x[1], out=x[2])),
     "reduction.sum": ("n", lambda t, x: t.sum(x[0])),
     "reduction.sum_squares": ("n", lambda t, x: t.linalg.vector_norm(x[0])),
+    "scan.cumsum": ("n", lambda t, x: t.cumsum(x[0], 0)),
+    "scan.cumsum_rows": ("mn", lambda t, x: t.cumsum(x[0], 1)),
+    "scan.cumsum_columns": ("mn", lambda t, x: t.cumsum(x[0], 0)),
     "softmax.softmax": ("mn", lambda t, x: t.softmax(x[0], -1)),
     "norm.layernorm": (
         "mn n n",
