@@ -58,6 +58,9 @@ RUN: Final = 32
 CARRIES: Final = 64
 """How many terms an invocation takes, and how many parts that are carried."""
 
+BUFFERS: Final = 4
+"""The buffers of the shader that reads the terms: keys, items, bins and `filled`."""
+
 PASSES: Final = (1, 2, 3, 4)
 """The digits of 8 bits that the number of a bin may have."""
 
@@ -91,13 +94,11 @@ def _widths(found: Scatter) -> Iterator[tuple[str, Guard, frozenset[str]]]:
 
 def _scratch(found: Scatter) -> tuple[Scratch, ...]:
     name, columns = found.task.scratch_name, domain_size(found.columns)
-    first, second = _Level(found, 0), _Level(found, 1)
+    carried = (_Level(found, 0).groups + _Level(found, 1).groups) * columns
     return (
         *sort_scratch(found),
         Scratch(name("filled"), found.bin_count),
-        Scratch(name("bins"), found.result_count),
-        Scratch(name("carried"), first.groups * columns),
-        Scratch(name("carried_2"), second.groups * columns),
+        Scratch(name("bins"), found.result_count + carried),
     )
 
 
@@ -182,8 +183,8 @@ class _Columns:
     def __init__(self, found: Scatter, names: frozenset[str], parts: Size) -> None:
         """Start with an invocation for each part and column; `names` are read by four."""
         task, self.found, self.lanes = found.task, found, LANES if names else 1
-        kept = map(task.scratch_name, ("bins", "carried", "carried_2"))
-        lanes_of = dict.fromkeys((*names, *kept), LANES) if names else {}
+        kept = task.scratch_name("bins")
+        lanes_of = dict.fromkeys((*names, kept), LANES) if names else {}
         self.shader = shader = ShaderBuilder(task, lanes_of)
         self.keys = shader.scratch("keys", Scalar.U32, written=False)
         self.limit = shader.size(found.bins)
@@ -209,13 +210,20 @@ class _Columns:
         assert isinstance(name, t.Ident)
         self.body.append(t.Let(name.name, value))
 
-    def kept(self, name: str, *, written: bool) -> Buffer:
-        """Return a scratch buffer of values."""
-        return self.shader.scratch(name, self.found.reduce.type, written=written)
+    def bins(self) -> Buffer:
+        """Return the results of the bins, with those of parts that are carried behind."""
+        return self.shader.scratch("bins", self.found.reduce.type, written=True)
 
-    def place(self, number: t.Expr) -> t.Expr:
-        """Return where the value of a bin or a part lies, in the own column."""
-        return number * self._width + self._column
+    def place(self, bin_: t.Expr) -> t.Expr:
+        """Return where the result of a bin lies, in the own column."""
+        return bin_ * self._width + self._column
+
+    def carried(self, level: int, part: t.Expr) -> t.Expr:
+        """Return where the result of a part lies that a level carries."""
+        before = self.limit
+        for number in range(level):
+            before = before + to_wgsl(_Level(self.found, number).groups, self.shader)
+        return self.place(before + part)
 
     @property
     def is_first_column(self) -> t.Expr:
@@ -318,14 +326,13 @@ def _term(to: _Columns, place: t.Ident) -> tuple[t.Stmt, ...]:
 
 def _carried(to: _Columns, part: t.Ident) -> tuple[t.Stmt, ...]:
     """Return what takes a part that the dispatch before carries."""
-    return (to.take(to.kept("carried", written=False).load(to.place(part))),)
+    return (to.take(to.bins().load(to.carried(0, part))),)
 
 
 def _flush(level: _Level, to: _Columns, carries: t.Ident) -> tuple[t.Stmt, ...]:
     """Return what becomes of a run: it is carried, or goes to its bin."""
-    bins = to.kept("bins", written=True)
-    target = to.kept(("carried", "carried_2")[level.number], written=True)
-    place = to.place(to.run)
+    bins, place = to.bins(), to.place(to.run)
+    carried = to.carried(level.number, to.part)
     whole: tuple[t.Stmt, ...]
     if level.number:
         whole = (_add(to, bins, place),)
@@ -335,7 +342,7 @@ def _flush(level: _Level, to: _Columns, carries: t.Ident) -> tuple[t.Stmt, ...]:
         whole = (bins.store(place, to.total), mark)
     is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
     return (
-        t.If(carries, (target.store(to.place(to.part), to.total),)),
+        t.If(carries, (bins.store(carried, to.total),)),
         t.If(is_whole, whole),
     )
 
@@ -356,8 +363,7 @@ def _joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
         to.part > 1, to.keys.load(t.call("min", before, at)).equals(to.run)
     )
     begins = t.all_of(to.continues(at), t.Unary("!", is_later))
-    bins = to.kept("bins", written=True)
-    carried = to.kept("carried_2", written=False)
+    bins = to.bins()
     loop = t.For(
         part.name,
         to.part,
@@ -366,7 +372,7 @@ def _joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
             to.keys.load(part * stride).equals(to.run),
         ),
         t.Assign(part, t.ONE, "+="),
-        (to.take(carried.load(to.place(part))),),
+        (to.take(bins.load(to.carried(1, part))),),
     )
     to.let(to.run, to.keys.load(at))
     join = (

@@ -29,7 +29,12 @@ from kerngen.schedule.rows import (
     rows_run,
     suits_rows,
 )
-from kerngen.schedule.scatter import fits_scatter, lower_scatter, scatter_options
+from kerngen.schedule.scatter import (
+    fits_scatter,
+    lower_scatter,
+    scatter_options,
+    suits_scatter,
+)
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import tiling_of
 
@@ -154,6 +159,7 @@ STRATEGIES: Final = {
             "scatter",
             _plain(fits_scatter),
             lower_scatter,
+            suits=suits_scatter,
             settled=scatter_options,
         ),
         Strategy("generic", fits_generic, lower_generic),

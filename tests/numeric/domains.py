@@ -273,6 +273,18 @@ DOMAINS: Mapping[str, Domain] = {
             scalars={"rows": (1, 7), "columns": (1, 8)},
         ),
     ),
+    **_all(
+        "segment_sum segment_mean segment_max segment_min"
+        " confusion_matrix index_add spmv spmm",
+        Domain(
+            lengths=_bounded("n m d k", 1, 140),
+            inputs=dict.fromkeys(
+                ("segment", "actual", "predicted", "ids", "row", "column"), labels
+            ),
+            scalars=dict.fromkeys(("segments", "classes", "rows"), (1, 7)),
+        ),
+    ),
+    "bincount_weighted": Domain(inputs={"x": labels}, scalars={"bins": (0, 1, 6)}),
     **_all("argmax argmin", Domain(inputs={"x": ties})),
     "where": Domain(inputs={"condition": labels}),
     **_all(

@@ -17,6 +17,7 @@ import numpy as np
 from .approx import Array, exactly
 from .oracles_decoder import DECODER
 from .oracles_images import IMAGES
+from .oracles_keyed import KEYED
 from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
 from .oracles_numbers import NUMBERS
@@ -332,6 +333,7 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     **LAYERS,
     **IMAGES,
     **LAYOUT,
+    **KEYED,
     **OPTIMIZERS,
     **NUMBERS,
 }

@@ -30,7 +30,7 @@ ROWS = """kernel f(x: u32[n], v: f32[n, d], bins: u32) -> y: f32[bins, d] {
     y[k, j] = sum[i when x[i] == u32(k)] v[i, j];
 }
 """
-SIZES = (0, 1, 33, 4097, 40_003)
+SIZES = (0, 1, 33, 4096, 40_003)
 BINS = (0, 1, 7, 256, 1025, 10_007)
 Array = NDArray[Any]
 
@@ -117,9 +117,9 @@ def test_other_reductions(
     schedule f {{ scatter {options} }}"""
     random, bins = np.random.default_rng(7), 611
     dtype = {"f32": np.float32, "i32": np.int32, "u32": np.uint32}[element]
-    x = random.integers(-2, bins + 2, 1999).astype(np.int32)
+    x = random.integers(-2, bins + 2, 2000).astype(np.int32)
     x[:2] = (-(2**31), 2**31 - 1)
-    v = random.integers(-(2**31), 2**31, 1999).astype(np.int32)
+    v = random.integers(-(2**31), 2**31, 2000).astype(np.int32)
     terms = (
         np.sign(v).astype(dtype) if kind == "prod" else v.view(np.uint32).astype(dtype)
     )
@@ -256,3 +256,22 @@ def test_what_has_no_key_does_not_fit(body: str) -> None:
     ((_, others),) = [(stage.name, dict(stage.others)) for stage in program.stages]
     reason = others["scatter"]
     assert "compares a key" in reason or "no reduction" in reason
+
+
+def wide(count: int) -> str:
+    """A kernel whose terms are products of so many tensors, beside their keys."""
+    names = [f"v{number}" for number in range(count)]
+    given = ", ".join(f"{name}: f32[n]" for name in names)
+    return f"""kernel f(x: u32[n], bins: u32, {given}) -> y: f32[bins] {{
+        y[k] = sum[i when x[i] == u32(k)] {" * ".join(f"{name}[i]" for name in names)};
+    }}
+    """
+
+
+def test_four_tensors_are_read_beside_the_lists(ctx: gpu.Context) -> None:
+    x, values = keys(3, 3001, 20), [whole(seed, 3001) for seed in range(4)]
+    with built(f"{wide(4)}schedule f {{ scatter }}") as (kernel,):
+        y = call(ctx, kernel, x, *values, bins=20)
+    np.testing.assert_array_equal(y, added(x, np.prod(values, 0), 20))
+    assert "scatter" in chosen(wide(4))
+    assert "scatter" not in chosen(wide(5))
