@@ -47,6 +47,11 @@ def labels(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     return rng.choice((0, 1, 2, 3, 5, 1000, 2**32 - 1), shape)
 
 
+def starts(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Where rows begin, ascending; some are empty, some begin past the end."""
+    return np.sort(rng.choice((0, 1, 1, 5, 30, 31, 90), shape))
+
+
 def failures(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """No step that failed, or one."""
     return rng.choice((0, 7), shape)
@@ -283,6 +288,9 @@ DOMAINS: Mapping[str, Domain] = {
             ),
             scalars=dict.fromkeys(("segments", "classes", "rows"), (1, 7)),
         ),
+    ),
+    "spmv_csr": Domain(
+        lengths=_bounded("m n k", 1, 140), inputs={"start": starts, "column": labels}
     ),
     "bincount_weighted": Domain(inputs={"x": labels}, scalars={"bins": (0, 1, 6)}),
     **_all("argmax argmin", Domain(inputs={"x": ties})),

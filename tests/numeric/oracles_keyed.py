@@ -79,6 +79,14 @@ def spmv(row: Numbers, column: Numbers, value: Array, x: Array, *, rows: int) ->
     return result
 
 
+def spmv_csr(start: Numbers, column: Numbers, value: Array, x: Array) -> Array:
+    """The same, of entries whose row is known by where rows begin."""
+    entries = np.arange(len(column))
+    row = np.less_equal.outer(start, entries).sum(0).astype(np.int64) - 1
+    rows: Numbers = row.astype(np.uint32)
+    return spmv(rows, column, value, x, rows=len(start) - 1)
+
+
 KEYED: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "scatter": {
         "segment_sum": segment_sum,
@@ -89,6 +97,7 @@ KEYED: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "confusion_matrix": confusion_matrix,
         "index_add": index_add,
         "spmv": spmv,
+        "spmv_csr": spmv_csr,
         "spmm": spmm,
     }
 }

@@ -7,6 +7,7 @@ exact in any order, and what NumPy gives is compared bit for bit.
 from __future__ import annotations
 
 import hashlib
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -93,11 +94,25 @@ def test_sums_of_rows(ctx: gpu.Context, columns: int) -> None:
                 np.testing.assert_array_equal(y, added(x, v, bins), f"{n}, {bins}")
 
 
+def test_the_rest_of_the_stage_by_four_columns(ctx: gpu.Context) -> None:
+    """Results across the columns are written one by one, along them by four."""
+    for left, shape in (("k, j", "9, d"), ("j, k", "d, 9")):
+        text = f"""kernel f(x: u32[n], v: f32[n, d], b: f32[d], s: f32[9]) -> y: f16[{shape}] {{
+            y[{left}] = b[j] + s[k] * sum[i when x[i] == u32(k)] v[i, j];
+        }}
+        schedule f {{ scatter }}"""
+        x, v, b, s = keys(1, 999, 9), whole(1, 999, 8), whole(2, 8), whole(3, 9)
+        with built(text) as (kernel,):
+            y = call(ctx, kernel, x, v, b, s)
+        wanted = b + s[:, None] * added(x, v, 9)
+        np.testing.assert_array_equal(y if left == "k, j" else y.T, wanted)
+
+
 def test_one_bin_of_nearly_all_terms(ctx: gpu.Context) -> None:
-    """What a run carries is carried twice: runs of 32 terms, 64 of those, the rest."""
-    n = 40_003
+    """What a run carries is carried twice: runs of 16 terms, 64 of those, the rest."""
+    sizes, before = (40_003, 70_001), (0, 1, 15, 16, 1023, 1024, 1025, 3073)
     with built(f"{ROWS}schedule f {{ scatter }}") as (kernel,):
-        for first in (0, 1, 31, 32, 2047, 2048, 2049, 6145):
+        for n, first in product(sizes, before):
             x = np.full(n, 5, np.uint32)
             x[:first] = 2
             v = whole(first, n, 2)
