@@ -155,8 +155,8 @@ def _read_by_four(found: Scatter) -> tuple[frozenset[str], Guard]:
     """Return which tensors are read in vectors of four terms, and at which lengths."""
     last = found.terms[-1]
     read = (found.body, *found.guards, *(key.value for key in found.keys))
-    names = frozenset() if found.columns else tensors_in_runs(read, last)
-    extents = last_extents(found.task.stage, read, {*names})
+    names = set[str]() if found.columns else tensors_in_runs(read, last)
+    extents = last_extents(found.task.stage, read, names)
     when = all_divisible((last.extent, *extents), LANES) if names else NEVER
     return frozenset(names), when
 

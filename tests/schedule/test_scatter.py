@@ -200,7 +200,8 @@ def test_joint_keys_guards_and_the_rest_of_the_stage(ctx: gpu.Context) -> None:
     wanted = total.astype(np.float64)
     for r in range(m):
         inside = (a[r] >= 0) & (a[r] < p) & (b < q) & (keep != 0)
-        np.add.at(wanted, (b[inside], r, a[r][inside]), 2 * (v[r] * w)[inside])
+        at: Any = (b[inside], r, a[r][inside])
+        np.add.at(wanted, at, 2 * (v[r] * w)[inside])
     with built(text) as (kernel,):
         given = [ctx.tensor(each) for each in (a, b, keep, v, w, total)]
         kernel.launch(ctx, tuple(given), (), ())
@@ -290,3 +291,31 @@ def test_four_tensors_are_read_beside_the_lists(ctx: gpu.Context) -> None:
     np.testing.assert_array_equal(y, added(x, np.prod(values, 0), 20))
     assert "scatter" in chosen(wide(4))
     assert "scatter" not in chosen(wide(5))
+
+
+def test_tensors_may_have_the_names_of_its_buffers(ctx: gpu.Context) -> None:
+    text = """kernel f(keys: u32[n], items: f32[n], filled: f32[n], bins: u32)
+        -> counts: f32[bins] {
+        counts[k] = sum[i when keys[i] == u32(k)] items[i] * filled[i];
+    }
+    schedule f { scatter }"""
+    x, v, w = keys(2, 2000, 30), whole(1, 2000), whole(2, 2000)
+    with built(text) as (kernel,):
+        y = call(ctx, kernel, x, v, w, bins=30)
+    np.testing.assert_array_equal(y, added(x, v * w, 30))
+
+
+def test_derived_gradients_of_reads_by_number(ctx: gpu.Context) -> None:
+    """A number past the end reads the last row, so its gradient goes there."""
+    text = """kernel f(table: f32[v, d], ids: u32[n], w: f32[n]) -> y: f32[n, d] {
+        y[i, j] = w[i] * table[ids[i], j];
+    }
+    kernel g = gradient of f by table;
+    schedule g { scatter }"""
+    ids, w, dy = keys(2, 2000, 30), whole(1, 2000), whole(2, 2000, 8)
+    with built(text) as (_, kernel):
+        tensors = {"ids": ids, "w": w, "dy": dy}
+        given = [tensors[spec.name] for spec in kernel.inputs]
+        y = call(ctx, kernel, *given, v_len=30)
+    read = np.minimum(ids, 29)
+    np.testing.assert_array_equal(y, added(read, dy * w[:, None], 30))
