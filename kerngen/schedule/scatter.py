@@ -42,13 +42,13 @@ def suits_scatter(task: Task, options: Options) -> str:
 def _refused(found: Scatter, sorts: int) -> str:
     """Say if a dispatch would bind more buffers than every adapter has.
 
-    A sort binds its own beside the tensors: for the keys 3, for the terms
-    and of the results 4 and 2.  Atomics bind their bins.
+    A sort binds 2 of its own beside the tensors of the keys, 4 beside those of the terms,
+    and 2 beside those of the results; atomics bind their bins.
     """
     keys = _read(*found.guards, *(key.value for key in found.keys))
     terms, rest = _read(found.body), _rest(found)
     if sorts:
-        most = max(len(keys) + 3, len(terms) + BUFFERS, len(rest) + 2)
+        most = max(len(keys) + 2, len(terms) + BUFFERS, len(rest) + 2)
     else:
         most = max(len(keys | terms), len(rest)) + 1
     if most <= MAX_TENSORS:

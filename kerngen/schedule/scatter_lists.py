@@ -144,19 +144,14 @@ def _keying(found: Scatter) -> Shader:
     shader = ShaderBuilder(found.task, {})
     body, element = start_invocation(shader, GROUP, to_wgsl(_longer(found), shader))
     filled = shader.scratch("filled", Scalar.U32, written=True)
-    keys, items = (
-        shader.scratch(name, Scalar.U32, written=True) for name in ("keys", "items")
-    )
+    keys = shader.scratch("keys", Scalar.U32, written=True)
     bins = shader.size(found.bins)
     body.append(t.If(element < bins, (filled.store(element, t.ZERO),)))
     block: list[t.Stmt] = []
     lowerer = Lowerer(shader, {}, block, label=reduction_label(found.task))
     lowerer.at.update(unravel(shader, block, found.terms, element))
     counts, number = found.lower_key(lowerer)
-    block += [
-        keys.store(element, t.call("select", bins, number, counts)),
-        items.store(element, element),
-    ]
+    block.append(keys.store(element, t.call("select", bins, number, counts)))
     body.append(t.If(element < shader.size(found.terms), tuple(block)))
     return shader.finish(
         body,

@@ -229,7 +229,7 @@ def _placing(found: Scatter, shift: int) -> Shader:
     """Move the terms of a block, in rounds of one for each lane.
 
     A term is placed behind those of the same digit: in blocks before, in rounds before,
-    and in lanes before.
+    and in lanes before.  At first, terms are in the order of their numbers.
     """
     shader = ShaderBuilder(found.task, {})
     counts, totals = (
@@ -258,7 +258,7 @@ def _placing(found: Scatter, shift: int) -> Shader:
         groups=_blocks(found),
         workgroup_size=DIGITS,
         summary="sort, last of three dispatches: move each term behind those before it.",
-        variant="sort_place",
+        variant="sort_place" if shift else "sort_place.first",
         trips=_rounds_of(found) * (3 * WORDS + 1),
     )
 
@@ -271,7 +271,10 @@ def _placing_round(
 ) -> Iterator[t.Stmt]:
     """Yield a round: `given` are the lane's term, where digits begin, and the digit."""
     term, start, shift = given
-    keys, items = (shader.scratch(name, Scalar.U32, written=False) for name in FIRST)
+    keys = shader.scratch("keys", Scalar.U32, written=False)
+    item: t.Expr = term
+    if shift:
+        item = shader.scratch("items", Scalar.U32, written=False).load(term)
     keys_to, items_to = (
         shader.scratch(name, Scalar.U32, written=True) for name in SECOND
     )
@@ -283,7 +286,7 @@ def _placing_round(
         t.Var(place.name, start[digit]),
         *marks.count_before(place, digit),
         keys_to.store(place, key),
-        items_to.store(place, items.load(term)),
+        items_to.store(place, item),
     )
     yield marks.clear()
     yield t.BARRIER
