@@ -61,10 +61,16 @@ def _nbytes(spec: TensorSpec, lengths: Sizes) -> int:
     return math.prod(shape_of(spec.axes, lengths)) * spec.element.DTYPE.itemsize
 
 
-def tensors(ctx: Context, kernel: Kernel, sizes: Sizes, seed: int) -> list[AnyTensor]:
-    """Return the tensors of one call, the inputs random, the outputs last."""
+def tensors(
+    ctx: Context, kernel: Kernel, sizes: Sizes, seed: int, below: str = ""
+) -> list[AnyTensor]:
+    """Return the tensors of one call, the inputs random, the outputs last.
+
+    Whole numbers are less than the size `below`, or else than any dim.
+    """
     lengths = all_lengths(kernel, sizes)
-    bound = min((lengths[dim] for dim in kernel.dims), default=1)
+    dims = (below,) if below else kernel.dims
+    bound = min((lengths[dim] for dim in dims), default=1)
     return [
         (
             ctx.empty(shape_of(spec.axes, lengths), spec.element)
@@ -123,11 +129,11 @@ def _stand_in(spec: ScalarSpec) -> Any:
 
 
 def sets(
-    ctx: Context, kernel: Kernel, sizes: Sizes
+    ctx: Context, kernel: Kernel, sizes: Sizes, below: str = ""
 ) -> Iterator[tuple[tuple[AnyTensor, ...], tuple[AnyTensor, ...]]]:
     """Yield as many inputs and outputs as are to be rotated."""
     inputs = len(kernel.inputs)
     count = rotations(sum(tensor_bytes(kernel, sizes).values()), ctx.kind)
     for number in range(count):
-        made = tensors(ctx, kernel, sizes, 100 * number)
+        made = tensors(ctx, kernel, sizes, 100 * number, below)
         yield tuple(made[:inputs]), tuple(made[inputs:])

@@ -76,8 +76,11 @@ def kernel_case(
     name: str = "",
     twin: str = "",
     moved: int | None = None,
+    below: str = "",
 ) -> Case:
     """Return the case of one kernel's call; what moves is each of its tensors, once.
+
+    Whole numbers of its tensors are less than the size `below`.
 
     Raises ShapeError where the sizes fit no call.
     """
@@ -86,7 +89,7 @@ def kernel_case(
 
     def prepare(ctx: Context) -> Launch:
         values = scalars(function, sizes)
-        rotated = [*sets(ctx, kernel, sizes)]
+        rotated = [*sets(ctx, kernel, sizes, below)]
 
         def launch(turn: int) -> object:
             inputs, outputs = rotated[turn % len(rotated)]

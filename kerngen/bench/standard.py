@@ -23,13 +23,15 @@ def shapes(names: str, *sizes: tuple[int, ...]) -> tuple[Sizes, ...]:
 class Standard:
     """A standard kernel by module and name, its operations, and the sizes to time it at.
 
-    The first size is what is timed if there must be only one.
+    The first size is what is timed if there must be only one.  Whole numbers of its
+    tensors, which are keys, are less than the size `below`.
     """
 
     path: str
     operations: Callable[[Sizes], int]
     sizes: tuple[Sizes, ...]
     small: tuple[Sizes, ...] = field(default=())
+    below: str = ""
 
     @property
     def function(self) -> KernelFunction:
@@ -47,7 +49,14 @@ class Standard:
         function = self.function
         own = own_sizes(kernel_of(function), sizes)
         operations = self.operations(own)
-        return kernel_case(function, own, operations, name=self.name, twin=self.path)
+        return kernel_case(
+            function,
+            own,
+            operations,
+            name=self.name,
+            twin=self.path,
+            below=self.below,
+        )
 
     def cases(self, *, small: bool) -> Iterator[Case]:
         """Yield the cases of a GPU's sizes, or of the small ones."""
@@ -182,6 +191,27 @@ STANDARD: Final = (
         _each(5),
         shapes("m n", *_ROWS),
         shapes("m n", *_SMALL_ROWS),
+    ),
+    Standard(
+        "statistics.bincount",
+        lambda sizes: sizes["n"],
+        shapes("n bins", *((2**26, bins) for bins in (256, 4096, 2**20))),
+        shapes("n bins", (2**20, 256), (2**20, 2**16)),
+        below="bins",
+    ),
+    Standard(
+        "scatter.bincount_weighted",
+        lambda sizes: sizes["n"],
+        shapes("n bins", (2**26, 2**20)),
+        shapes("n bins", (2**18, 4096)),
+        below="bins",
+    ),
+    Standard(
+        "indexing.embedding_gradient",
+        lambda sizes: sizes["n"] * sizes["d"],
+        shapes("n d rows", (8192, 768, 50257), (16384, 1024, 50000)),
+        shapes("n d rows", (1024, 64, 2000)),
+        below="rows",
     ),
 )
 """The suite's kernels, in the order of the table that is printed."""

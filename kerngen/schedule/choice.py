@@ -27,7 +27,7 @@ from kerngen.schedule.plain import is_plain
 from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.scan_form import fits_scan
-from kerngen.schedule.scatter import by_lists
+from kerngen.schedule.scatter import by_lists, fits_scatter
 from kerngen.schedule.scatter_shape import scatter_of
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import (
@@ -150,7 +150,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
 def _keyed(task: Task) -> Iterator[Choice]:
     """Yield `scatter` for keyed reductions of many terms and results."""
     found = scatter_of(task)
-    if isinstance(found, str):
+    if isinstance(found, str) or fits_scatter(task):
         return
     comparisons = _size((*task.domain, *found.reduce.indices))
     if by_lists(found):

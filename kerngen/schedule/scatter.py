@@ -13,9 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
+from kerngen.ir.grouping import MAX_TENSORS
+from kerngen.ir.nodes import Expr, Load, Tensor
+from kerngen.ir.reads import loads
+from kerngen.ir.stages import Write
+from kerngen.ir.walk import children
 from kerngen.schedule.program import Variant
 from kerngen.schedule.scatter_atomics import lower_atomics
-from kerngen.schedule.scatter_lists import lower_lists
+from kerngen.schedule.scatter_lists import BUFFERS, lower_lists
 from kerngen.schedule.scatter_shape import Scatter, scatter_of
 from kerngen.schedule.scatter_words import has_word
 from kerngen.schedule.task import Options, Task
@@ -24,7 +29,52 @@ from kerngen.schedule.task import Options, Task
 def fits_scatter(task: Task) -> str:
     """Say why `scatter` does not fit the stage; empty if it does."""
     found = scatter_of(task)
-    return found if isinstance(found, str) else ""
+    return found if isinstance(found, str) else _refused(found, by_lists(found))
+
+
+def suits_scatter(task: Task, options: Options) -> str:
+    """Say why options do not suit a stage that fits; empty if they do."""
+    found = scatter_of(task)
+    sorts = _flag(options, "lists", 0)
+    return _refused(found, sorts) if sorts and isinstance(found, Scatter) else ""
+
+
+def _refused(found: Scatter, sorts: int) -> str:
+    """Say if a dispatch would bind more buffers than every adapter has.
+
+    A sort binds 2 of its own beside the tensors of the keys, 4 beside those of the terms,
+    and 2 beside those of the results; atomics bind their bins.
+    """
+    keys = _read(*found.guards, *(key.value for key in found.keys))
+    terms, rest = _read(found.body), _rest(found)
+    if sorts:
+        most = max(len(keys) + 2, len(terms) + BUFFERS, len(rest) + 2)
+    else:
+        most = max(len(keys | terms), len(rest)) + 1
+    if most <= MAX_TENSORS:
+        return ""
+    return f"a dispatch would bind {most} buffers, of which WebGPU offers {MAX_TENSORS}"
+
+
+def _read(*exprs: Expr) -> frozenset[Tensor]:
+    return frozenset(load.tensor for expr in exprs for load in loads(expr))
+
+
+def _rest(found: Scatter) -> frozenset[Tensor]:
+    """Return the tensors of a stage's steps, beside those that the reduction reads."""
+
+    def outside(expr: Expr) -> Iterator[Tensor]:
+        if expr == found.reduce:
+            return
+        if isinstance(expr, Load):
+            yield expr.tensor
+        for child in children(expr):
+            yield from outside(child)
+
+    steps = found.task.stage.steps
+    written = (step.tensor for step in steps if isinstance(step, Write))
+    read = (tensor for step in steps for tensor in outside(step.value))
+    return frozenset((*written, *read))
 
 
 def scatter_options(options: Options) -> Hashable:

@@ -10,10 +10,21 @@ billion keys per second, 256 bins).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import ALWAYS, NEVER, Size, ceil_div, compare, maximum, minimum
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    Guard,
+    Size,
+    all_of,
+    ceil_div,
+    compare,
+    maximum,
+    minimum,
+)
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.cooperation import reduction_label
@@ -22,10 +33,10 @@ from kerngen.schedule.per_element import linear_group, start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scatter_shape import Scatter
 from kerngen.schedule.scatter_words import ATOMIC, from_word, start_word, to_word
-from kerngen.schedule.sizes import ceil_division, domain_size, to_wgsl
-from kerngen.schedule.steps import write_steps
+from kerngen.schedule.sizes import all_divisible, ceil_division, domain_size, to_wgsl
+from kerngen.schedule.steps import last_extents, tensors_in_runs, write_steps
 from kerngen.schedule.trips import serial_trips
-from kerngen.schedule.values import Value
+from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
 
 GROUP: Final = 256
@@ -48,12 +59,17 @@ def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
     first, last = _clearing(found), _finishing(found)
     bins = found.result_count
     scratch = (Scratch(found.task.scratch_name("bins"), bins),)
+    names, aligned = _read_by_four(found)
     for number in PRIVATE_BINS if private else ():
         most = number * (MOST_SLICES if number == PRIVATE_BINS[-1] else 1)
-        when = compare("<=", bins, most)
-        if when != NEVER:
-            taking = _taking_privately(found, number)
-            yield Variant(f"bins{most}", when, (first, taking, last), scratch)
+        few = compare("<=", bins, most)
+        for name, when, read in (
+            (f"bins{most}_aligned", all_of(few, aligned), names),
+            (f"bins{most}_edge", few, frozenset[str]()),
+        ):
+            if when != NEVER:
+                taking = _taking_privately(found, number, read)
+                yield Variant(name, when, (first, taking, last), scratch)
     yield Variant("", ALWAYS, (first, _taking(found), last), scratch)
 
 
@@ -80,9 +96,8 @@ def _taking(found: Scatter) -> Shader:
     lowerer = Lowerer(shader, {}, body, label=reduction_label(found.task))
     lowerer.at.update(unravel(shader, body, indices, element))
     bins = shader.atomics("bins")
-    body.append(_take(found, lowerer, bins.expr))
     return shader.finish(
-        body,
+        [*_take(found, lowerer, bins.expr)],
         groups=ceil_div(domain_size(indices), GROUP),
         workgroup_size=GROUP,
         summary="second of three dispatches: each term to its bin, in memory.",
@@ -92,46 +107,58 @@ def _taking(found: Scatter) -> Shader:
     )
 
 
-def _taking_privately(found: Scatter, number: int) -> Shader:
-    """Take terms in bins of the workgroup's own, then add those to the bins in memory."""
-    shader = ShaderBuilder(found.task, {})
-    indices = (*found.terms, *found.columns)
+def _taking_privately(found: Scatter, number: int, names: frozenset[str]) -> Shader:
+    """Take terms in bins of the workgroup's own, then add those to the bins in memory.
+
+    An invocation takes one term at a time, or four neighbours from vectors: `names`.
+    There are never so many workgroups that they fold into two dimensions.
+    """
+    shader = ShaderBuilder(found.task, dict.fromkeys(names, LANES))
+    indices, width = (*found.terms, *found.columns), LANES if names else 1
     count = shader.override("BINS", number)
     own = shader.workgroup_array("own", f"array<atomic<u32>, {count.name}>", 4 * number)
     slices, parts, slice_, element = (
         t.Ident(shader.fresh(name)) for name in ("slices", "parts", "slice", "element")
     )
-    group = linear_group(shader)
+    group, total = linear_group(shader), shader.size(found.task.domain)
     body: list[t.Stmt] = [
-        t.Let(slices.name, ceil_division(shader.size(found.task.domain), count)),
+        t.Let(slices.name, ceil_division(total, count)),
         t.Let(parts.name, to_wgsl(_parts(found), shader)),
         t.Let(slice_.name, group % slices * count),
         *_fill(found, shader, own, count),
         t.BARRIER,
     ]
-    lowerer = Lowerer(shader, {}, [], label=reduction_label(found.task))
-    lowerer.at.update(unravel(shader, lowerer.block, indices, element))
-    take = _take(found, lowerer, own, (slice_, count))
+    at = Lowerer(shader, {}, [], label=reduction_label(found.task))
+    at.at.update(unravel(shader, at.block, indices, element * width))
+    take = _take_four if names else _take
     loop = t.count_up(
         element.name,
         group // slices * GROUP + shader.lane,
-        shader.size(indices),
+        shader.size(indices) // width,
         parts * GROUP,
-        *lowerer.block,
-        take,
+        *take(found, at, own, (slice_, count)),
     )
     body += [loop, t.BARRIER, *_flush(found, shader, own, (slice_, count))]
-    groups = _slices(found, number) * _parts(found)
+    turns = ceil_div(domain_size(indices), _parts(found) * (GROUP * width))
     return shader.finish(
         body,
-        groups=groups,
+        groups=_slices(found, number) * _parts(found),
         workgroup_size=GROUP,
         summary="second of three dispatches: each term to its bin, in workgroup memory.",
-        variant="private",
+        variant="private" if names else "private.edge",
         terms=domain_size(indices) + MOST_GROUPS * GROUP,
-        trips=ceil_div(domain_size(indices), _parts(found) * GROUP)
-        * maximum(_trips(found), 1),
+        trips=turns * (_trips(found) + 1),
     )
+
+
+def _read_by_four(found: Scatter) -> tuple[frozenset[str], Guard]:
+    """Return which tensors are read in vectors of four terms, and at which lengths."""
+    last = found.terms[-1]
+    read = (found.body, *found.guards, *(key.value for key in found.keys))
+    names = set[str]() if found.columns else tensors_in_runs(read, last)
+    extents = last_extents(found.task.stage, read, names)
+    when = all_divisible((last.extent, *extents), LANES) if names else NEVER
+    return frozenset(names), when
 
 
 def _slices(found: Scatter, number: int) -> Size:
@@ -153,7 +180,7 @@ def _fill(
     WGSL has them 0, but wgpu-native leaves an array whose length is an override as it was.
     """
     start = start_word(found.reduce.kind, found.reduce.type)
-    at = t.Ident(shader.name("bin", "loop"))
+    at = t.Ident(shader.name("own_bin", "loop"))
     store = t.Evaluate(t.call("atomicStore", t.Unary("&", own[at]), start))
     return [t.count_up(at.name, shader.lane, count, GROUP, store)]
 
@@ -164,7 +191,7 @@ def _flush(
     """Add a workgroup's bins to those in memory, but for the bins that took nothing."""
     first, count = slice_
     kind, type_ = found.reduce.kind, found.reduce.type
-    at, word = (t.Ident(shader.name(name, "loop")) for name in ("bin", "word"))
+    at, word = (t.Ident(shader.name(name, "loop")) for name in ("own_bin", "word"))
     bins = shader.atomics("bins").expr
     change = t.Evaluate(t.call(ATOMIC[kind], t.Unary("&", bins[first + at]), word))
     took = t.Binary("!=", word, start_word(kind, type_))
@@ -180,22 +207,70 @@ def _take(
     lowerer: Lowerer,
     bins: t.Expr,
     slice_: tuple[t.Expr, t.Expr] | None = None,
-) -> t.Stmt:
+) -> tuple[t.Stmt, ...]:
     """Return what adds a term to its bin; with a slice, if the bin is one of those."""
-    shader, reduce = lowerer.shader, found.reduce
-    counts, number = found.lower_key(lowerer)
-    place = t.Ident(shader.fresh("bin"))
-    address = found.result_at(shader, number, lowerer.at)
+    chosen = found.lower_key(lowerer)
     inner = lowerer.nested({})
     value = inner.lower(found.body).expr
+    change = _change(found, inner, bins, value, slice_)
+    return (*lowerer.block, _at_bin(found, lowerer, chosen, change, slice_))
+
+
+def _take_four(
+    found: Scatter,
+    lowerer: Lowerer,
+    bins: t.Expr,
+    slice_: tuple[t.Expr, t.Expr] | None = None,
+) -> tuple[t.Stmt, ...]:
+    """Return the same for four neighbours, whose values are read as vectors."""
+    four = replace(lowerer, vector=found.terms[-1])
+    keys = [four.named(four.lower(key.value), "keys") for key in found.keys]
+    guards = [four.named(four.lower(guard), "guards") for guard in found.guards]
+    terms = four.named(four.lower(found.body), "terms")
+    blocks: list[t.Stmt] = []
+    for number, component in enumerate(COMPONENTS):
+        inner = lowerer.nested({})
+        chosen = found.choose_bin(
+            inner,
+            [key.lane(component) for key in keys],
+            [guard.lane(component) for guard in guards],
+        )
+        taken = inner.nested({})
+        change = _change(found, taken, bins, terms.lane(component), slice_)
+        inner.block.append(_at_bin(found, lowerer, chosen, change, slice_))
+        blocks.append(t.Block(f"Term {number} of four.", tuple(inner.block)))
+    return (*lowerer.block, *blocks)
+
+
+def _change(
+    found: Scatter,
+    inner: Lowerer,
+    bins: t.Expr,
+    value: t.Expr,
+    slice_: tuple[t.Expr, t.Expr] | None,
+) -> tuple[t.Stmt, ...]:
+    """Return what reduces a value into the bin that `_at_bin` has named."""
+    shader, reduce = inner.shader, found.reduce
+    place = t.Ident(shader.name("bin", "bin"))
     word = to_word(shader, reduce.kind, reduce.type, value)
     change = t.Evaluate(t.call(ATOMIC[reduce.kind], t.Unary("&", bins[place]), word))
     taken: tuple[t.Stmt, ...] = (*inner.block, change)
-    if slice_ is not None:
-        first, count = slice_
-        address = address - first
-        taken = (t.If(place < count, taken),)
-    return t.If(counts, (t.Let(place.name, address), *taken))
+    return taken if slice_ is None else (t.If(place < slice_[1], taken),)
+
+
+def _at_bin(
+    found: Scatter,
+    lowerer: Lowerer,
+    chosen: tuple[t.Expr, t.Expr],
+    change: tuple[t.Stmt, ...],
+    slice_: tuple[t.Expr, t.Expr] | None,
+) -> t.Stmt:
+    """Return what names a term's bin, and changes it, if the term counts."""
+    counts, number = chosen
+    name = lowerer.shader.name("bin", "bin")
+    address = found.result_at(lowerer.shader, number, lowerer.at)
+    at = address if slice_ is None else address - slice_[0]
+    return t.If(counts, (t.Let(name, at), *change))
 
 
 def _finishing(found: Scatter) -> Shader:

@@ -1,7 +1,7 @@
 """Keyed reductions by sorted lists: terms are sorted by bin, then each bin joins its own.
 
 What is joined is in the order of the terms, so that a sum of f32 has the same bits each
-time.  An invocation takes 32 terms that follow each other, in one column or four:
+time.  An invocation takes 16 terms that follow each other, in one column or four:
 
     bins    0 0 0 2 | 2 2 2 2 | 2 2 5 5
     runs    a     b   ...       ...   c
@@ -9,13 +9,13 @@ time.  An invocation takes 32 terms that follow each other, in one column or fou
 A run that begins within those (a, b, c) is written to its bin.  What continues a run from
 before is carried: it is a term of the next dispatch, which does the same with the parts
 that are carried, and the last one joins what that carries.  So a single bin of all terms
-takes no longer than a loop over 1/2048 of them.
+takes no longer than a loop over 1/1024 of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.nodes import Index
@@ -30,6 +30,8 @@ from kerngen.plan.size import (
     ceil_div,
     compare,
     maximum,
+    negate,
+    select,
 )
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.builder import Buffer, ShaderBuilder
@@ -47,16 +49,27 @@ from kerngen.schedule.scatter_sort import (
     sorting,
 )
 from kerngen.schedule.sizes import all_divisible, domain_size, to_wgsl
-from kerngen.schedule.steps import last_extents, tensors_in_runs, write_steps
+from kerngen.schedule.steps import (
+    last_extents,
+    tensors_in_runs,
+    vector_tensors,
+    write_steps,
+)
 from kerngen.schedule.trips import serial_trips
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
 GROUP: Final = 64
 
-RUN: Final = 32
+RUN: Final = 16
 CARRIES: Final = 64
 """How many terms an invocation takes, and how many parts that are carried."""
+
+FEW_TERMS: Final = 1 << 16
+"""Up to so many terms, what they carry is joined at once: runs are at most 4,096 parts."""
+
+BUFFERS: Final = 4
+"""The buffers of the shader that reads the terms: keys, items, bins and `filled`."""
 
 PASSES: Final = (1, 2, 3, 4)
 """The digits of 8 bits that the number of a bin may have."""
@@ -81,23 +94,30 @@ def _widths(found: Scatter) -> Iterator[tuple[str, Guard, frozenset[str]]]:
     """Yield which tensors are read four columns at once, where sizes allow; then none."""
     if found.columns:
         last = found.columns[-1]
-        names = tensors_in_runs((found.body,), last)
-        extents = last_extents(found.task.stage, (found.body,), names)
+        task, names = found.task, tensors_in_runs((found.body,), last)
+        all_ = names | _written_by_four(found)
+        extents = last_extents(task.stage, (*task.values, found.body), all_)
         aligned = all_divisible((last.extent, *extents), LANES)
         if names and aligned != NEVER:
             yield "aligned", aligned, frozenset(names)
     yield "edge", ALWAYS, frozenset()
 
 
+def _written_by_four(found: Scatter) -> set[str]:
+    """Return the tensors that the last dispatch can bind as vectors of four columns."""
+    task, last = found.task, found.columns[-1]
+    if task.domain[-1] != last:
+        return set()
+    return vector_tensors(task.stage, task.values, last)
+
+
 def _scratch(found: Scatter) -> tuple[Scratch, ...]:
     name, columns = found.task.scratch_name, domain_size(found.columns)
-    first, second = _Level(found, 0), _Level(found, 1)
+    carried = (_Level(found, 0).groups + _Level(found, 1).groups) * columns
     return (
         *sort_scratch(found),
         Scratch(name("filled"), found.bin_count),
-        Scratch(name("bins"), found.result_count),
-        Scratch(name("carried"), first.groups * columns),
-        Scratch(name("carried_2"), second.groups * columns),
+        Scratch(name("bins"), found.result_count + carried),
     )
 
 
@@ -105,10 +125,18 @@ def _shaders(found: Scatter, passes: int, names: frozenset[str]) -> Iterator[Sha
     where = sorted_into(found, passes)
     yield _keying(found)
     yield from sorting(found, passes)
-    for number in (0, 1):
-        yield renamed(_joining_runs(_Level(found, number), names), where)
-    yield renamed(_joining_rest(found, names), where)
-    yield _finishing(found)
+    first, second = _Level(found, 0), _Level(found, 1)
+    few = compare("<=", found.term_count, FEW_TERMS)
+    yield renamed(_joining_runs(first, names), where)
+    yield _where(few, renamed(_joining_rest(first, names), where))
+    yield _where(negate(few), renamed(_joining_runs(second, names), where))
+    yield _where(negate(few), renamed(_joining_rest(second, names), where))
+    yield _finishing(found, wide=bool(names and _written_by_four(found)))
+
+
+def _where(guard: Guard, shader: Shader) -> Shader:
+    """Return a dispatch that is left out unless a condition holds."""
+    return replace(shader, groups=select(guard, shader.groups, 0))
 
 
 def _keying(found: Scatter) -> Shader:
@@ -116,19 +144,14 @@ def _keying(found: Scatter) -> Shader:
     shader = ShaderBuilder(found.task, {})
     body, element = start_invocation(shader, GROUP, to_wgsl(_longer(found), shader))
     filled = shader.scratch("filled", Scalar.U32, written=True)
-    keys, items = (
-        shader.scratch(name, Scalar.U32, written=True) for name in ("keys", "items")
-    )
+    keys = shader.scratch("keys", Scalar.U32, written=True)
     bins = shader.size(found.bins)
     body.append(t.If(element < bins, (filled.store(element, t.ZERO),)))
     block: list[t.Stmt] = []
     lowerer = Lowerer(shader, {}, block, label=reduction_label(found.task))
     lowerer.at.update(unravel(shader, block, found.terms, element))
     counts, number = found.lower_key(lowerer)
-    block += [
-        keys.store(element, t.call("select", bins, number, counts)),
-        items.store(element, element),
-    ]
+    block.append(keys.store(element, t.call("select", bins, number, counts)))
     body.append(t.If(element < shader.size(found.terms), tuple(block)))
     return shader.finish(
         body,
@@ -182,8 +205,8 @@ class _Columns:
     def __init__(self, found: Scatter, names: frozenset[str], parts: Size) -> None:
         """Start with an invocation for each part and column; `names` are read by four."""
         task, self.found, self.lanes = found.task, found, LANES if names else 1
-        kept = map(task.scratch_name, ("bins", "carried", "carried_2"))
-        lanes_of = dict.fromkeys((*names, *kept), LANES) if names else {}
+        kept = task.scratch_name("bins")
+        lanes_of = dict.fromkeys((*names, kept), LANES) if names else {}
         self.shader = shader = ShaderBuilder(task, lanes_of)
         self.keys = shader.scratch("keys", Scalar.U32, written=False)
         self.limit = shader.size(found.bins)
@@ -209,13 +232,20 @@ class _Columns:
         assert isinstance(name, t.Ident)
         self.body.append(t.Let(name.name, value))
 
-    def kept(self, name: str, *, written: bool) -> Buffer:
-        """Return a scratch buffer of values."""
-        return self.shader.scratch(name, self.found.reduce.type, written=written)
+    def bins(self) -> Buffer:
+        """Return the results of the bins, with those of parts that are carried behind."""
+        return self.shader.scratch("bins", self.found.reduce.type, written=True)
 
-    def place(self, number: t.Expr) -> t.Expr:
-        """Return where the value of a bin or a part lies, in the own column."""
-        return number * self._width + self._column
+    def place(self, bin_: t.Expr) -> t.Expr:
+        """Return where the result of a bin lies, in the own column."""
+        return bin_ * self._width + self._column
+
+    def carried(self, level: int, part: t.Expr) -> t.Expr:
+        """Return where the result of a part lies that a level carries."""
+        before = self.limit
+        for number in range(level):
+            before = before + to_wgsl(_Level(self.found, number).groups, self.shader)
+        return self.place(before + part)
 
     @property
     def is_first_column(self) -> t.Expr:
@@ -318,14 +348,13 @@ def _term(to: _Columns, place: t.Ident) -> tuple[t.Stmt, ...]:
 
 def _carried(to: _Columns, part: t.Ident) -> tuple[t.Stmt, ...]:
     """Return what takes a part that the dispatch before carries."""
-    return (to.take(to.kept("carried", written=False).load(to.place(part))),)
+    return (to.take(to.bins().load(to.carried(0, part))),)
 
 
 def _flush(level: _Level, to: _Columns, carries: t.Ident) -> tuple[t.Stmt, ...]:
     """Return what becomes of a run: it is carried, or goes to its bin."""
-    bins = to.kept("bins", written=True)
-    target = to.kept(("carried", "carried_2")[level.number], written=True)
-    place = to.place(to.run)
+    bins, place = to.bins(), to.place(to.run)
+    carried = to.carried(level.number, to.part)
     whole: tuple[t.Stmt, ...]
     if level.number:
         whole = (_add(to, bins, place),)
@@ -335,7 +364,7 @@ def _flush(level: _Level, to: _Columns, carries: t.Ident) -> tuple[t.Stmt, ...]:
         whole = (bins.store(place, to.total), mark)
     is_whole = t.all_of(t.Unary("!", carries), to.run < to.limit)
     return (
-        t.If(carries, (target.store(to.place(to.part), to.total),)),
+        t.If(carries, (bins.store(carried, to.total),)),
         t.If(is_whole, whole),
     )
 
@@ -345,9 +374,10 @@ def _add(to: _Columns, bins: Buffer, place: t.Expr) -> t.Stmt:
     return bins.store(place, combine(to.found.reduce.kind, bins.load(place), to.total))
 
 
-def _joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
-    """Join what the second dispatch carries, of each run where it begins."""
-    parts, stride = _Level(found, 1).groups, RUN * CARRIES
+def _joining_rest(level: _Level, names: frozenset[str]) -> Shader:
+    """Join what a level carries, of each run where it begins."""
+    found, parts = level.found, level.groups
+    stride = level.stride * level.each
     to = _Columns(found, names, parts)
     part = to.fresh("next")
     at = to.part * stride
@@ -356,8 +386,7 @@ def _joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
         to.part > 1, to.keys.load(t.call("min", before, at)).equals(to.run)
     )
     begins = t.all_of(to.continues(at), t.Unary("!", is_later))
-    bins = to.kept("bins", written=True)
-    carried = to.kept("carried_2", written=False)
+    bins = to.bins()
     loop = t.For(
         part.name,
         to.part,
@@ -366,7 +395,7 @@ def _joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
             to.keys.load(part * stride).equals(to.run),
         ),
         t.Assign(part, t.ONE, "+="),
-        (to.take(carried.load(to.place(part))),),
+        (to.take(bins.load(to.carried(level.number, part))),),
     )
     to.let(to.run, to.keys.load(at))
     join = (
@@ -375,31 +404,37 @@ def _joining_rest(found: Scatter, names: frozenset[str]) -> Shader:
         _add(to, bins, to.place(to.run)),
     )
     to.body.append(t.If(begins, join))
-    return to.finish(parts, "what is carried still, of each run.", "rest", parts)
+    variant = f"rest{stride}"
+    return to.finish(parts, "what is carried still, of each run.", variant, parts)
 
 
-def _finishing(found: Scatter) -> Shader:
+def _finishing(found: Scatter, *, wide: bool) -> Shader:
     """Do the stage's steps with what the bins hold; those without terms hold nothing."""
-    task, reduce = found.task, found.reduce
-    shader = ShaderBuilder(task, {})
-    body, element = start_invocation(shader, GROUP, shader.size(task.domain))
-    at = unravel(shader, body, task.domain, element)
+    task, reduce, lanes = found.task, found.reduce, LANES if wide else 1
+    names = (
+        {*_written_by_four(found), task.scratch_name("bins")} if wide else set[str]()
+    )
+    shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
+    results = shader.size(task.domain) // lanes
+    body, element = start_invocation(shader, GROUP, results)
+    at = unravel(shader, body, task.domain, element * lanes)
     filled = shader.scratch("filled", Scalar.U32, written=False)
     bins = shader.scratch("bins", reduce.type, written=False)
     bin_, total = (t.Ident(shader.fresh(name)) for name in ("bin", "total"))
-    value = bins.load(found.result_at(shader, bin_, at))
+    value = bins.load(found.result_at(shader, bin_, at) // lanes)
     body += [
         t.Let(bin_.name, found.bin_at(shader, at)),
-        t.Var(total.name, identity(shader, reduce.kind, reduce.type)),
+        t.Var(total.name, identity(shader, reduce.kind, reduce.type, lanes)),
         t.If(filled.load(bin_).equals(1), (t.Assign(total, value),)),
     ]
-    lowerer = Lowerer(shader, at, body, label=reduction_label(task))
-    lowerer.reduced[reduce] = Value(total)
+    vector = found.columns[-1] if wide else None
+    lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
+    lowerer.reduced[reduce] = Value(total, wide=wide)
     write_steps(lowerer, task.stage)
     return shader.finish(
         body,
-        groups=ceil_div(found.result_count, GROUP),
+        groups=ceil_div(found.result_count, GROUP * lanes),
         workgroup_size=GROUP,
         summary="last dispatch: the stage's steps with each bin.",
-        variant="finish",
+        variant="finish" if wide else "finish.edge",
     )

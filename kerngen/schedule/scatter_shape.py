@@ -8,6 +8,7 @@ result in each column j.  A key outside of its axis belongs to no bin.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from functools import reduce as fold
@@ -95,18 +96,24 @@ class Scatter:
 
     def lower_key(self, lowerer: Lowerer) -> tuple[t.Expr, t.Expr]:
         """Write the keys of a term; return whether it counts, and the number of its bin."""
+        keys = [lowerer.lower(key.value).expr for key in self.keys]
+        guards = [lowerer.lower(guard).expr for guard in self.guards]
+        return self.choose_bin(lowerer, keys, guards)
+
+    def choose_bin(
+        self, lowerer: Lowerer, values: Sequence[t.Expr], guards: Sequence[t.Expr]
+    ) -> tuple[t.Expr, t.Expr]:
+        """Name a term's keys; return whether it counts, and the number of its bin."""
         shader, at = lowerer.shader, dict(lowerer.at)
         inside: list[t.Expr] = []
-        for key in self.keys:
+        for key, value in zip(self.keys, values, strict=True):
             name = t.Ident(shader.name(key.index.name))
-            value = lowerer.lower(key.value).expr
             # A negative i32 becomes a u32 that is beyond any axis.
             place = value if key.value.type is Scalar.U32 else t.call("u32", value)
             lowerer.block.append(t.Let(name.name, place))
             inside.append(name < shader.extent(key.index.extent))
             at[key.index] = name
-        inside += (lowerer.lower(guard).expr for guard in self.guards)
-        return t.all_of(*inside), self.bin_at(shader, at)
+        return t.all_of(*inside, *guards), self.bin_at(shader, at)
 
     def bin_at(self, shader: ShaderBuilder, at: dict[Index, t.Expr]) -> t.Expr:
         """Return the number of a bin."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import Literal, Size, ceil_div
+from kerngen.plan.size import Literal, Size, ceil_div, maximum, minimum
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.per_element import linear_group
@@ -25,9 +25,9 @@ DIGIT_BITS: Final = 8
 DIGITS: Final = 1 << DIGIT_BITS
 """Also the lanes of a workgroup: each has a digit of its own."""
 
-ROUNDS: Final = 16
-BLOCK: Final = DIGITS * ROUNDS
-"""A workgroup sorts so many terms, one for each lane in a round."""
+MOST_ROUNDS: Final = 16
+"""A workgroup takes a term for each lane in a round: as few as leave 256 blocks or less,
+for which a single step adds up the counts; of many terms, so many."""
 
 WORD: Final = 32
 WORDS: Final = DIGITS // WORD
@@ -80,8 +80,13 @@ def _renamed(found: Scatter, number: int) -> dict[str, str]:
     return dict(zip(there, back, strict=True))
 
 
+def _rounds_of(found: Scatter) -> Size:
+    needed = ceil_div(found.term_count, DIGITS * DIGITS)
+    return maximum(minimum(needed, MOST_ROUNDS), 1)
+
+
 def _blocks(found: Scatter) -> Size:
-    return ceil_div(found.term_count, BLOCK)
+    return ceil_div(found.term_count, _rounds_of(found) * DIGITS)
 
 
 def _counting(found: Scatter, shift: int) -> Shader:
@@ -98,7 +103,9 @@ def _counting(found: Scatter, shift: int) -> Shader:
         t.Let(block.name, linear_group(shader)),
         reset,
         t.BARRIER,
-        *_rounds(shader, block, term, (t.If(_is_term(found, shader, term), (count,)),)),
+        *_rounds(
+            found, shader, block, term, (t.If(_is_term(found, shader, term), (count,)),)
+        ),
         t.BARRIER,
         t.If(
             block < to_wgsl(_blocks(found), shader),
@@ -111,7 +118,7 @@ def _counting(found: Scatter, shift: int) -> Shader:
         workgroup_size=DIGITS,
         summary="sort, first of three dispatches: count the digits of each block.",
         variant="sort_count",
-        trips=Literal(ROUNDS),
+        trips=_rounds_of(found),
     )
 
 
@@ -222,7 +229,7 @@ def _placing(found: Scatter, shift: int) -> Shader:
     """Move the terms of a block, in rounds of one for each lane.
 
     A term is placed behind those of the same digit: in blocks before, in rounds before,
-    and in lanes before.
+    and in lanes before.  At first, terms are in the order of their numbers.
     """
     shader = ShaderBuilder(found.task, {})
     counts, totals = (
@@ -244,15 +251,15 @@ def _placing(found: Scatter, shift: int) -> Shader:
         t.Var(sum_.name, own),
         *running_sum(shader, start, sum_),
         t.Assign(start[shader.lane], sum_ - own + before),
-        *_rounds(shader, block, term, tuple(loop)),
+        *_rounds(found, shader, block, term, tuple(loop)),
     ]
     return shader.finish(
         body,
         groups=_blocks(found),
         workgroup_size=DIGITS,
         summary="sort, last of three dispatches: move each term behind those before it.",
-        variant="sort_place",
-        trips=Literal(ROUNDS * (3 * WORDS + 1)),
+        variant="sort_place" if shift else "sort_place.first",
+        trips=_rounds_of(found) * (3 * WORDS + 1),
     )
 
 
@@ -264,7 +271,10 @@ def _placing_round(
 ) -> Iterator[t.Stmt]:
     """Yield a round: `given` are the lane's term, where digits begin, and the digit."""
     term, start, shift = given
-    keys, items = (shader.scratch(name, Scalar.U32, written=False) for name in FIRST)
+    keys = shader.scratch("keys", Scalar.U32, written=False)
+    item: t.Expr = term
+    if shift:
+        item = shader.scratch("items", Scalar.U32, written=False).load(term)
     keys_to, items_to = (
         shader.scratch(name, Scalar.U32, written=True) for name in SECOND
     )
@@ -276,7 +286,7 @@ def _placing_round(
         t.Var(place.name, start[digit]),
         *marks.count_before(place, digit),
         keys_to.store(place, key),
-        items_to.store(place, items.load(term)),
+        items_to.store(place, item),
     )
     yield marks.clear()
     yield t.BARRIER
@@ -294,15 +304,17 @@ def _placing_round(
 
 
 def _rounds(
+    found: Scatter,
     shader: ShaderBuilder,
     block: t.Expr,
     term: t.Ident,
     body: tuple[t.Stmt, ...],
 ) -> Iterator[t.Stmt]:
     """Yield the loop of a block: in each round, a lane has one term."""
-    number = t.Ident(shader.fresh("round"))
-    place = block * BLOCK + number * DIGITS + shader.lane
-    yield t.count_up(number.name, 0, t.u32(ROUNDS), 1, t.Let(term.name, place), *body)
+    number, rounds = (t.Ident(shader.fresh(name)) for name in ("round", "rounds"))
+    yield t.Let(rounds.name, to_wgsl(_rounds_of(found), shader))
+    place = (block * rounds + number) * DIGITS + shader.lane
+    yield t.count_up(number.name, 0, rounds, 1, t.Let(term.name, place), *body)
 
 
 def _is_term(found: Scatter, shader: ShaderBuilder, term: t.Expr) -> t.Expr:

@@ -31,7 +31,12 @@ from kerngen.schedule.rows import (
 )
 from kerngen.schedule.scan import lower_scan, scan_options, suits_scan
 from kerngen.schedule.scan_form import fits_scan
-from kerngen.schedule.scatter import fits_scatter, lower_scatter, scatter_options
+from kerngen.schedule.scatter import (
+    fits_scatter,
+    lower_scatter,
+    scatter_options,
+    suits_scatter,
+)
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import tiling_of
 
@@ -163,6 +168,7 @@ STRATEGIES: Final = {
             "scatter",
             _plain(fits_scatter),
             lower_scatter,
+            suits=suits_scatter,
             settled=scatter_options,
         ),
         Strategy("generic", fits_generic, lower_generic),

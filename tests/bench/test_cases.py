@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kerngen.bench.arguments import random_tensor, rotations
+from kerngen.bench.arguments import random_tensor, rotations, tensors
 from kerngen.bench.case import Unit
 from kerngen.bench.choose import UnknownKernelError, named, suite
 from kerngen.bench.peers import numpy as numpy_peer
@@ -13,6 +13,8 @@ from kerngen.bench.peers import torch as torch_peer
 from kerngen.bench.standard import STANDARD
 from kerngen.bench.system_sizes import step_lengths
 from kerngen.runtime import Context, f16, f32, u32
+from kerngen.runtime.choices import kernel_of
+from kerngen_kernels import statistics
 
 MIB = 2**20
 
@@ -64,7 +66,8 @@ def test_products_of_many_rows_are_told_by_their_operations() -> None:
 
 def test_every_kernel_of_the_suite_has_a_twin_in_torch() -> None:
     paths = {standard.path for standard in STANDARD}
-    assert paths - torch_peer.TWINS.keys() == {"optim.adamw"}  # which is of its own
+    twins = torch_peer.TWINS.keys() | torch_peer.KEYED.keys()
+    assert paths - twins == {"optim.adamw"}  # which is of its own
     assert numpy_peer.TWINS.keys() < paths
 
 
@@ -86,6 +89,12 @@ def test_inputs_are_rotated_out_of_the_caches() -> None:
     assert rotations(1, "gpu") == 64
     assert rotations(64 * MIB, "gpu") == 5
     assert rotations(1024 * MIB, "gpu") == 1
+
+
+def test_keys_are_those_of_the_bins(ctx: Context) -> None:
+    kernel = kernel_of(statistics.bincount)
+    keys, _ = tensors(ctx, kernel, {"n": 300, "bins": 7}, 1, "bins")
+    assert {*keys.numpy()} == {*range(7)}
 
 
 def test_random_numbers_suit_the_elements(ctx: Context) -> None:

@@ -57,6 +57,11 @@ def bits(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     return np.asarray(rng.integers(0, 2**32, shape) >> rng.choice((0, 8, 28), shape))
 
 
+def starts(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Where rows begin, ascending; some are empty, some begin past the end."""
+    return np.sort(rng.choice((0, 1, 1, 5, 30, 31, 90), shape))
+
+
 def failures(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """No step that failed, or one."""
     return rng.choice((0, 7), shape)
@@ -335,6 +340,21 @@ DOMAINS: Mapping[str, Domain] = {
             scalars={"v_len": (1, 7), "columns": (1, 8)},
         ),
     ),
+    **_all(
+        "segment_sum segment_mean segment_max segment_min"
+        " confusion_matrix index_add spmv spmm",
+        Domain(
+            lengths=_bounded("n m d k", 1, 140),
+            inputs=dict.fromkeys(
+                ("segment", "actual", "predicted", "ids", "row", "column"), labels
+            ),
+            scalars=dict.fromkeys(("segments", "classes", "rows"), (1, 7)),
+        ),
+    ),
+    "spmv_csr": Domain(
+        lengths=_bounded("m n k", 1, 140), inputs={"start": starts, "column": labels}
+    ),
+    "bincount_weighted": Domain(inputs={"x": labels}, scalars={"bins": (0, 1, 6)}),
     **_all("argmax argmin", Domain(inputs={"x": ties})),
     **_all(
         "blocks_of_u32 blocks_of_i32 blocks_of_f32 sums_before numbers nonzero",

@@ -18,6 +18,7 @@ from .approx import Array, exactly
 from .oracles_decoder import DECODER
 from .oracles_gradients import GRADIENTS
 from .oracles_images import IMAGES
+from .oracles_keyed import KEYED
 from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
 from .oracles_numbers import NUMBERS
@@ -334,6 +335,7 @@ _ALL: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     **LAYERS,
     **IMAGES,
     **LAYOUT,
+    **KEYED,
     **OPTIMIZERS,
     **NUMBERS,
     **SORT,

@@ -42,7 +42,7 @@ from kerngen.schedule.costs import bytes_moved, operations, show_polynomial
                 "kernel f(k: u32[n], x: f32[n, d]) -> y: f32[7, d] {"
                 " y[q, j] = sum[i when k[i] == u32(q)] x[i, j]; }"
             ),
-            "4 d n + 4 n + 28 d",
+            "4 d n + 28 d + 4 n",
             "3 d n",
         ),
     ],

@@ -7,6 +7,7 @@ exact in any order, and what NumPy gives is compared bit for bit.
 from __future__ import annotations
 
 import hashlib
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ ROWS = """kernel f(x: u32[n], v: f32[n, d], bins: u32) -> y: f32[bins, d] {
     y[k, j] = sum[i when x[i] == u32(k)] v[i, j];
 }
 """
-SIZES = (0, 1, 33, 4097, 40_003)
+SIZES = (0, 1, 33, 4096, 40_003)
 BINS = (0, 1, 7, 256, 1025, 10_007)
 Array = NDArray[Any]
 
@@ -93,11 +94,25 @@ def test_sums_of_rows(ctx: gpu.Context, columns: int) -> None:
                 np.testing.assert_array_equal(y, added(x, v, bins), f"{n}, {bins}")
 
 
+def test_the_rest_of_the_stage_by_four_columns(ctx: gpu.Context) -> None:
+    """Results across the columns are written one by one, along them by four."""
+    for left, shape in (("k, j", "9, d"), ("j, k", "d, 9")):
+        text = f"""kernel f(x: u32[n], v: f32[n, d], b: f32[d], s: f32[9]) -> y: f16[{shape}] {{
+            y[{left}] = b[j] + s[k] * sum[i when x[i] == u32(k)] v[i, j];
+        }}
+        schedule f {{ scatter }}"""
+        x, v, b, s = keys(1, 999, 9), whole(1, 999, 8), whole(2, 8), whole(3, 9)
+        with built(text) as (kernel,):
+            y = call(ctx, kernel, x, v, b, s)
+        wanted = b + s[:, None] * added(x, v, 9)
+        np.testing.assert_array_equal(y if left == "k, j" else y.T, wanted)
+
+
 def test_one_bin_of_nearly_all_terms(ctx: gpu.Context) -> None:
-    """What a run carries is carried twice: runs of 32 terms, 64 of those, the rest."""
-    n = 40_003
+    """What a run carries is carried twice: runs of 16 terms, 64 of those, the rest."""
+    sizes, before = (40_003, 70_001), (0, 1, 15, 16, 1023, 1024, 1025, 3073)
     with built(f"{ROWS}schedule f {{ scatter }}") as (kernel,):
-        for first in (0, 1, 31, 32, 2047, 2048, 2049, 6145):
+        for n, first in product(sizes, before):
             x = np.full(n, 5, np.uint32)
             x[:first] = 2
             v = whole(first, n, 2)
@@ -117,9 +132,9 @@ def test_other_reductions(
     schedule f {{ scatter {options} }}"""
     random, bins = np.random.default_rng(7), 611
     dtype = {"f32": np.float32, "i32": np.int32, "u32": np.uint32}[element]
-    x = random.integers(-2, bins + 2, 1999).astype(np.int32)
+    x = random.integers(-2, bins + 2, 2000).astype(np.int32)
     x[:2] = (-(2**31), 2**31 - 1)
-    v = random.integers(-(2**31), 2**31, 1999).astype(np.int32)
+    v = random.integers(-(2**31), 2**31, 2000).astype(np.int32)
     terms = (
         np.sign(v).astype(dtype) if kind == "prod" else v.view(np.uint32).astype(dtype)
     )
@@ -185,7 +200,8 @@ def test_joint_keys_guards_and_the_rest_of_the_stage(ctx: gpu.Context) -> None:
     wanted = total.astype(np.float64)
     for r in range(m):
         inside = (a[r] >= 0) & (a[r] < p) & (b < q) & (keep != 0)
-        np.add.at(wanted, (b[inside], r, a[r][inside]), 2 * (v[r] * w)[inside])
+        at: Any = (b[inside], r, a[r][inside])
+        np.add.at(wanted, at, 2 * (v[r] * w)[inside])
     with built(text) as (kernel,):
         given = [ctx.tensor(each) for each in (a, b, keep, v, w, total)]
         kernel.launch(ctx, tuple(given), (), ())
@@ -256,3 +272,50 @@ def test_what_has_no_key_does_not_fit(body: str) -> None:
     ((_, others),) = [(stage.name, dict(stage.others)) for stage in program.stages]
     reason = others["scatter"]
     assert "compares a key" in reason or "no reduction" in reason
+
+
+def wide(count: int) -> str:
+    """A kernel whose terms are products of so many tensors, beside their keys."""
+    names = [f"v{number}" for number in range(count)]
+    given = ", ".join(f"{name}: f32[n]" for name in names)
+    return f"""kernel f(x: u32[n], bins: u32, {given}) -> y: f32[bins] {{
+        y[k] = sum[i when x[i] == u32(k)] {" * ".join(f"{name}[i]" for name in names)};
+    }}
+    """
+
+
+def test_four_tensors_are_read_beside_the_lists(ctx: gpu.Context) -> None:
+    x, values = keys(3, 3001, 20), [whole(seed, 3001) for seed in range(4)]
+    with built(f"{wide(4)}schedule f {{ scatter }}") as (kernel,):
+        y = call(ctx, kernel, x, *values, bins=20)
+    np.testing.assert_array_equal(y, added(x, np.prod(values, 0), 20))
+    assert "scatter" in chosen(wide(4))
+    assert "scatter" not in chosen(wide(5))
+
+
+def test_tensors_may_have_the_names_of_its_buffers(ctx: gpu.Context) -> None:
+    text = """kernel f(keys: u32[n], items: f32[n], filled: f32[n], bins: u32)
+        -> counts: f32[bins] {
+        counts[k] = sum[i when keys[i] == u32(k)] items[i] * filled[i];
+    }
+    schedule f { scatter }"""
+    x, v, w = keys(2, 2000, 30), whole(1, 2000), whole(2, 2000)
+    with built(text) as (kernel,):
+        y = call(ctx, kernel, x, v, w, bins=30)
+    np.testing.assert_array_equal(y, added(x, v * w, 30))
+
+
+def test_derived_gradients_of_reads_by_number(ctx: gpu.Context) -> None:
+    """A number past the end reads the last row, so its gradient goes there."""
+    text = """kernel f(table: f32[v, d], ids: u32[n], w: f32[n]) -> y: f32[n, d] {
+        y[i, j] = w[i] * table[ids[i], j];
+    }
+    kernel g = gradient of f by table;
+    schedule g { scatter }"""
+    ids, w, dy = keys(2, 2000, 30), whole(1, 2000), whole(2, 2000, 8)
+    with built(text) as (_, kernel):
+        tensors = {"ids": ids, "w": w, "dy": dy}
+        given = [tensors[spec.name] for spec in kernel.inputs]
+        y = call(ctx, kernel, *given, v_len=30)
+    read = np.minimum(ids, 29)
+    np.testing.assert_array_equal(y, added(read, dy * w[:, None], 30))

@@ -52,6 +52,37 @@ Results are new tensors, out of PyTorch's own pool, but of an addition.
 """
 
 
+def _added(torch: Any, terms: Any, keys: Any, bins: int) -> Any:
+    """Add rows up by key: PyTorch's order of the terms varies from call to call."""
+    total = torch.zeros((bins, *terms.shape[1:]), device=terms.device)
+    return total.index_add_(0, keys, terms)
+
+
+Keyed: TypeAlias = Callable[[Any, list[Any], Any, int], Any]
+"""A function of the module torch, what is reduced, its keys, and the number of bins."""
+
+KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
+    "statistics.bincount": (
+        "",
+        "bins",
+        lambda t, _, keys, bins: t.bincount(keys, minlength=bins),
+    ),
+    "scatter.bincount_weighted": (
+        "n",
+        "bins",
+        lambda t, x, keys, bins: _added(t, x[0], keys, bins),
+    ),
+    "indexing.embedding_gradient": (
+        "nd",
+        "rows",
+        lambda t, x, keys, bins: t.ops.aten.embedding_dense_backward(
+            x[0], keys, bins, -1, False
+        ),
+    ),
+}
+"""The same of reductions by n keys, with the name of the number of bins."""
+
+
 @final
 class Torch:
     """PyTorch on one device."""
@@ -104,6 +135,8 @@ class Torch:
         }
         if case.twin in composed:
             return composed[case.twin](case.sizes)
+        if case.twin in KEYED:
+            return self._keyed(case)
         if case.twin not in TWINS:
             return None
         axes, function = TWINS[case.twin]
@@ -114,6 +147,25 @@ class Torch:
         ]
         torch = self._torch
         return lambda turn: function(torch, sets[turn % len(sets)])
+
+    def _keyed(self, case: Case) -> Launch:
+        axes, name, function = KEYED[case.twin]
+        torch, bins, n = self._torch, case.sizes[name], case.sizes["n"]
+        kind = "gpu" if self._device == "cuda" else "software"
+        sets = [
+            (
+                [self._random(case.sizes, dims) for dims in axes.split()],
+                torch.randint(bins, (n,), device=self._device),
+            )
+            for _ in range(rotations(case.bytes, kind))
+        ]
+
+        def launch(turn: int) -> object:
+            terms, keys = sets[turn % len(sets)]
+            result: object = function(torch, terms, keys, bins)
+            return result
+
+        return launch
 
     def _random(self, sizes: Sizes, dims: str) -> Any:
         shape = [sizes[dim] for dim in dims]
