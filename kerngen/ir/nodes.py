@@ -468,8 +468,25 @@ class Function:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Recurrence:
+    """The order in which the elements of a let follow from each other.
+
+    `let h[i, t] = if t > 1 { h[i, t - 2] + x[i, t] } else { x[i, t] }` has the axis 1 and
+    the distance 2, which is the greatest of all its reads.  It is `descending` if the
+    reads are at `t + 2`.
+    """
+
+    axis: int
+    distance: int
+    descending: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Statement:
     """`target[indices] = value` for every value of `indices`, as if at once.
+
+    With `along`, the target is a let that reads itself: in that order, not at once.
 
     With a `path`, only what that leads to in the element is written.  It may hold
     indices of its own, which follow those of the tensor's axes in `indices`.
@@ -486,6 +503,7 @@ class Statement:
     span: Span | None = field(default=None, compare=False, repr=False)
     path: Path = ()
     component: str = ""
+    along: Recurrence | None = None
 
     @property
     def is_partial(self) -> bool:

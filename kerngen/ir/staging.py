@@ -24,6 +24,7 @@ from kerngen.ir.conditions import with_conditions
 from kerngen.ir.grouping import Group, group
 from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
 from kerngen.ir.inlining import inline_lets
+from kerngen.ir.looping import Looping, looping
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Expr,
@@ -35,7 +36,15 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.reads import tensors_read
-from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
+from kerngen.ir.stages import (
+    Define,
+    Loop,
+    Stage,
+    StagedKernel,
+    Step,
+    Write,
+    as_stored,
+)
 from kerngen.ir.truths import truths_as_words
 from kerngen.ir.walk import map_children
 
@@ -63,9 +72,12 @@ def _outliving(groups: Sequence[Group]) -> dict[Tensor, None]:
     for each in groups:
         computed: set[Tensor] = set()
         for member in each.members:
+            itself = member.target if member.along else None
             read = (t for t in tensors_read(member.value) if t.role is Role.LET)
             outliving.update(
-                (tensor, None) for tensor in read if tensor not in computed
+                (tensor, None)
+                for tensor in read
+                if tensor not in computed and tensor != itself
             )
             computed.add(member.target)
     return outliving
@@ -94,8 +106,13 @@ class _Builder:
     def build(self, together: Group) -> Stage:
         """Return the stage that does what the members of a group say, in order."""
         members = together.members
+        loop = looping(members, self.fresh)
         current: dict[Tensor, LocalValue] = {}
         steps: list[Step] = []
+        if loop:
+            members = loop.members
+            steps.extend(loop.places)
+        ends: list[int] = []
         last_read = {
             tensor: number
             for number, member in enumerate(members)
@@ -103,6 +120,7 @@ class _Builder:
         }
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
+            ends.append(len(steps))
             if member.is_partial:
                 # What the element holds now is read from memory.
                 current.pop(member.target, None)
@@ -110,6 +128,7 @@ class _Builder:
                 steps.append(Write(member.target, value, member.text, *written))
                 continue
             read_later = last_read.get(member.target, number) > number
+            read_later |= loop is not None and member.target in loop.keeps
             is_let = member.target.role is Role.LET
             stored = not is_let or member.target in together.stored
             if read_later or not stored:
@@ -122,7 +141,26 @@ class _Builder:
                 text = "" if isinstance(value, LocalValue) else member.text
                 steps.append(Write(member.target, value, text))
         name, domain = members[-1].target.name, members[0].indices
-        return Stage(name, domain, tuple(steps), together.apart)
+        return Stage(
+            name,
+            domain,
+            tuple(steps),
+            together.apart,
+            self._loop(members, loop, current, (*ends, len(steps))),
+        )
+
+    def _loop(
+        self,
+        members: tuple[Statement, ...],
+        loop: Looping | None,
+        now: dict[Tensor, LocalValue],
+        ends: tuple[int, ...],
+    ) -> Loop | None:
+        """Return the order of a stage: in registers, or by a dispatch for each turn."""
+        if loop:
+            return loop.loop(now, ends[loop.turns])
+        along = members[0].along
+        return along and Loop(along.axis, along.descending, (), (), 0, ends[-1])
 
     def _local(self, tensor: Tensor) -> LocalValue:
         """Name the value of a let after it; that of a write apart from the tensor."""

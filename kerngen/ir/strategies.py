@@ -112,5 +112,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         ),
     },
     "generic": {},
+    "loop": {},
+    "recur": {},
 }
 """The options of each strategy."""

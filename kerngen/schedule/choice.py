@@ -24,6 +24,7 @@ from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
+from kerngen.schedule.recurrence import fits_loop
 from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.task import Options, Task
@@ -108,6 +109,9 @@ def _joined(guard: Binary, *, decisive: bool) -> bool | None:
 
 
 def _candidates(task: Task) -> Iterator[Choice]:
+    if task.stage.loop:
+        yield _in_order(task)
+        return
     if not is_plain(task.stage):
         yield from _with_vectors(task)
         return
@@ -123,6 +127,13 @@ def _candidates(task: Task) -> Iterator[Choice]:
     else:
         yield _of_one_row(task)
     yield from _in_tiles(task)
+
+
+def _in_order(task: Task) -> Choice:
+    """Return what computes a recurrence."""
+    if not fits_loop(task):
+        return Choice("loop", "only what is left of a recurrence is stored")
+    return Choice("recur", "a recurrence at each element of the other indices")
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.stages import Stage
@@ -22,6 +22,7 @@ from kerngen.schedule.per_element import (
 )
 from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
+from kerngen.schedule.recurrence import fits_loop, fits_recur, lower_recurrence
 from kerngen.schedule.rows import (
     fits_rows,
     lower_rows,
@@ -116,9 +117,19 @@ def _tiling_faults(options: Options) -> Iterator[str]:
     return tiling_of(options).faults()
 
 
-STRATEGIES: Final = {
-    strategy.name: strategy
-    for strategy in (
+def _at_once(strategy: Strategy) -> Strategy:
+    """Return a strategy that refuses stages whose elements follow from each other."""
+
+    def fits(task: Task) -> str:
+        loop = task.stage.loop
+        return "its elements are computed in order" if loop else strategy.fits(task)
+
+    return replace(strategy, fits=fits)
+
+
+_AT_ONCE: Final = map(
+    _at_once,
+    (
         Strategy("map", fits_map, lower_map),
         Strategy(
             "reduce",
@@ -150,5 +161,12 @@ STRATEGIES: Final = {
             faults=_tiling_faults,
         ),
         Strategy("generic", fits_generic, lower_generic),
-    )
-}
+    ),
+)
+
+_IN_ORDER: Final = (
+    Strategy("loop", fits_loop, lower_recurrence),
+    Strategy("recur", fits_recur, lower_recurrence),
+)
+
+STRATEGIES: Final = {each.name: each for each in (*_AT_ONCE, *_IN_ORDER)}

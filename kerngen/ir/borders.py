@@ -1,0 +1,130 @@
+"""Reads under conditions, and whether those leave out the border of an axis.
+
+`if t > 0 { h[t - 1] } else { 0.0 }` reads `h` where `t - 1 >= 0`.  The proof takes one
+condition at a time: `t - 1`, less what the condition makes no less than 0, is a sum that
+is never negative, whatever the lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from kerngen.ir.affine import affine_form
+from kerngen.ir.extremes import starts_from_zero
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Constant,
+    DimValue,
+    Expr,
+    Load,
+    Reduce,
+    Select,
+    Tensor,
+    Unary,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children, subscript_value
+
+Condition: TypeAlias = tuple[Expr, bool]
+"""An expression of type bool, and whether it is true or false."""
+
+_NEGATED: Final[dict[BinaryOp, BinaryOp]] = {
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+    "==": "!=",
+    "!=": "==",
+}
+_ONE: Final = Constant(1, Scalar.I32)
+
+
+def reads_under(
+    expr: Expr, tensor: Tensor, under: tuple[Condition, ...] = ()
+) -> Iterator[tuple[Load, tuple[Condition, ...]]]:
+    """Yield each read of a tensor, with the conditions that choose it."""
+    match expr:
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            yield from reads_under(condition, tensor, under)
+            yield from reads_under(then, tensor, (*under, (condition, True)))
+            yield from reads_under(otherwise, tensor, (*under, (condition, False)))
+        case Binary(op="and" | "or" as op, left=left, right=right):
+            yield from reads_under(left, tensor, under)
+            yield from reads_under(right, tensor, (*under, (left, op == "and")))
+        case Reduce(condition=Select() | Binary() | Unary() as condition, body=body):
+            yield from reads_under(condition, tensor, under)
+            yield from reads_under(body, tensor, (*under, (condition, True)))
+        case _:
+            if isinstance(expr, Load) and expr.tensor == tensor:
+                yield expr, under
+            for child in children(expr):
+                yield from reads_under(child, tensor, under)
+
+
+def excludes_border(
+    load: Load, axis: int, under: tuple[Condition, ...], shift: int
+) -> bool:
+    """Whether conditions keep a read inside an axis, on the side that it is shifted to."""
+    place = subscript_value(load.subscripts[axis])
+    wanted = place if shift < 0 else _difference(_length(load, axis), _sum(place, _ONE))
+    facts = (fact for condition in under for fact in _facts(*condition))
+    return any(_never_negative(_difference(wanted, fact)) for fact in facts)
+
+
+def _facts(condition: Expr, holds: bool) -> Iterator[Expr]:  # noqa: FBT001
+    """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
+    match condition:
+        case Unary(op="not", operand=operand):
+            yield from _facts(operand, not holds)
+        case Binary(op="and" | "or" as op, left=left, right=right):
+            if holds == (op == "and"):
+                yield from _facts(left, holds)
+                yield from _facts(right, holds)
+        case Binary(op=op, left=left, right=right) if op in _NEGATED:
+            # The arithmetic of u32 wraps below 0, so that it proves nothing.
+            if left.type is Scalar.I32:
+                yield from _compared(op if holds else _NEGATED[op], left, right)
+        case _:
+            return
+
+
+def _compared(op: BinaryOp, left: Expr, right: Expr) -> Iterator[Expr]:
+    up, down = _difference(left, right), _difference(right, left)
+    match op:
+        case "<":
+            yield _difference(down, _ONE)
+        case "<=":
+            yield down
+        case ">":
+            yield _difference(up, _ONE)
+        case ">=":
+            yield up
+        case "==":
+            yield from (up, down)
+        case "!=":
+            # At an end of its range, not equal is beyond.
+            yield from (_difference(x, _ONE) for x in (up, down) if _never_negative(x))
+        case _:
+            return
+
+
+def _never_negative(expr: Expr) -> bool:
+    form = affine_form(expr)
+    return form is not None and starts_from_zero(form)
+
+
+def _length(load: Load, axis: int) -> Expr:
+    extent = load.tensor.extents[axis]
+    if isinstance(extent, int):
+        return Constant(extent, Scalar.I32)
+    return DimValue(extent)
+
+
+def _sum(left: Expr, right: Expr) -> Expr:
+    return Binary("+", left, right, Scalar.I32)
+
+
+def _difference(left: Expr, right: Expr) -> Expr:
+    return Binary("-", left, right, Scalar.I32)
