@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from kerngen.source.worded import Worded, WordedBeside
+from kerngen.source.worded import Worded, WordedBeside, WordedNear
 
 
 @final
@@ -104,3 +104,21 @@ class NoOrder(Worded):
 
     name: str
     reads: str
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RecurrenceGradient(WordedNear):
+    """The gradient of a kernel with a let that reads itself."""
+
+    code: ClassVar[str] = "KG1306"
+    rule: ClassVar[str] = "A gradient is of a kernel without recurrences."
+    says: ClassVar[str] = "'{kernel}' has a recurrence: '{name}' reads itself."
+    nearby: ClassVar[str] = "here"
+    advice: ClassVar[str] = (
+        "Write its gradient by hand: it is the recurrence in the other direction, "
+        "'let d{name}[t] = if t + 1 < n {{ ... d{name}[t + 1] ... }} else {{ ... }};'."
+    )
+
+    kernel: str
+    name: str

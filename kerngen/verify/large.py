@@ -43,6 +43,8 @@ def large_sizes(trial: Trial) -> Sizes | None:
     kernel = fitting.subject.kernel
     if any(s.is_partial or not isinstance(s.target.memory, Leaf) for s in kernel.body):
         return None
+    if any(s.along for s in kernel.body):  # one element takes all those before it
+        return None
     most = trial.guarded.ctx.max_tensor_bytes - BEFORE - BEHIND
     found = [s for s in _past_the_fold(fitting) if _fits(fitting, s, most)]
     return min(found, key=lambda s: _elements(fitting, s), default=None)
