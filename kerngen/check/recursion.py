@@ -16,8 +16,9 @@ from kerngen.check.parameters import KINDS
 from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.affine import affine_form, as_literal
-from kerngen.ir.borders import Condition, excludes_border, reads_under
+from kerngen.ir.borders import Borders, Condition, reads_under
 from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.linear import Lengths
 from kerngen.ir.nodes import (
     Expr,
     Index,
@@ -184,8 +185,9 @@ class _Reads:
         # One along which the other subscripts are bare needs no element but its own.
         axis = min(found, key=lambda axis: not self._is_own(axis))
         shifts = [self._shift(load, axis) or 0 for load, _ in self.reads]
+        borders = Borders(Lengths.of(self.ex.env.derived))
         for (load, under), shift in zip(self.reads, shifts, strict=True):
-            if not excludes_border(load, axis, under, shift):
+            if not borders.excludes(load, axis, under, shift):
                 self.ex.env.faults.add(self._border(axis, load, shift))
                 return None
         return Recurrence(axis, max(map(abs, shifts)), descending=shifts[0] > 0)

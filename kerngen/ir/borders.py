@@ -8,15 +8,14 @@ is never negative, whatever the lengths.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
 
-from kerngen.ir.affine import affine_form
-from kerngen.ir.extremes import starts_from_zero
+from kerngen.ir.linear import Lengths, length_of
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
     Constant,
-    DimValue,
     Expr,
     Load,
     Reduce,
@@ -63,67 +62,64 @@ def reads_under(
                 yield from reads_under(child, tensor, under)
 
 
-def excludes_border(
-    load: Load, axis: int, under: tuple[Condition, ...], shift: int
-) -> bool:
-    """Whether conditions keep a read inside an axis, on the side that it is shifted to."""
-    place = subscript_value(load.subscripts[axis])
-    wanted = place if shift < 0 else _difference(_length(load, axis), _sum(place, _ONE))
-    facts = (fact for condition in under for fact in _facts(*condition))
-    return any(_never_negative(_difference(wanted, fact)) for fact in facts)
+@final
+@dataclass(frozen=True)
+class Borders:
+    """Proves that reads under conditions stay inside their axes, by the lengths."""
 
+    lengths: Lengths
 
-def _facts(condition: Expr, holds: bool) -> Iterator[Expr]:  # noqa: FBT001
-    """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
-    match condition:
-        case Unary(op="not", operand=operand):
-            yield from _facts(operand, not holds)
-        case Binary(op="and" | "or" as op, left=left, right=right):
-            if holds == (op == "and"):
-                yield from _facts(left, holds)
-                yield from _facts(right, holds)
-        case Binary(op=op, left=left, right=right) if op in _NEGATED:
-            # The arithmetic of u32 wraps below 0, so that it proves nothing.
-            if left.type is Scalar.I32:
-                yield from _compared(op if holds else _NEGATED[op], left, right)
-        case _:
-            return
+    def excludes(
+        self, load: Load, axis: int, under: tuple[Condition, ...], shift: int
+    ) -> bool:
+        """Whether conditions keep a read inside an axis, on the side it is shifted to."""
+        wanted = place = subscript_value(load.subscripts[axis])
+        if shift > 0:
+            last = _difference(length_of(load.tensor.extents[axis]), _ONE)
+            wanted = _difference(last, place)
+        facts = (fact for each in under for fact in self._facts(*each))
+        return any(
+            self.lengths.never_negative(_difference(wanted, fact)) for fact in facts
+        )
 
+    def _facts(self, condition: Expr, holds: bool) -> Iterator[Expr]:  # noqa: FBT001
+        """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
+        match condition:
+            case Unary(op="not", operand=operand):
+                yield from self._facts(operand, not holds)
+            case Binary(op="and" | "or" as op, left=left, right=right):
+                if holds == (op == "and"):
+                    yield from self._facts(left, holds)
+                    yield from self._facts(right, holds)
+            case Binary(op=op, left=left, right=right) if op in _NEGATED:
+                # The arithmetic of u32 wraps below 0, so that it proves nothing.
+                if left.type is Scalar.I32:
+                    yield from self._compared(
+                        op if holds else _NEGATED[op], left, right
+                    )
+            case _:
+                return
 
-def _compared(op: BinaryOp, left: Expr, right: Expr) -> Iterator[Expr]:
-    up, down = _difference(left, right), _difference(right, left)
-    match op:
-        case "<":
-            yield _difference(down, _ONE)
-        case "<=":
-            yield down
-        case ">":
-            yield _difference(up, _ONE)
-        case ">=":
-            yield up
-        case "==":
-            yield from (up, down)
-        case "!=":
-            # At an end of its range, not equal is beyond.
-            yield from (_difference(x, _ONE) for x in (up, down) if _never_negative(x))
-        case _:
-            return
-
-
-def _never_negative(expr: Expr) -> bool:
-    form = affine_form(expr)
-    return form is not None and starts_from_zero(form)
-
-
-def _length(load: Load, axis: int) -> Expr:
-    extent = load.tensor.extents[axis]
-    if isinstance(extent, int):
-        return Constant(extent, Scalar.I32)
-    return DimValue(extent)
-
-
-def _sum(left: Expr, right: Expr) -> Expr:
-    return Binary("+", left, right, Scalar.I32)
+    def _compared(self, op: BinaryOp, left: Expr, right: Expr) -> Iterator[Expr]:
+        up, down = _difference(left, right), _difference(right, left)
+        match op:
+            case "<":
+                yield _difference(down, _ONE)
+            case "<=":
+                yield down
+            case ">":
+                yield _difference(up, _ONE)
+            case ">=":
+                yield up
+            case "==":
+                yield from (up, down)
+            case "!=":
+                # At an end of its range, not equal is beyond.
+                for each in (up, down):
+                    if self.lengths.never_negative(each):
+                        yield _difference(each, _ONE)
+            case _:
+                return
 
 
 def _difference(left: Expr, right: Expr) -> Expr:

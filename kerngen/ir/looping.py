@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, final
 
 from kerngen.ir.hoisting import Fresh
+from kerngen.ir.linear import Lengths
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Expr, Load, LocalValue, Statement, Tensor
 from kerngen.ir.recurring import distance, fits_loop, is_last, place_read
@@ -57,13 +58,15 @@ class Looping:
         )
 
 
-def looping(members: Sequence[Statement], fresh: Fresh) -> Looping | None:
+def looping(
+    members: Sequence[Statement], fresh: Fresh, lengths: Lengths
+) -> Looping | None:
     """Return the loop of a group; None of one that has none, or goes through memory."""
     loop = next((member for member in members if member.along), None)
     if loop is None or not fits_loop(loop):
         return None
     turns = [m for m in members if len(m.indices) == len(loop.indices)]
-    registers = _Registers(loop, frozenset(m.target for m in turns), fresh)
+    registers = _Registers(loop, frozenset(m.target for m in turns), fresh, lengths)
     changed = [
         *map(registers.in_turn, turns),
         *map(registers.afterwards, members[len(turns) :]),
@@ -79,6 +82,7 @@ class _Registers:
     loop: Statement
     computed: frozenset[Tensor]
     fresh: Fresh
+    lengths: Lengths
     before: dict[Tensor, tuple[LocalValue, ...]] = field(
         default_factory=dict[Tensor, tuple[LocalValue, ...]]
     )
@@ -119,7 +123,7 @@ class _Registers:
 
     def _kept(self, tensor: Tensor, place: Expr) -> Kept:
         kept = LocalValue(self.fresh.name(f"{tensor.name}_left"), _type(tensor))
-        if is_last(place, self.loop):
+        if is_last(place, self.loop, self.lengths):
             return kept, None
         return kept, LocalValue(self.fresh.name(f"{tensor.name}_at"), Scalar.I32)
 

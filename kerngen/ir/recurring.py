@@ -10,14 +10,13 @@ element, or at one place along the index of the loop:
 from __future__ import annotations
 
 from kerngen.ir.affine import affine_form, as_literal
-from kerngen.ir.extremes import starts_from_zero
+from kerngen.ir.linear import Lengths, length_of
 from kerngen.ir.nodes import (
     Affine,
     Binary,
     BuiltinCall,
     Cast,
     Constant,
-    DimValue,
     Expr,
     Extent,
     Index,
@@ -76,16 +75,15 @@ def place_read(load: Load, let: Statement, indices: tuple[Index, ...]) -> Expr |
     return value if isinstance(place, Affine) else _clamped(value, _extent(load, let))
 
 
-def is_last(place: Expr, let: Statement) -> bool:
+def is_last(place: Expr, let: Statement, lengths: Lengths) -> bool:
     """Whether a place is that of the last step of a let, whatever the lengths."""
     assert let.along is not None, "a let that reads itself"
     extent = let.indices[let.along.axis].extent
     end: Expr = Constant(0, Scalar.I32)
     if not let.along.descending:
-        end = Binary("-", _length(extent), _ONE, Scalar.I32)
+        end = Binary("-", length_of(extent), _ONE, Scalar.I32)
     sides = Binary("-", place, end, Scalar.I32), Binary("-", end, place, Scalar.I32)
-    forms = list(map(affine_form, sides))
-    return all(form is not None and starts_from_zero(form) for form in forms)
+    return all(map(lengths.never_negative, sides))
 
 
 def _is_own_but(load: Load, axis: int, indices: tuple[Index, ...]) -> bool:
@@ -98,14 +96,8 @@ def _extent(load: Load, let: Statement) -> Extent:
     return load.tensor.extents[let.along.axis]
 
 
-def _length(extent: Extent) -> Expr:
-    if isinstance(extent, int):
-        return Constant(extent, Scalar.I32)
-    return DimValue(extent)
-
-
 def _clamped(value: Expr, extent: Extent) -> Expr:
-    last = Binary("-", _length(extent), _ONE, Scalar.I32)
+    last = Binary("-", length_of(extent), _ONE, Scalar.I32)
     if value.type is Scalar.U32:
         known = BuiltinCall("min", (value, Cast(last, Scalar.U32)), Scalar.U32)
         return Cast(known, Scalar.I32)

@@ -24,6 +24,7 @@ from kerngen.ir.conditions import with_conditions
 from kerngen.ir.grouping import Group, group
 from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
 from kerngen.ir.inlining import inline_lets
+from kerngen.ir.linear import Lengths
 from kerngen.ir.looping import Looping, looping
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
@@ -57,7 +58,8 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     body = split_self_reads(body, fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
-    stages = tuple(_Builder(fresh, outliving).build(each) for each in groups)
+    builder = _Builder(fresh, Lengths.of(kernel.derived), outliving)
+    stages = tuple(map(builder.build, groups))
     staged = StagedKernel(kernel, _name_apart(stages), tuple(outliving))
     return truths_as_words(staged)
 
@@ -101,12 +103,13 @@ class _Builder:
     """Builds the steps of one group of statements."""
 
     fresh: Fresh
+    lengths: Lengths
     outliving: dict[Tensor, None]
 
     def build(self, together: Group) -> Stage:
         """Return the stage that does what the members of a group say, in order."""
         members = together.members
-        loop = looping(members, self.fresh)
+        loop = looping(members, self.fresh, self.lengths)
         current: dict[Tensor, LocalValue] = {}
         steps: list[Step] = []
         if loop:

@@ -114,5 +114,6 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
     "generic": {},
     "loop": {},
     "recur": {},
+    "steps": {},
 }
 """The options of each strategy."""

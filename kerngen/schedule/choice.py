@@ -22,6 +22,7 @@ from kerngen.schedule.contraction import product_of
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
+from kerngen.schedule.in_steps import fits_steps
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
 from kerngen.schedule.recurrence import fits_loop
@@ -133,6 +134,8 @@ def _in_order(task: Task) -> Choice:
     """Return what computes a recurrence."""
     if not fits_loop(task):
         return Choice("loop", "only what is left of a recurrence is stored")
+    if not fits_steps(task):
+        return Choice("steps", "a step reads other elements of the one before")
     return Choice("recur", "a recurrence at each element of the other indices")
 
 

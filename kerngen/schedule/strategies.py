@@ -11,6 +11,7 @@ from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
 from kerngen.schedule.gemv import fits_gemv, lower_gemv, settled_gemv, suits_gemv
+from kerngen.schedule.in_steps import fits_steps, lower_steps
 from kerngen.schedule.joining import by_subgroups, suits_subgroups
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.parts import lower_parts
@@ -167,6 +168,7 @@ _AT_ONCE: Final = map(
 _IN_ORDER: Final = (
     Strategy("loop", fits_loop, lower_recurrence),
     Strategy("recur", fits_recur, lower_recurrence),
+    Strategy("steps", fits_steps, lower_steps),
 )
 
 STRATEGIES: Final = {each.name: each for each in (*_AT_ONCE, *_IN_ORDER)}

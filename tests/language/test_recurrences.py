@@ -174,3 +174,73 @@ def test_what_is_not_read_is_not_stored(kernels: Any, name: str, strategy: str) 
     (choice,) = kernel.body
     assert choice.cases[0].name == strategy
     assert not kernel.temporaries
+
+
+# ---- a dispatch for each step
+
+
+@pytest.mark.parametrize("steps", [0, 1, 30])
+def test_power_iteration(kernels: Any, either: gpu.Context, steps: int) -> None:
+    half = drawn(70, 70)
+    m = half + half.T
+    v = kernels.power(either.tensor(m), steps=steps).numpy()
+    wanted = np.ones(70)
+    for _ in range(steps):
+        wanted = m.astype(np.float64) @ wanted
+        wanted /= np.linalg.norm(wanted)
+    wanted /= np.linalg.norm(wanted)
+    np.testing.assert_allclose(v, wanted, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (9, 1), (0, 3), (4, 0), (12, 130)])
+def test_dynamic_programming_row_by_row(
+    kernels: Any, either: gpu.Context, shape: tuple[int, int]
+) -> None:
+    cost = np.random.default_rng(0).integers(0, 9, shape).astype(np.float32)
+    total = kernels.descent(either.tensor(cost)).numpy()
+    wanted = cost.copy()
+    for t in range(1, shape[0]):
+        wide = np.pad(wanted[t - 1], 1, constant_values=np.inf)
+        wanted[t] += np.minimum(np.minimum(wide[:-2], wide[1:-1]), wide[2:])
+    np.testing.assert_array_equal(total, wanted)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_the_game_of_life_goes_down(
+    kernels: Any, either: gpu.Context, steps: int
+) -> None:
+    alive = (drawn(9, 11) > 0).astype(np.int32)
+    after = kernels.life(either.tensor(alive, i32), steps=steps).numpy()
+    for _ in range(steps):
+        shifts = [(u, v) for u in (-1, 0, 1) for v in (-1, 0, 1)]
+        around = sum(np.roll(alive, shift, (0, 1)) for shift in shifts) - alive
+        alive = ((around == 3) | ((around == 2) & (alive == 1))).astype(np.int32)
+    np.testing.assert_array_equal(after, alive)
+
+
+@pytest.mark.parametrize("steps", [1, 6])
+def test_an_lstm(kernels: Any, either: gpu.Context, steps: int) -> None:
+    x, w, r = drawn(steps, 2, 5), drawn(4, 7, 5, seed=1), drawn(4, 7, 7, seed=2)
+    y = kernels.lstm(*map(either.tensor, (x, w, r))).numpy()
+
+    def sigmoid(a: Array) -> Array:
+        return 1 / (1 + np.exp(-a))
+
+    h, c = np.zeros((2, 7)), np.zeros((2, 7))
+    for t in range(steps):
+        gates = np.einsum("gjk,qk->gqj", w.astype(np.float64), x[t])
+        gates += np.einsum("gjk,qk->gqj", r.astype(np.float64), h)
+        i, f, g, o = gates
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        np.testing.assert_allclose(y[t], h, rtol=1e-4, atol=1e-5)
+
+
+def test_more_steps_than_a_call_may_have_are_refused(
+    kernels: Any, ctx: gpu.Context
+) -> None:
+    alive = ctx.tensor(np.zeros((2, 2), np.int32), i32)
+    match = r"life .* stage 'g' takes 5001 dispatches, .* a call may have 4096"
+    with pytest.raises(gpu.LimitError, match=match):
+        kernels.life(alive, steps=5000)
+    assert kernels.life(alive, steps=3).numpy().shape == (2, 2)
