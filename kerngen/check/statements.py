@@ -15,8 +15,8 @@ from kerngen.check.hosts import check_host
 from kerngen.check.left import report_left, report_repeated
 from kerngen.check.negatives import remember_let
 from kerngen.check.parameters import KINDS
-from kerngen.check.recursion import check_let_value
 from kerngen.check.ranges import bind_indices, introduce
+from kerngen.check.recursion import check_let_value
 from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,

@@ -82,7 +82,7 @@ class Borders:
             self.lengths.never_negative(_difference(wanted, fact)) for fact in facts
         )
 
-    def _facts(self, condition: Expr, holds: bool) -> Iterator[Expr]:  # noqa: FBT001
+    def _facts(self, condition: Expr, holds: bool) -> Iterator[Expr]:
         """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
         match condition:
             case Unary(op="not", operand=operand):

@@ -49,6 +49,7 @@ class Looping:
         return Loop(
             along.axis,
             along.descending,
+            max(len(before) for before in self.before.values()),
             tuple(State(now[x], before) for x, before in self.before.items()),
             tuple(
                 Capture(kept, now[x], at) for (x, _), (kept, at) in self.left.items()

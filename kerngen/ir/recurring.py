@@ -24,6 +24,7 @@ from kerngen.ir.nodes import (
     Load,
     Role,
     Statement,
+    Subscript,
 )
 from kerngen.ir.reads import holds_reduce, loads
 from kerngen.ir.types import Scalar
@@ -79,8 +80,21 @@ def is_last(place: Expr, let: Statement, lengths: Lengths) -> bool:
     """Whether a place is that of the last step of a let, whatever the lengths."""
     assert let.along is not None, "a let that reads itself"
     extent = let.indices[let.along.axis].extent
+    return _is_end(place, extent, lengths, descending=let.along.descending)
+
+
+def is_end(
+    place: Subscript, extent: Extent, lengths: Lengths, *, descending: bool
+) -> bool:
+    """Whether a subscript is the last place that a loop along its axis comes to."""
+    if isinstance(place, IndexValue):
+        return False
+    return _is_end(subscript_value(place), extent, lengths, descending=descending)
+
+
+def _is_end(place: Expr, extent: Extent, lengths: Lengths, *, descending: bool) -> bool:
     end: Expr = Constant(0, Scalar.I32)
-    if not let.along.descending:
+    if not descending:
         end = Binary("-", length_of(extent), _ONE, Scalar.I32)
     sides = Binary("-", place, end, Scalar.I32), Binary("-", end, place, Scalar.I32)
     return all(map(lengths.never_negative, sides))

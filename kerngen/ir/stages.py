@@ -84,12 +84,13 @@ class Loop:
     """The order of a stage along one axis of its domain, from 0 on or `descending`.
 
     The steps from `first` to `end` are done in every turn; those before and after them
-    once, over the other axes.  Without `states`, a turn reads earlier ones from memory,
+    once, over the other axes.  Turns read those up to a `distance` before.  Without `states`, a turn reads earlier ones from memory,
     also those of other elements: each is a dispatch of its own.
     """
 
     axis: int
     descending: bool
+    distance: int
     states: tuple[State, ...]
     captures: tuple[Capture, ...]
     first: int

@@ -11,7 +11,8 @@ passes below keep that:
    a temporary first; it comes after inlining, which may bring such reads in.
 4. `group` joins neighbours that work on the same element into one stage.
 5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
-6. `truths_as_words` keeps temporaries of bool as u32.
+6. `with_rings` keeps of recurrences through memory only the steps that are read again.
+7. `truths_as_words` keeps temporaries of bool as u32.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.reads import tensors_read
+from kerngen.ir.rings import with_rings
 from kerngen.ir.stages import (
     Define,
     Loop,
@@ -61,7 +63,7 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     builder = _Builder(fresh, Lengths.of(kernel.derived), outliving)
     stages = tuple(map(builder.build, groups))
     staged = StagedKernel(kernel, _name_apart(stages), tuple(outliving))
-    return truths_as_words(staged)
+    return truths_as_words(with_rings(staged, fresh))
 
 
 def _with_conditions(statement: Statement) -> Statement:
@@ -163,7 +165,10 @@ class _Builder:
         if loop:
             return loop.loop(now, ends[loop.turns])
         along = members[0].along
-        return along and Loop(along.axis, along.descending, (), (), 0, ends[-1])
+        if along is None:
+            return None
+        order = along.axis, along.descending, along.distance
+        return Loop(*order, (), (), 0, ends[-1])
 
     def _local(self, tensor: Tensor) -> LocalValue:
         """Name the value of a let after it; that of a write apart from the tensor."""

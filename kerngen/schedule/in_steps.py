@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from kerngen.ir.nodes import Index
+from kerngen.ir.stages import Write
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import ALWAYS, Size, add, ceil_div, maximum, minimum
 from kerngen.plan.tree import Scratch
@@ -62,14 +63,21 @@ def _shader(task: Task, *, first: int) -> Shader:
     body: list[t.Stmt] = []
     at = _place(shader, task, body, shader.override("FIRST", first))
     lowerer = Lowerer(shader, at, body)
-    write_steps(lowerer, replace(stage, loop=None))
-    assert stage.loop is not None, "the strategy fits recurrences alone"
-    along = stage.domain[stage.loop.axis].name
+    loop = stage.loop
+    assert loop is not None, "the strategy fits recurrences alone"
+    along = stage.domain[loop.axis]
+    *before, write = stage.steps
+    assert isinstance(write, Write), "what goes through memory is stored"
+    write_steps(lowerer, replace(stage, steps=tuple(before), loop=None))
+    length = write.tensor.extents[loop.axis]
+    if length != along.extent:  # a ring: steps take turns
+        lowerer.at[along] = at[along] % shader.extent(length)
+    write_steps(lowerer, replace(stage, steps=(write,), loop=None))
     return shader.finish(
         body,
         groups=minimum(_turns(task), 1) * _groups(task),
         workgroup_size=SIZE,
-        summary=f"one invocation per element, a dispatch per {along}.",
+        summary=f"one invocation per element, a dispatch per {along.name}.",
         trips=loop_trips(task, {}),
     )
 

@@ -16,6 +16,7 @@ from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.settling import same_bits, settles
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.steps import write_steps
 from kerngen.schedule.task import Options, Task
@@ -112,11 +113,26 @@ def _turns(lowerer: Lowerer, task: Task) -> t.Stmt:
             here = t.Binary("==", at, t.call("i32", t.Ident(name)))
             keep = t.If(here, (keep,))
         turn.block.append(keep)
+    if settles(stage):
+        turn.block.append(_end_early(lowerer, loop, t.Ident(name)))
     for state in loop.states:
         values = [lowerer.locals[x.name].expr for x in (state.now, *state.before)]
         pairs = [*zip(values[1:], values, strict=False)]
         turn.block.extend(t.Assign(old, new) for old, new in reversed(pairs))
     return t.count_up(counter, 0, end, 1, *turn.block)
+
+
+def _end_early(lowerer: Lowerer, loop: Loop, turn: t.Expr) -> t.Stmt:
+    """Return what leaves the loop at the first turn that is like the one before."""
+    same = (
+        same_bits(
+            state,
+            lowerer.locals[state.now.name].expr,
+            lowerer.locals[state.before[0].name].expr,
+        )
+        for state in loop.states
+    )
+    return t.If(t.all_of(t.Binary(">", turn, t.ZERO), *same), (t.Break(),))
 
 
 def _trips(task: Task) -> Size:

@@ -61,7 +61,7 @@ def _no_faults(options: Options) -> Iterator[str]:
 @final
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to run stages.
+    """A way to run stages: those of recurrences `in_order`, or all others.
 
     `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
     one that does, one of which takes any size.  `runs` returns the stages that those
@@ -77,6 +77,7 @@ class Strategy:
     suits: Callable[[Task, Options], str] = _any_options
     settled: Callable[[Options], Hashable] = _no_options
     faults: Callable[[Options], Iterator[str]] = _no_faults
+    in_order: bool = False
 
     def refusal(self, task: Task, options: Options) -> str:
         """Say why a stage can't run so, with these options; empty if it can."""
@@ -119,11 +120,11 @@ def _tiling_faults(options: Options) -> Iterator[str]:
 
 
 def _at_once(strategy: Strategy) -> Strategy:
-    """Return a strategy that refuses stages whose elements follow from each other."""
+    """Return a strategy that refuses recurrences."""
 
     def fits(task: Task) -> str:
-        loop = task.stage.loop
-        return "its elements are computed in order" if loop else strategy.fits(task)
+        is_recurrence = task.stage.loop is not None
+        return "the stage is a recurrence" if is_recurrence else strategy.fits(task)
 
     return replace(strategy, fits=fits)
 
@@ -166,9 +167,9 @@ _AT_ONCE: Final = map(
 )
 
 _IN_ORDER: Final = (
-    Strategy("loop", fits_loop, lower_recurrence),
-    Strategy("recur", fits_recur, lower_recurrence),
-    Strategy("steps", fits_steps, lower_steps),
+    Strategy("loop", fits_loop, lower_recurrence, in_order=True),
+    Strategy("recur", fits_recur, lower_recurrence, in_order=True),
+    Strategy("steps", fits_steps, lower_steps, in_order=True),
 )
 
 STRATEGIES: Final = {each.name: each for each in (*_AT_ONCE, *_IN_ORDER)}

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
+from kerngen.plan.tree import dispatches_in
 from kerngen.runtime import i32, vec2f
 from tests.compile import loaded
 
@@ -244,3 +245,21 @@ def test_more_steps_than_a_call_may_have_are_refused(
     with pytest.raises(gpu.LimitError, match=match):
         kernels.life(alive, steps=5000)
     assert kernels.life(alive, steps=3).numpy().shape == (2, 2)
+
+
+def test_two_steps_in_turn_are_enough_where_the_last_is_read(kernels: Any) -> None:
+    kept = {t.name: t.axes for t in kernels._POWER.temporaries}
+    assert kept["x"] == ("n", 2)
+    (all_steps,) = kernels._DESCENT.temporaries
+    assert all_steps.axes == ("m", "n")
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"), [("mandelbrot", True), ("locate", True), ("root", False)]
+)
+def test_loops_end_when_nothing_changes(
+    kernels: Any, ctx: gpu.Context, name: str, ends: bool
+) -> None:
+    kernel = getattr(kernels, f"_{name.upper()}")
+    (dispatch,) = dispatches_in(kernel.body)
+    assert ("break;" in kernel.shader(dispatch)) == ends
