@@ -68,7 +68,7 @@ def hoist_reductions(body: Iterable[Statement], fresh: Fresh) -> Body:
 
 def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     kept = None if statement.along else _kept_reduction(statement)
-    itself = statement.target if statement.along else None
+    itself = {statement.target} if statement.along else set[Tensor]()
     lets: list[Statement] = []
 
     def hoist(reduce: Reduce) -> Expr:
@@ -82,7 +82,9 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
         if not isinstance(expr, Reduce):
             return map_children(expr, lambda child: visit(child, bound))
-        is_apart = not free_indices(expr) & bound and itself not in tensors_read(expr)
+        is_apart = not free_indices(expr) & bound and itself.isdisjoint(
+            tensors_read(expr)
+        )
         if expr is not kept and is_apart:
             return hoist(expr)
         inner = bound | frozenset(expr.indices)

@@ -75,7 +75,7 @@ def test_fibonacci_wraps(kernels: Any, either: gpu.Context, steps: int) -> None:
 
 
 def test_the_logistic_map_is_evaluated_in_order(kernels: Any, ctx: gpu.Context) -> None:
-    start, r = np.float32([0.3, 0.7, 0.123]), np.float32(3.9)
+    start, r = np.array([0.3, 0.7, 0.123], np.float32), np.float32(3.9)
     orbit = kernels.logistic(ctx.tensor(start), r=float(r), steps=12).numpy()
     for t in range(1, 12):
         z = orbit[:, t - 1]
@@ -100,7 +100,7 @@ def test_mandelbrot(kernels: Any, either: gpu.Context) -> None:
 
 
 def test_newton_and_what_follows_the_loop(kernels: Any, either: gpu.Context) -> None:
-    a = np.float32([0.25, 1, 2, 100, 3e4])
+    a = np.array([0.25, 1, 2, 100, 3e4], np.float32)
     y, more = kernels.root(either.tensor(a))
     x = np.maximum(a.astype(np.float64), 1)
     for _ in range(8):
@@ -118,7 +118,7 @@ def test_binary_search(kernels: Any, either: gpu.Context, count: int) -> None:
 
 
 def test_a_loop_is_read_where_each_row_ends(kernels: Any, either: gpu.Context) -> None:
-    x, lengths = drawn(5, 6), np.int32([0, 1, 6, 3, 9])
+    x, lengths = drawn(5, 6), np.array([0, 1, 6, 3, 9], np.int32)
     y = kernels.ragged(either.tensor(x), either.tensor(lengths, i32)).numpy()
     wanted = [x[i, :n].astype(np.float64).sum() for i, n in enumerate(lengths)]
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-6)
@@ -257,9 +257,7 @@ def test_two_steps_in_turn_are_enough_where_the_last_is_read(kernels: Any) -> No
 @pytest.mark.parametrize(
     ("name", "ends"), [("mandelbrot", True), ("locate", True), ("root", False)]
 )
-def test_loops_end_when_nothing_changes(
-    kernels: Any, ctx: gpu.Context, name: str, ends: bool
-) -> None:
+def test_loops_end_when_nothing_changes(kernels: Any, name: str, ends: bool) -> None:
     kernel = getattr(kernels, f"_{name.upper()}")
     (dispatch,) = dispatches_in(kernel.body)
     assert ("break;" in kernel.shader(dispatch)) == ends
