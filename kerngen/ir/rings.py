@@ -18,6 +18,7 @@ from kerngen.ir.linear import Lengths
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     BuiltinCall,
+    Cast,
     Clamped,
     Constant,
     Expr,
@@ -104,6 +105,8 @@ class _Ring:
             return inner
         places = list(inner.subscripts)
         value, length = subscript_value(places[self.axis]), self.length
+        if value.type is not Scalar.I32:
+            value = Cast(value, Scalar.I32)
         by = Constant(length, Scalar.I32)
         places[self.axis] = Clamped(BuiltinCall("mod", (value, by), Scalar.I32))
         return replace(inner, tensor=self.kept(self.tensor), subscripts=tuple(places))
