@@ -21,6 +21,7 @@ from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
 from .oracles_numbers import NUMBERS
 from .oracles_optim import OPTIMIZERS
+from .oracles_recurrences import RECURRENCES
 
 LOWEST, HIGHEST = -np.inf, np.inf
 
@@ -334,5 +335,6 @@ ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     **LAYOUT,
     **OPTIMIZERS,
     **NUMBERS,
+    **RECURRENCES,
 }
 """The oracle of each kernel, by module of `kerngen_kernels` and name."""
