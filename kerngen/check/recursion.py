@@ -24,10 +24,10 @@ from kerngen.ir.nodes import (
     Index,
     IndexValue,
     Load,
-    Recurrence,
     Role,
     Tensor,
 )
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.ir.walk import subscript_value
 from kerngen.source.diagnostic import Diagnostic, Faults

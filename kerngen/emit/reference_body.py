@@ -26,13 +26,13 @@ from kerngen.ir.nodes import (
     DimValue,
     Host,
     Kernel,
-    Recurrence,
     Role,
     Statement,
     Tensor,
     UniformValue,
 )
 from kerngen.ir.reads import free_indices, tensors_read
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import walk
 

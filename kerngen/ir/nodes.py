@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Literal, TypeAlias, final
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.plan.tree import GradientOf
 from kerngen.source.diagnostic import Diagnostic
@@ -464,21 +465,6 @@ class Function:
     type: ValueType
     doc: str = field(default="", compare=False, repr=False)
     partials: tuple[str, ...] = ()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Recurrence:
-    """The order in which the elements of a let follow from each other.
-
-    `let h[i, t] = if t > 1 { h[i, t - 2] + x[i, t] } else { x[i, t] }` has the axis 1 and
-    the distance 2, which is the greatest of all its reads.  It is `descending` if the
-    reads are at `t + 2`.
-    """
-
-    axis: int
-    distance: int
-    descending: bool = False
 
 
 @final

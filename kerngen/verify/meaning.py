@@ -17,12 +17,12 @@ from kerngen.ir.nodes import (
     Function,
     IndexValue,
     Kernel,
-    Recurrence,
     Role,
     Statement,
     Subscript,
     reach,
 )
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.runtime.kernel import Kernel as RuntimeKernel
 from kerngen.runtime.scalars import prepare
