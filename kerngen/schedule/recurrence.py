@@ -10,18 +10,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from kerngen.ir.stages import Define, Loop, Write
-from kerngen.plan.size import ALWAYS, ZERO, Size, ceil_div
-from kerngen.schedule.builder import ShaderBuilder, wgsl_type
+from kerngen.ir.stages import Stage, Write
+from kerngen.plan.size import ALWAYS, NEVER, ZERO, Size, ceil_div, divides
+from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
-from kerngen.schedule.settling import same_bits, settles
+from kerngen.schedule.recurrence_blocks import in_vectors, turns_of, write_blocks
+from kerngen.schedule.recurrence_turn import declare_registers, finish_turn, loop_of
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.steps import write_steps
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.trips import loop_trips
-from kerngen.schedule.values import Value
+from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
 SIZE: Final = 64
@@ -42,101 +43,63 @@ def fits_loop(task: Task) -> str:
     refusal = fits_recur(task)
     if refusal:
         return refusal
-    stored = [s.tensor.name for s in _in_turns(task) if isinstance(s, Write)]
+    stored = [s.tensor.name for s in turns_of(task.stage) if isinstance(s, Write)]
     return f"'{stored[0]}' is stored in every turn" if stored else ""
 
 
-def _in_turns(task: Task) -> list[Define | Write]:
-    loop = _loop_of(task)
-    return [*task.stage.steps[loop.first : loop.end]]
-
-
-def _loop_of(task: Task) -> Loop:
-    assert task.stage.loop is not None, "the strategy fits recurrences alone"
-    return task.stage.loop
-
-
 def lower_recurrence(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield one shader: a serial loop along the recurrence in each invocation."""
+    """Yield a shader of four turns at a time where it applies, and one for any."""
     del options
-    yield Variant("", ALWAYS, (_shader(task),))
+    stage = task.stage
+    names, extent = in_vectors(stage), stage.domain[loop_of(stage).axis].extent
+    aligned = divides(LANES, extent_size(extent))
+    if names and aligned != NEVER:
+        yield Variant("aligned", aligned, (_shader(task, names),))
+    yield Variant("edge" if names else "", ALWAYS, (_shader(task, set()),))
 
 
-def _shader(task: Task) -> Shader:
-    shader, stage, loop = ShaderBuilder(task, {}), task.stage, _loop_of(task)
+def _shader(task: Task, names: set[str]) -> Shader:
+    shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
+    stage, loop = task.stage, loop_of(task.stage)
     body, at = start_invocation(shader, SIZE, shader.size(stage.others))
     lowerer = Lowerer(shader, {}, body)
     lowerer.at.update(unravel(shader, body, stage.others, at))
     outer = replace(stage, domain=stage.others, loop=None)
     write_steps(lowerer, replace(outer, steps=stage.steps[: loop.first]))
-    _declare_registers(lowerer, loop)
-    body.append(_turns(lowerer, task))
+    declare_registers(lowerer, loop)
+    if names:
+        body.append(write_blocks(lowerer, stage, names))
+    else:
+        body.append(_turns(lowerer, stage))
     write_steps(lowerer, replace(outer, steps=stage.steps[loop.end :]))
+    along = stage.domain[loop.axis].name
+    how = ", four turns at a time" if names else ""
     return shader.finish(
         body,
         groups=ceil_div(domain_size(stage.others), SIZE),
         workgroup_size=SIZE,
-        summary=f"one invocation per element, along {stage.domain[loop.axis].name}.",
-        trips=_trips(task),
+        summary=f"one invocation per element, along {along}{how}.",
+        variant="" if names or not in_vectors(stage) else "edge",
+        trips=_trips(task, LANES if names else 1),
     )
 
 
-def _declare_registers(lowerer: Lowerer, loop: Loop) -> None:
-    """Declare what turns leave to later ones, and to the end; WGSL fills it with zeros."""
-    kept = [local for state in loop.states for local in state.before]
-    kept += [capture.local for capture in loop.captures]
-    for local in kept:
-        name = lowerer.shader.name(local.name)
-        lowerer.block.append(t.Var(name, type=wgsl_type(local.type)))
-        lowerer.locals[local.name] = Value(t.Ident(name))
-
-
-def _turns(lowerer: Lowerer, task: Task) -> t.Stmt:
+def _turns(lowerer: Lowerer, stage: Stage) -> t.Stmt:
     """Return the loop, which computes an element in each turn."""
-    stage, loop = task.stage, _loop_of(task)
+    loop, shader = loop_of(stage), lowerer.shader
     index = stage.domain[loop.axis]
-    shader = lowerer.shader
     end, name = shader.extent(index.extent), shader.name(index.name)
     counter = shader.fresh("turn") if loop.descending else name
     turn = lowerer.nested({index: t.Ident(name)})
     if loop.descending:
         turn.block.append(t.Let(name, t.Binary("-", end - 1, t.Ident(counter))))
-    steps = stage.steps[loop.first : loop.end]
-    write_steps(turn, replace(stage, steps=steps, loop=None))
-    for capture in loop.captures:
-        kept, value = (
-            lowerer.locals[x.name].expr for x in (capture.local, capture.source)
-        )
-        keep: t.Stmt = t.Assign(kept, value)
-        if capture.at:
-            at = lowerer.locals[capture.at.name].expr
-            here = t.Binary("==", at, t.call("i32", t.Ident(name)))
-            keep = t.If(here, (keep,))
-        turn.block.append(keep)
-    if settles(stage):
-        turn.block.append(_end_early(lowerer, loop, t.Ident(name)))
-    for state in loop.states:
-        values = [lowerer.locals[x.name].expr for x in (state.now, *state.before)]
-        pairs = [*zip(values[1:], values, strict=False)]
-        turn.block.extend(t.Assign(old, new) for old, new in reversed(pairs))
+    write_steps(turn, replace(stage, steps=turns_of(stage), loop=None))
+    finish_turn(turn, stage, t.Ident(name))
     return t.count_up(counter, 0, end, 1, *turn.block)
 
 
-def _end_early(lowerer: Lowerer, loop: Loop, turn: t.Expr) -> t.Stmt:
-    """Return what leaves the loop at the first turn that is like the one before."""
-    same = (
-        same_bits(
-            state,
-            lowerer.locals[state.now.name].expr,
-            lowerer.locals[state.before[0].name].expr,
-        )
-        for state in loop.states
-    )
-    return t.If(t.all_of(t.Binary(">", turn, t.ZERO), *same), (t.Break(),))
-
-
-def _trips(task: Task) -> Size:
-    stage = task.stage
-    own = extent_size(stage.domain[_loop_of(task).axis].extent)
-    inner = loop_trips(task, {})
-    return own * (inner + 1) if inner != ZERO else own
+def _trips(task: Task, turns: int) -> Size:
+    """Return how often loops run of which each round does some turns."""
+    stage, inner = task.stage, loop_trips(task, {})
+    own = extent_size(stage.domain[loop_of(stage).axis].extent)
+    return ceil_div(own, turns) + own * inner if inner != ZERO else ceil_div(own, turns)

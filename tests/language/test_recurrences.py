@@ -35,7 +35,7 @@ def averages(x: Array, decay: float) -> Array:
     return y
 
 
-@pytest.mark.parametrize("shape", [(3, 7), (1, 1), (5, 0), (0, 4), (70, 2)])
+@pytest.mark.parametrize("shape", [(3, 7), (3, 8), (1, 1), (5, 0), (0, 4), (70, 2)])
 def test_averages_of_rows(
     kernels: Any, either: gpu.Context, shape: tuple[int, int]
 ) -> None:
