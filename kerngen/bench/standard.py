@@ -213,5 +213,17 @@ STANDARD: Final = (
         shapes("n d rows", (1024, 64, 2000)),
         below="rows",
     ),
+    Standard(
+        "recurrence.ema",
+        _each(3),
+        shapes("m n", *_ROWS[:1]),
+        shapes("m n", *_SMALL_ROWS[:1]),
+    ),
+    Standard(
+        "recurrence.selective_scan",
+        _each(7),
+        shapes("b l d s", (8, 2048, 1024, 16)),
+        shapes("b l d s", (1, 64, 64, 16)),
+    ),
 )
 """The suite's kernels, in the order of the table that is printed."""

@@ -10,7 +10,7 @@ from kerngen.check.literals import Kinds
 from kerngen.check.traverse import Read
 from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.nodes import DerivedDim, Expr, Index, Path, Role, Tensor
+from kerngen.ir.nodes import DerivedDim, Expr, Index, Load, Path, Role, Tensor
 from kerngen.ir.requirements import Known
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
@@ -54,7 +54,8 @@ class CurrentStatement:
     read; `left` the tensors of which a subscript is known to leave its axis; it
     `takes_dims` for indices if that is reported.  `unranged` are the faults of indices
     that have no range; `body` holds every statement, `place` is that of this one, and
-    `reads` are those of the whole body, once they were asked for.
+    `reads` are those of the whole body, once they were asked for.  `own_reads` are the
+    reads that a let makes of itself, and where they are.
     """
 
     bound: set[str] = field(default_factory=set[str])
@@ -69,6 +70,7 @@ class CurrentStatement:
     body: tuple[ast.Equation, ...] = ()
     place: int = 0
     reads: dict[str, list[Read]] | None = None
+    own_reads: dict[Load, Span] = field(default_factory=dict[Load, Span])
 
     def begin(self, body: tuple[ast.Equation, ...], place: int) -> None:
         """Forget the statement before; that at `place` of the body is at hand."""
@@ -81,6 +83,7 @@ class CurrentStatement:
         self.doubtful.clear()
         self.left.clear()
         self.unranged.clear()
+        self.own_reads.clear()
         self.left_is_faulty = False
         self.takes_dims = False
 

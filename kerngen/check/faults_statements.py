@@ -62,8 +62,9 @@ WRITE_FIRST = (
     "parameter."
 )
 AS_IF_AT_ONCE = (
-    "A statement computes all elements as if at once, from what was there before; a "
-    "running sum is 'sum[j when j <= i] x[j]'."
+    "A statement computes all elements as if at once, from what was there before. A "
+    "running sum is 'sum[j when j <= i] x[j]'; other recurrences are lets, which may read "
+    "themselves: 'let h[t] = if t > 0 { h[t - 1] ... } else { ... };', then 'y[t] = h[t];'."
 )
 
 

@@ -28,6 +28,7 @@ from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Expr, IndexValue, Load
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Scalar
+from kerngen.source.text import Span
 from kerngen.syntax import ast, foreign
 from kerngen.syntax.habits import SeparateSubscripts
 
@@ -134,7 +135,10 @@ def read_element(
     if isinstance(symbol.tensor.element, Scalar):
         return _read(ex, symbol, node, subscripts)
     places = check_subscripts(ex, symbol, node.span, subscripts)
-    return None if places is None else Place(symbol, symbol.tensor.memory, places)
+    if places is None:
+        return None
+    _note_own(ex, Load(symbol.tensor, places), node.span)
+    return Place(symbol, symbol.tensor.memory, places)
 
 
 def root_of(ex: Expressions, node: ast.Name) -> Place | Expr | None:
@@ -208,7 +212,17 @@ def _read(
         ex.env.faults.add(fault)
         return None
     places = check_subscripts(ex, symbol, node.span, subscripts)
-    return None if places is None else Load(tensor, places)
+    if places is None:
+        return None
+    _note_own(ex, Load(tensor, places), node.span)
+    return Load(tensor, places)
+
+
+def _note_own(ex: Expressions, load: Load, span: Span) -> None:
+    """Remember where a let reads itself."""
+    current = ex.env.current
+    if current.in_let and load.tensor.name == current.target:
+        current.own_reads.setdefault(load, span)
 
 
 def refuse(ex: Expressions, node: ast.Expr, what: str) -> None:

@@ -32,8 +32,11 @@ def leaves(
     """Whether an affine subscript leaves its axis for all lengths; that is a fault.
 
     One that moves is told once per tensor and statement: who minds one border will mind
-    the others.
+    the others.  A let that reads itself has an order to begin with: `recursion` looks at
+    its borders.
     """
+    if ex.env.current.in_let and read.tensor.name == ex.env.current.target:
+        return False
     sides = [
         _Side(read.tensor, axis, s.value, node)
         for axis, (s, node) in enumerate(zip(read.subscripts, nodes, strict=True))

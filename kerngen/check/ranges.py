@@ -110,13 +110,20 @@ def _ranged(
         index, origin = Index(name.name, extent), binder.bound.span
         return IndexSymbol(index, name.span, origin, is_given=True)
     for base, axis, subscript in bare_places(*terms):
-        if subscript.name == name.name:
+        if subscript.name == name.name and not _is_defined_here(ex, base):
             extents = _extents_of(ex, base)
             if axis < len(extents):
                 index = Index(name.name, extents[axis])
                 return IndexSymbol(index, name.span, subscript.span)
             return FaultySymbol("an index", name.span)
     return None
+
+
+def _is_defined_here(ex: Expressions, base: ast.Expr) -> bool:
+    """Whether this is the let at hand, whose axes its indices are yet to give."""
+    current = ex.env.current
+    is_target = isinstance(base, ast.Name) and base.name == current.target
+    return is_target and current.in_let and ex.scope.get(current.target) is None
 
 
 def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:

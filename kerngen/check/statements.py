@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from kerngen.check import faults_names, faults_statements
@@ -17,6 +17,7 @@ from kerngen.check.negatives import remember_let
 from kerngen.check.parameters import KINDS
 from kerngen.check.positions import LeftSide, check_position, has_position
 from kerngen.check.ranges import bind_indices, introduce
+from kerngen.check.recursion import check_let_value
 from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,
@@ -117,7 +118,7 @@ class Body:
         self.env.current.in_let = True
         inner = Expressions(self.env, Scope(self.env.faults, self.scope))
         with bind_indices(inner, node.binders, (node.value,)) as indices:
-            value = inner.check(node.value)
+            value, along = check_let_value(inner, node, indices)
         name = node.name
         if value is None or indices is None:
             self._declare(name, FaultySymbol("a let", name.span))
@@ -128,6 +129,7 @@ class Body:
         axes = tuple(binder.name.span for binder in node.binders)
         self._declare(name, TensorSymbol(KINDS[Role.LET], tensor, name.span, axes))
         self._add(node, tensor, indices, value)
+        self.statements[-1] = replace(self.statements[-1], along=along)
 
     def _host(self, node: ast.HostStatement) -> None:
         name = node.name

@@ -9,6 +9,7 @@ from kerngen.check.environment import Environment, Place
 from kerngen.check.faults_indices import IndexAsValue
 from kerngen.check.faults_names import UnknownName, UsedBeforeDefinition
 from kerngen.check.scope import Scope
+from kerngen.check.traverse import walk_syntax
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.types import CASTS, COMPOSITES
@@ -30,7 +31,22 @@ def _definition_remedy(env: Environment, name: str) -> str:
         return "Move its definition up; no constant depends on itself."
     if env.current.in_let and env.current.target == name:
         return "Its own value can't use it: give the new value another name."
+    if env.current.in_let and _reads(env, name, env.current.target):
+        return (
+            "Lets that read each other are one let of vectors, which may read itself: "
+            "'let s[t] = if t > 0 { vec2f(s[t - 1].y, s[t - 1].x) } else { ... };'."
+        )
     return "Move the definition up."
+
+
+def _reads(env: Environment, let: str, name: str) -> bool:
+    """Whether a let further down reads a name."""
+    return any(
+        isinstance(part, ast.Name) and part.name == name
+        for statement in env.current.body[env.current.place :]
+        if isinstance(statement, ast.LetStatement) and statement.name.name == let
+        for part in walk_syntax(statement.value)
+    )
 
 
 def report_unknown(

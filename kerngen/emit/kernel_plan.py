@@ -28,6 +28,7 @@ from kerngen.plan.tree import (
     GradientOf,
     KernelPlan,
     RangeCheck,
+    Repeat,
     Requirement,
     ScalarPlan,
     Sequence,
@@ -184,7 +185,7 @@ def _variants(variants: tuple[Variant, ...], maker: SizeMaker) -> Sequence:
     cases = tuple(
         Case(
             variant.name,
-            tuple(_dispatch(shader, maker) for shader in variant.shaders),
+            _dispatches(variant, maker),
             variant.when,
             scratch=variant.scratch,
         )
@@ -195,6 +196,13 @@ def _variants(variants: tuple[Variant, ...], maker: SizeMaker) -> Sequence:
             return only.body
         case _:
             return (Choice(cases),)
+
+
+def _dispatches(variant: Variant, maker: SizeMaker) -> Sequence:
+    found = tuple(_dispatch(shader, maker) for shader in variant.shaders)
+    if variant.again is None:
+        return found
+    return (*found[:-1], Repeat(variant.again, found[-1:]))
 
 
 def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:

@@ -7,6 +7,7 @@ always a new array: NumPy's views would let a later write change an earlier valu
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 from kerngen.emit.docs import write_comment
 from kerngen.emit.host_expr import HostPrinter
@@ -32,6 +33,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.reads import free_indices, tensors_read
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.ir.walk import walk
@@ -71,6 +73,9 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
     if isinstance(statement.value, StoreAt):
         write_store(scope, statement, statement.value)
         return
+    if statement.along is not None:
+        _write_recurrence(scope, statement, statement.along)
+        return
     is_given = statement.target.role is Role.UPDATE
     if statement.is_partial and is_first and not is_given:
         _write_zeros(scope, statement.target)
@@ -83,6 +88,35 @@ def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> N
         scope.writer.line(f"{name}: NDArray[Any] = {empty}")
     with scope.block(f"if {name}.size:"):
         _write_assignment(scope, statement, is_first=False)
+
+
+def _write_recurrence(scope: Scope, statement: Statement, along: Recurrence) -> None:
+    """
+    Write a let that reads itself: all elements of one step at once, step by step.
+
+    Before:  let h[i, t] = if t > 0 { h[i, t - 1] + x[i, t] } else { x[i, t] };
+    After:   h = np.zeros((m, n), real.dtype)
+             for t in range(n):
+                 h[:, t] = np.where(t > 0, ref.take(h, t - 1, 1) + x[:, t], x[:, t])
+    """
+    target, step = statement.target, statement.indices[along.axis]
+    frame = tuple(index for index in statement.indices if index is not step)
+    scope.writer.line(
+        f"{scope.names[target.name]} = np.zeros({_whole_shape(scope, target)})"
+    )
+    with ExitStack() as stack:
+        if read_regardless(statement.value, statement.indices):
+            stack.enter_context(scope.block(f"if {scope.names[target.name]}.size:"))
+        stack.enter_context(scope.loop(step, descending=along.descending))
+        value = ReferencePrinter(scope).array(statement.value, frame)
+        places = [":"] * along.axis + [scope.loops[step]]
+        scope.writer.line(
+            f"{scope.names[target.name]}[{', '.join(places)}] = {value.text}"
+        )
+
+
+def _whole_shape(scope: Scope, target: Tensor) -> str:
+    return f"{scope.whole(target)}, {scope.kept(target)}"
 
 
 def _write_zeros(scope: Scope, target: Tensor) -> None:

@@ -148,15 +148,18 @@ class Scope:
         """Write nested loops over the indices."""
         with ExitStack() as stack:
             for index in indices:
-                stack.enter_context(self._loop(index))
+                stack.enter_context(self.loop(index))
             yield
 
     @contextmanager
-    def _loop(self, index: Index) -> Generator[None]:
-        """Write a loop over an index."""
+    def loop(self, index: Index, *, descending: bool = False) -> Generator[None]:
+        """Write a loop over an index, from 0 on or from the last value down."""
         name = self._local("loop", index.name)
         self.loops[index] = name
-        with self.block(f"for {name} in range({self.extent(index.extent)}):"):
+        values = f"range({self.extent(index.extent)})"
+        with self.block(
+            f"for {name} in {f'reversed({values})' if descending else values}:"
+        ):
             yield
         del self.loops[index]
 

@@ -23,6 +23,7 @@ GROUPS: Final = {
     "KG09": "Conditions on a call",
     "KG11": "Vectors, matrices and members of structs",
     "KG12": "Gradients",
+    "KG13": "Recurrences: lets that read themselves",
 }
 """What the codes of a hundred are about."""
 

@@ -22,6 +22,7 @@ class Kind(Enum):
     ZERO = "zero"
     NO_DERIVATIVE = "no derivative"
     TOO_LARGE = "too large"
+    RECURRENCE = "recurrence"
 
 
 @final

@@ -108,6 +108,9 @@ def _refuse_writes(kernel: Kernel) -> None:
         if target.role is Role.UPDATE:
             fields = {"kernel": kernel.name, "tensor": target.name}
             raise GradientError(Kind.IN_PLACE, fields, statement.span)
+        if statement.along:
+            fields = {"kernel": kernel.name, "let": target.name}
+            raise GradientError(Kind.RECURRENCE, fields, statement.span)
         if statement.is_partial or target.name in written:
             fields = {"kernel": kernel.name, "what": f"writes '{target.name}' in parts"}
             raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span)

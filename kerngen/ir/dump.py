@@ -176,7 +176,16 @@ def _statement(statement: Statement) -> str:
     component = f".{statement.component}" if statement.component else ""
     place = f"{target.name}{indices}{_path(statement.path)}{component}"
     value = dump_expr(statement.value)
-    return f"{target.role.value} {place}: {target.memory.spelling} = {value}"
+    order = _order(statement) if statement.along else ""
+    return f"{target.role.value} {place}: {target.memory.spelling}{order} = {value}"
+
+
+def _order(statement: Statement) -> str:
+    """Return along which index a let reads itself, and how far back: ` along t - 1`."""
+    along = statement.along
+    assert along is not None, "asked for lets that read themselves"
+    sign = "+" if along.descending else "-"
+    return f" along {statement.indices[along.axis].name} {sign} {along.distance}"
 
 
 def _schedule(schedule: Schedule) -> str:

@@ -29,7 +29,9 @@ def _typed(tensor: Tensor) -> str:
 def _stage(stage: Stage) -> Iterator[str]:
     domain = ", ".join(f"{index.name} < {index.extent}" for index in stage.domain)
     yield f"stage {stage.name}[{domain}]"
-    yield from (_INDENT + _step(step) for step in stage.steps)
+    for number, step in enumerate(stage.steps):
+        turns = stage.loop and stage.loop.first <= number < stage.loop.end
+        yield _INDENT + ("turn: " if turns else "") + _step(step)
 
 
 def _step(step: Step) -> str:

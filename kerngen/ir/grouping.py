@@ -16,7 +16,14 @@ from kerngen.ir.nodes import (
     Subscript,
     Tensor,
 )
-from kerngen.ir.reads import holds_reduce, places_of, read_elsewhere, tensors_read
+from kerngen.ir.reads import (
+    holds_reduce,
+    loads,
+    places_of,
+    read_elsewhere,
+    tensors_read,
+)
+from kerngen.ir.recurring import fits_loop, place_read
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import map_children, map_path
 
@@ -87,16 +94,35 @@ def _lives(body: Sequence[Statement]) -> dict[int, _Life]:
         )
         runs.append(place if breaks else runs[-1])
         elsewhere = read_elsewhere(statement)
-        for tensor in set(tensors_read(statement.value)):
+        for tensor in set(tensors_read(statement.value)) - _itself(statement):
             if tensor.role is Role.LET:
                 origin = computed[tensor]
                 apart = tensor in elsewhere or runs[origin] != runs[place]
+                apart &= tensor not in _left_by(body[origin], statement)
                 apart |= lives[origin].is_stored
                 lives[origin] = _Life(place, apart)
         if statement.target.role is Role.LET:
             computed[statement.target] = place
             lives[place] = _Life(place, is_stored=False)
     return lives
+
+
+def _itself(statement: Statement) -> set[Tensor]:
+    """Return the target of a let that reads itself."""
+    return {statement.target} if statement.along else set()
+
+
+def _left_by(loop: Statement, statement: Statement) -> set[Tensor]:
+    """Return what a statement reads at places that a loop passes: each at one place.
+
+    Of `let x[i, s < 9] = ...;    y[i] = x[i, 8];` that is `x`.
+    """
+    read: dict[Tensor, bool] = {}
+    for load in loads(statement.value):
+        if load.tensor.extents == loop.target.extents:
+            found = place_read(load, loop, statement.indices) is not None
+            read[load.tensor] = read.get(load.tensor, True) and found
+    return {tensor for tensor, found in read.items() if found}
 
 
 def _extents(statement: Statement) -> list[Extent]:
@@ -177,13 +203,16 @@ class _Joined:
         """Return why a statement cannot run in the same invocation, after the members."""
         if not self.members or self._computes(statement):
             return ""
-        if _extents(statement) != _extents(self.members[0]):
+        left = self._left_by_loop(statement)
+        if _extents(statement) != _extents(self.members[-1]) and not left:
             return "it ranges over other axes"
         if holds_reduce(statement.value):
             return "it holds a reduction"
         if met := sorted(t.name for t in self._stored_beside(statement)):
             return f"it meets a store at a position in '{met[0]}'"
-        met = sorted(t.name for t in self.written & read_elsewhere(statement))
+        if reason := self._disorder(statement):
+            return reason
+        met = sorted(t.name for t in self.written & read_elsewhere(statement) - left)
         if met:
             return f"it reads other elements of '{met[0]}', which is written there"
         if statement.target in self.elsewhere:
@@ -191,13 +220,52 @@ class _Joined:
             return f"it writes '{name}', of which other elements are read there"
         return ""
 
+    @property
+    def _loop(self) -> Statement | None:
+        """The let among the members that reads itself."""
+        return next((member for member in self.members if member.along), None)
+
+    def _is_past(self, loop: Statement) -> bool:
+        """Whether the members end with statements that run after the loop."""
+        return len(self.members[-1].indices) < len(loop.indices)
+
+    def _left_by_loop(self, statement: Statement) -> set[Tensor]:
+        """Return what a statement reads of the members' loop, if it can follow that."""
+        loop = self._loop
+        if loop is None or loop.along is None or not fits_loop(loop):
+            return set()
+        extents = _extents(loop)
+        del extents[loop.along.axis]
+        fits = _extents(statement) == extents and not statement.along
+        return _left_by(loop, statement) & self.written if fits else set()
+
+    def _disorder(self, statement: Statement) -> str:
+        """Return why the order of a let that reads itself keeps a statement apart."""
+        loop, along = self._loop, statement.along
+        if along is None and loop is None:
+            return ""
+        if not all(
+            fits_loop(each) for each in (loop, statement) if each and each.along
+        ):
+            return "each step of one is a dispatch of its own"
+        if along is None:
+            is_let = statement.target.role is Role.LET
+            follows = is_let or self.written.intersection(tensors_read(statement.value))
+            return "" if follows else "its elements need no order"
+        if loop is None:
+            are_lets = all(m.target.role is Role.LET for m in self.members)
+            return "" if are_lets else "its elements are computed in an order"
+        same = (loop.along.axis, loop.along.descending) if loop.along else None
+        is_along = same == (along.axis, along.descending) and not self._is_past(loop)
+        return "" if is_along else "its elements are computed in another order"
+
     def add(self, place: int, statement: Statement, life: _Life | None) -> None:
         """Take the statement of a place in, over the indices of the first one.
 
         A let that the group computes already, for an earlier use, is not repeated.
         """
         target, repeats = statement.target, self._computes(statement)
-        read = set(tensors_read(statement.value))
+        read = set(tensors_read(statement.value)) - _itself(statement)
         self.bound.update(read - self.lasts.keys())
         if life is None or life.is_stored:
             self.bound.add(target)
@@ -209,7 +277,10 @@ class _Joined:
         if repeats:
             return
         first = self.members[0] if self.members else statement
-        self.members.append(_over(statement, first.indices))
+        indices, loop = list(first.indices), self._loop
+        if loop and loop.along and len(statement.indices) < len(indices):
+            del indices[loop.along.axis]
+        self.members.append(_over(statement, tuple(indices)))
         self.written.add(target)
         self.touched.update((target, *read))
         if isinstance(statement.value, StoreAt):

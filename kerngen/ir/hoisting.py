@@ -63,12 +63,15 @@ def hoist_reductions(body: Iterable[Statement], fresh: Fresh) -> Body:
 
     Before:  y[i] = x[i] / sum[j] x[j];
     After:   let y_sum = sum[j] x[j];    y[i] = x[i] / y_sum;
+
+    A let that reads itself keeps the reductions of its own elements, and no others.
     """
     return tuple(part for statement in body for part in _hoisted(statement, fresh))
 
 
 def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
-    kept = _kept_reduction(statement)
+    kept = None if statement.along else _kept_reduction(statement)
+    itself = {statement.target} if statement.along else set[Tensor]()
     lets: list[Statement] = []
 
     def hoist(reduce: Reduce) -> Expr:
@@ -82,7 +85,10 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
         if not isinstance(expr, Reduce):
             return map_children(expr, lambda child: visit(child, bound))
-        if expr is not kept and not free_indices(expr) & bound:
+        is_apart = not free_indices(expr) & bound and itself.isdisjoint(
+            tensors_read(expr)
+        )
+        if expr is not kept and is_apart:
             return hoist(expr)
         inner = bound | frozenset(expr.indices)
         return map_children(expr, lambda child: visit(child, inner))
@@ -110,7 +116,7 @@ def split_self_reads(body: Iterable[Statement], fresh: Fresh) -> Body:
 
 
 def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
-    if not clashes(statement):
+    if statement.along or not clashes(statement):
         yield statement
         return
 
@@ -145,5 +151,11 @@ def _let(
     extents = tuple(index.extent for index in indices)
     target = Tensor(name, value.type, extents, Role.LET, span=statement.span)
     return replace(
-        statement, target=target, indices=indices, value=value, path=(), component=""
+        statement,
+        target=target,
+        indices=indices,
+        value=value,
+        path=(),
+        component="",
+        along=None,
     )

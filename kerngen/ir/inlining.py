@@ -36,7 +36,7 @@ def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
     A use at the statement's own element gets the let as a neighbour, which becomes a
     local of its stage; elsewhere the value is substituted.  A let stays where it is
-    when it holds a reduction or needs too many others, when a tensor it reads is written before its last use,
+    when it reads itself, when it holds a reduction or needs too many others, when a tensor it reads is written before its last use,
     when a gather subscripts it (the clamp is to the let's own axis), when a
     substitution would repeat its work or grow too long, or when it is a constant that
     has no finite value where it is used.
@@ -157,7 +157,8 @@ class _Inliner:
     def _may_inline(self, inlined: _Inlined, number: int, last_use: int) -> bool:
         uses = [self.body[use] for use in self._later_uses(number)]
         return (
-            len(inlined.chain) <= MOST_NEIGHBOURS
+            inlined.let.along is None
+            and len(inlined.chain) <= MOST_NEIGHBOURS
             and not holds_reduce(inlined.let.value)
             and not any(self._written(t, number, last_use) for t in inlined.reads)
             and all(_admits(inlined, use) for use in uses)

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias, final, get_args
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.plan.tree import GradientOf
@@ -480,6 +481,8 @@ class Statement:
     """`target[indices] = value` for every value of `indices`, as if at once.
 
     With a `StoreAt` as value, the elements written are those at its places.
+    With `along`, the target is a let that reads itself: in that order, not at once.
+
     With a `path`, only what that leads to in the element is written.  It may hold
     indices of its own, which follow those of the tensor's axes in `indices`.
     `component` is that of a vector there, or empty.
@@ -495,6 +498,7 @@ class Statement:
     span: Span | None = field(default=None, compare=False, repr=False)
     path: Path = ()
     component: str = ""
+    along: Recurrence | None = None
 
     @property
     def is_partial(self) -> bool:

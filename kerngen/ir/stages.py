@@ -54,6 +54,50 @@ Step: TypeAlias = Define | Write
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a loop computes in each turn as `now`, and has of the turns before.
+
+    `before[0]` is the value of the last turn, `before[1]` that of the one before it.
+    """
+
+    now: LocalValue
+    before: tuple[LocalValue, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What is left of a loop in `local`: the value of `source` in the turn `at`.
+
+    Without `at`, it is the value of the last turn.
+    """
+
+    local: LocalValue
+    source: LocalValue
+    at: LocalValue | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The order of a stage along one axis of its domain, from 0 on or `descending`.
+
+    The steps from `first` to `end` are done in every turn; those before and after them
+    once, over the other axes.  Turns read those up to a `distance` before.  Without `states`, a turn reads earlier ones from memory,
+    also those of other elements: each is a dispatch of its own.
+    """
+
+    axis: int
+    descending: bool
+    distance: int
+    states: tuple[State, ...]
+    captures: tuple[Capture, ...]
+    first: int
+    end: int
+
+
+@final
 @dataclass(frozen=True)
 class Stage:
     """Steps done in order for every element of `domain`; elements are independent.
@@ -61,13 +105,14 @@ class Stage:
     At most one `Reduce` stands outside of other reductions; its body reads no local.  A
     tensor that is written is read only at the element written, and before that; one
     that is written in parts, after that too.  `apart` is why the stage before does not
-    do these steps too.
+    do these steps too.  With a `loop`, elements along its axis are done in order.
     """
 
     name: str
     domain: tuple[Index, ...]
     steps: tuple[Step, ...]
     apart: str = field(default="", compare=False, repr=False)
+    loop: Loop | None = None
 
     def __hash__(self) -> int:
         """Return the hash of all that it does, which is computed once."""
@@ -76,6 +121,12 @@ class Stage:
     @cached_property
     def _hash(self) -> int:
         return hash((self.name, self.domain, self.steps))
+
+    @property
+    def others(self) -> tuple[Index, ...]:
+        """The indices of the domain, without the one that a loop runs along."""
+        skipped = self.domain[self.loop.axis] if self.loop else None
+        return tuple(index for index in self.domain if index is not skipped)
 
     @cached_property
     def reduction(self) -> Reduce | None:

@@ -11,7 +11,8 @@ passes below keep that:
    a temporary first; it comes after inlining, which may bring such reads in.
 4. `group` joins neighbours that work on the same element into one stage.
 5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
-6. `truths_as_words` keeps temporaries of bool as u32.
+6. `with_rings` keeps of recurrences through memory only the steps that are read again.
+7. `truths_as_words` keeps temporaries of bool as u32.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from kerngen.ir.conditions import with_conditions
 from kerngen.ir.grouping import Group, group
 from kerngen.ir.hoisting import Fresh, hoist_reductions, split_self_reads
 from kerngen.ir.inlining import inline_lets
+from kerngen.ir.linear import Lengths
+from kerngen.ir.looping import Looping, looping
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Expr,
@@ -35,7 +38,16 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.reads import tensors_read
-from kerngen.ir.stages import Define, Stage, StagedKernel, Step, Write, as_stored
+from kerngen.ir.rings import with_rings
+from kerngen.ir.stages import (
+    Define,
+    Loop,
+    Stage,
+    StagedKernel,
+    Step,
+    Write,
+    as_stored,
+)
 from kerngen.ir.store import StoreAt
 from kerngen.ir.truths import truths_as_words
 from kerngen.ir.walk import map_children
@@ -49,9 +61,10 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     body = split_self_reads(body, fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
-    stages = tuple(_Builder(fresh, outliving).build(each) for each in groups)
+    builder = _Builder(fresh, Lengths.of(kernel.derived), outliving)
+    stages = tuple(map(builder.build, groups))
     staged = StagedKernel(kernel, _name_apart(stages), tuple(outliving))
-    return truths_as_words(staged)
+    return truths_as_words(with_rings(staged, fresh))
 
 
 def _with_conditions(statement: Statement) -> Statement:
@@ -64,9 +77,12 @@ def _outliving(groups: Sequence[Group]) -> dict[Tensor, None]:
     for each in groups:
         computed: set[Tensor] = set()
         for member in each.members:
+            itself = member.target if member.along else None
             read = (t for t in tensors_read(member.value) if t.role is Role.LET)
             outliving.update(
-                (tensor, None) for tensor in read if tensor not in computed
+                (tensor, None)
+                for tensor in read
+                if tensor not in computed and tensor != itself
             )
             computed.add(member.target)
     return outliving
@@ -90,13 +106,19 @@ class _Builder:
     """Builds the steps of one group of statements."""
 
     fresh: Fresh
+    lengths: Lengths
     outliving: dict[Tensor, None]
 
     def build(self, together: Group) -> Stage:
         """Return the stage that does what the members of a group say, in order."""
         members = together.members
+        loop = looping(members, self.fresh, self.lengths)
         current: dict[Tensor, LocalValue] = {}
         steps: list[Step] = []
+        if loop:
+            members = loop.members
+            steps.extend(loop.places)
+        ends: list[int] = []
         last_read = {
             tensor: number
             for number, member in enumerate(members)
@@ -104,6 +126,7 @@ class _Builder:
         }
         for number, member in enumerate(members):
             value = self._with_locals(member.value, current)
+            ends.append(len(steps))
             if member.is_partial or isinstance(value, StoreAt):
                 # What the element holds now is read from memory.
                 current.pop(member.target, None)
@@ -111,6 +134,7 @@ class _Builder:
                 steps.append(Write(member.target, value, member.text, *written))
                 continue
             read_later = last_read.get(member.target, number) > number
+            read_later |= loop is not None and member.target in loop.keeps
             is_let = member.target.role is Role.LET
             stored = not is_let or member.target in together.stored
             if read_later or not stored:
@@ -123,7 +147,29 @@ class _Builder:
                 text = "" if isinstance(value, LocalValue) else member.text
                 steps.append(Write(member.target, value, text))
         name, domain = members[-1].target.name, members[0].indices
-        return Stage(name, domain, tuple(steps), together.apart)
+        return Stage(
+            name,
+            domain,
+            tuple(steps),
+            together.apart,
+            self._loop(members, loop, current, (*ends, len(steps))),
+        )
+
+    def _loop(
+        self,
+        members: tuple[Statement, ...],
+        loop: Looping | None,
+        now: dict[Tensor, LocalValue],
+        ends: tuple[int, ...],
+    ) -> Loop | None:
+        """Return the order of a stage: in registers, or by a dispatch for each turn."""
+        if loop:
+            return loop.loop(now, ends[loop.turns])
+        along = members[0].along
+        if along is None:
+            return None
+        order = along.axis, along.descending, along.distance
+        return Loop(*order, (), (), 0, ends[-1])
 
     def _local(self, tensor: Tensor) -> LocalValue:
         """Name the value of a let after it; that of a write apart from the tensor."""

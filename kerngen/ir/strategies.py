@@ -130,5 +130,8 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         ),
     },
     "generic": {},
+    "loop": {},
+    "recur": {},
+    "steps": {},
 }
 """The options of each strategy."""

@@ -106,7 +106,9 @@ def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str
         uniforms = {**uniforms, host.name: Leaf(host.type)}
     tensors = set(kernel.tensors)
     for statement in kernel.body:
-        reach = Reach(functions, dims, uniforms, tensors=frozenset(tensors))
+        itself = {statement.target} if statement.along else set[Tensor]()
+        known = frozenset(tensors | itself)
+        reach = Reach(functions, dims, uniforms, tensors=known)
         faults += _statement(statement, reach)
         if statement.target.role is Role.LET:
             tensors.add(statement.target)

@@ -21,12 +21,12 @@ def verify_stages(staged: StagedKernel) -> list[str]:
 def _stage(stage: Stage) -> Iterator[str]:
     values = [step.value for step in stage.steps]
     reductions = [found for value in values for found in outer_reductions(value)]
-    if len(reductions) > 1:
+    if len(reductions) > 1 and stage.loop is None:
         yield f"{stage.name}: {len(reductions)} reductions side by side"
     for reduce in reductions:
-        if any(_locals(reduce.body)):
+        if any(_locals(reduce.body)) and stage.loop is None:
             yield f"{stage.name}: a reduction reads a local"
-    defined: set[LocalValue] = set()
+    defined: set[LocalValue] = set(_registers(stage))
     written: set[Tensor] = set()
     writes = [step for step in stage.steps if isinstance(step, Write)]
     for step in stage.steps:
@@ -35,7 +35,10 @@ def _stage(stage: Stage) -> Iterator[str]:
         for load in loads(step.value):
             if load.tensor in written:
                 yield f"{stage.name}: reads {load.tensor.name} after writing it"
-            elif any(_clash(load, write, stage) for write in writes):
+            elif any(
+                _clash(load, write, stage) and not _is_of_earlier_turns(stage)
+                for write in writes
+            ):
                 yield f"{stage.name}: reads {load.tensor.name} elsewhere and writes it"
         match step:
             case Define(local=local):
@@ -46,6 +49,18 @@ def _stage(stage: Stage) -> Iterator[str]:
                 # A part is read from memory again, by the invocation that wrote it.
                 if not step.is_partial:
                     written.add(tensor)
+
+
+def _registers(stage: Stage) -> Iterator[LocalValue]:
+    """Yield what a loop keeps, which no step defines."""
+    if stage.loop:
+        yield from (local for state in stage.loop.states for local in state.before)
+        yield from (capture.local for capture in stage.loop.captures)
+
+
+def _is_of_earlier_turns(stage: Stage) -> bool:
+    """Whether each turn is a dispatch, so that it may read what those before wrote."""
+    return stage.loop is not None and not stage.loop.states
 
 
 def _clash(load: Load, write: Write, stage: Stage) -> bool:
@@ -66,6 +81,8 @@ def _order(staged: StagedKernel) -> Iterator[str]:
     """Yield temporaries that are read too early or of bool, and outputs never written."""
     written: set[Tensor] = set()
     for stage in staged.stages:
+        if _is_of_earlier_turns(stage):
+            written.update(s.tensor for s in stage.steps if isinstance(s, Write))
         for step in stage.steps:
             for load in loads(step.value):
                 if load.tensor.role is Role.LET and load.tensor not in written:

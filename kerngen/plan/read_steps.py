@@ -17,6 +17,7 @@ from kerngen.plan.tree import (
     Choice,
     Dispatch,
     Needs,
+    Repeat,
     Scratch,
     Step,
     stages_of,
@@ -28,7 +29,7 @@ _CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
 _RUN: Final = re.compile(r"run ([\w.-]+)\((.*)\)")
 
 
-STEPS: Final = ("run", "stage")
+STEPS: Final = ("run", "repeat", "stage")
 """The words that lines of steps begin with, but for cases, which begin with a name."""
 
 
@@ -54,6 +55,8 @@ class StepReader:
                 if inner:
                     inner[0].refuse("unexpected indentation")
                 steps.append(self._dispatch(line, line.fields))
+            elif word == "repeat":
+                steps.append(self._repeat(line, rest, inner))
             else:
                 cases.append(self._case(line, inner))
                 if stages_of(cases[-1].body):
@@ -79,6 +82,17 @@ class StepReader:
         if not cases or cases[-1].when != ALWAYS:
             line.refuse("none of its cases takes every call")
         return Choice(tuple(cases), stages)
+
+    def _repeat(self, line: Line, count: str, inner: Sequence[Line]) -> Repeat:
+        """Return what a line begins that runs those in it: `repeat n - 1`."""
+        if len(line.fields) > 1:
+            line.refuse("expected 'repeat SIZE'")
+        size = self.scope.size(line, count)
+        body = [*self.steps(line, inner)]
+        dispatches = tuple(step for step in body if isinstance(step, Dispatch))
+        if not body or len(dispatches) < len(body):
+            line.refuse("expected lines that 'run' shaders in it")
+        return Repeat(size, dispatches)
 
     def _case(self, line: Line, inner: Sequence[Line]) -> Case:
         name, *fields = line.fields

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import assert_never, final
+from typing import Final, assert_never, final
 
 from kerngen.plan.adapter import AdapterInfo
-from kerngen.plan.size import Values, holds
-from kerngen.plan.tree import Case, Choice, Dispatch, Scratch, Sequence
+from kerngen.plan.size import Values, evaluate, holds
+from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Scratch, Sequence
+
+MOST_DISPATCHES: Final = 4096
+"""The most dispatches of one call: each is recorded, and takes some microseconds."""
 
 
 class NoCaseError(Exception):
@@ -18,6 +21,16 @@ class NoCaseError(Exception):
         """Name the stages of the choice."""
         super().__init__(f"no case for {', '.join(choice.stages)}")
         self.stages = choice.stages
+
+
+class TooManyStepsError(Exception):
+    """A call takes more dispatches than one call may."""
+
+    def __init__(self, stage: str, count: int) -> None:
+        """Name the stage, and how many it takes."""
+        super().__init__(f"{count} dispatches of {stage}")
+        self.stage = stage
+        self.count = count
 
 
 @final
@@ -54,6 +67,7 @@ def select(body: Sequence, values: Values, adapter: AdapterInfo) -> Selection:
 
     Raises:
         NoCaseError: If a choice has no case that applies.
+        TooManyStepsError: If a stage takes more than `MOST_DISPATCHES`.
     """
     selector = _Selector({**values, **adapter.facts}, adapter)
     selector.steps(body, Selected("", ""), {})
@@ -79,6 +93,13 @@ class _Selector:
                     self.selection.dispatches.append(Planned(step, origin, scratch))
                 case Choice():
                     self._choice(step, origin, scratch)
+                case Repeat(count, repeated):
+                    times = max(evaluate(count, self.values), 0)
+                    total = len(self.selection.dispatches) + times * len(repeated)
+                    if total > MOST_DISPATCHES:
+                        raise TooManyStepsError(origin.stage, total)
+                    for _ in range(times):
+                        self.steps(repeated, origin, scratch)
                 case _:
                     assert_never(step)
 

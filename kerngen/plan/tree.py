@@ -240,7 +240,19 @@ class Choice:
     stages: tuple[str, ...] = ()
 
 
-Step: TypeAlias = Choice | Dispatch
+@final
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Dispatches that run `count` times, one round after the other; 0 times below 1.
+
+    A recurrence whose steps read other elements of the step before runs so.
+    """
+
+    count: Size
+    body: tuple[Dispatch, ...]
+
+
+Step: TypeAlias = Choice | Dispatch | Repeat
 Sequence: TypeAlias = tuple[Step, ...]
 """Steps that run one after the other."""
 
@@ -253,7 +265,7 @@ def choices_in(body: Sequence) -> Iterator[Choice]:
                 yield step
                 for case in cases:
                     yield from choices_in(case.body)
-            case Dispatch():
+            case Dispatch() | Repeat():
                 pass
             case _:
                 assert_never(step)
@@ -273,6 +285,8 @@ def dispatches_in(body: Sequence) -> Iterator[Dispatch]:
                     yield from dispatches_in(case.body)
             case Dispatch():
                 yield step
+            case Repeat(body=repeated):
+                yield from repeated
             case _:
                 assert_never(step)
 
@@ -288,6 +302,9 @@ def sizes_in(body: Sequence) -> Iterator[Size | Guard]:
                     yield case.when
                     yield from (item.length for item in case.scratch)
                     yield from sizes_in(case.body)
+            case Repeat(count, repeated):
+                yield count
+                yield from sizes_in(repeated)
             case _:
                 assert_never(step)
 

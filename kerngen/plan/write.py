@@ -17,7 +17,8 @@
             ...
         rows | bytes 1024 | invocations 256 | run softmax.rows(x, y*) | groups m
 
-Indented lines are a sequence of steps.  A `run` is a dispatch.  A `stage` is a choice, and
+Indented lines are a sequence of steps.  A `run` is a dispatch, and a `repeat` runs the
+lines in it so many times.  A `stage` is a choice, and
 the lines in it are its cases; what a case runs is in the case's own line and those in it.
 Cases without a `stage` above them are a choice, too, that ends with the one without `when`.
 
@@ -60,12 +61,13 @@ from kerngen.plan.tree import (
     ModulePlan,
     Needs,
     RangeCheck,
+    Repeat,
     Sequence,
     sizes_in,
     sizes_of,
 )
 
-VERSION: Final = 2
+VERSION: Final = 3
 HEAD: Final = f"kerngen plan {VERSION}"
 NAMELESS: Final = "-"
 """The name of a case that has none."""
@@ -204,6 +206,9 @@ class _Lines:
             match step:
                 case Dispatch():
                     yield " | ".join(self._dispatch(step))
+                case Repeat(count, repeated):
+                    yield f"repeat {self.printer.size(count)}"
+                    yield from (f"  {line}" for line in self.steps(repeated))
                 case Choice(cases, ()):
                     yield from self._cases(cases)
                 case Choice(cases, stages):

@@ -13,8 +13,8 @@ from types import FunctionType, ModuleType
 from typing import assert_never, final
 
 from kerngen.plan.size import ALWAYS, Guard
-from kerngen.plan.text import guard_text
-from kerngen.plan.tree import Case, Choice, Dispatch, Sequence
+from kerngen.plan.text import guard_text, to_text
+from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Sequence
 from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.errors import Error
 from kerngen.runtime.html import Html, code, element, equations, folded, table
@@ -123,6 +123,10 @@ class _Shaders:
             match step:
                 case Dispatch():
                     yield self._shader(step, condition)
+                case Repeat(count, repeated):
+                    yield from self.steps(
+                        repeated, f"{condition}, {to_text(count)} times"
+                    )
                 case Choice(cases, ()):
                     for case in cases:
                         yield from self.steps(case.body, _when(case.when))

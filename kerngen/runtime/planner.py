@@ -8,7 +8,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from kerngen.plan.select import NoCaseError, Planned, Selection, select
+from kerngen.plan.select import (
+    MOST_DISPATCHES,
+    NoCaseError,
+    Planned,
+    Selection,
+    TooManyStepsError,
+    select,
+)
 from kerngen.plan.size import Size, evaluate
 from kerngen.plan.text import to_text
 from kerngen.plan.tree import Dispatch
@@ -120,6 +127,12 @@ class Planner:
                 f"adapter, which has {info.workgroup_bytes} bytes of workgroup memory, "
                 f"{info.invocations} invocations and "
                 f"{'subgroups' if info.subgroups else 'no subgroups'}."
+            ) from None
+        except TooManyStepsError as error:
+            raise LimitError(
+                f"{kernel.place}: stage '{error.stage}' takes {error.count} dispatches, "
+                f"one for each step; a call may have {MOST_DISPATCHES}. Make several "
+                "calls of fewer steps, each of which starts from the end of the last."
             ) from None
 
     def _check_sizes(

@@ -22,8 +22,10 @@ from kerngen.schedule.contraction import product_of
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
+from kerngen.schedule.in_steps import fits_steps
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
+from kerngen.schedule.recurrence import fits_loop
 from kerngen.schedule.rows import fits_rows, values_held
 from kerngen.schedule.rows_run import Part, Run, run_of
 from kerngen.schedule.scan_form import fits_scan
@@ -126,6 +128,9 @@ def _joined(guard: Binary, *, decisive: bool) -> bool | None:
 
 
 def _candidates(task: Task) -> Iterator[Choice]:
+    if task.stage.loop:
+        yield _in_order(task)
+        return
     if not is_plain(task.stage):
         yield from _with_vectors(task)
         return
@@ -159,6 +164,15 @@ def _keyed(task: Task) -> Iterator[Choice]:
     else:
         guard = _compare(comparisons, ">", MANY_COMPARISONS)
     yield Choice("scatter", "a key chooses the result of each term", guard)
+
+
+def _in_order(task: Task) -> Choice:
+    """Return what computes a recurrence."""
+    if not fits_loop(task):
+        return Choice("loop", "only what is left of a recurrence is stored")
+    if not fits_steps(task):
+        return Choice("steps", "a step reads other elements of the one before")
+    return Choice("recur", "a recurrence at each element of the other indices")
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:

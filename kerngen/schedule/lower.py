@@ -126,14 +126,14 @@ def _fixed(indices: Iterable[Index]) -> int:
 
 
 def _others(task: Task, choices: Iterable[StageChoice]) -> tuple[tuple[str, str], ...]:
-    """Return of each strategy that never runs a stage why that is."""
+    """Return of each strategy of its kind that never runs a stage why that is."""
     schedules = (case.schedule for case in cases_in(choices))
     used = {each.strategy for each in schedules if task.stage.name in each.stages}
     possible = "it fits: choose it with a schedule"
     return tuple(
         (name, strategy.fits(task) or possible)
         for name, strategy in STRATEGIES.items()
-        if name not in used
+        if name not in used and strategy.in_order == bool(task.stage.loop)
     )
 
 

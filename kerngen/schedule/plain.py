@@ -28,7 +28,9 @@ WITH_VECTORS = "the stage computes with vectors, matrices or structs"
 
 @once
 def is_plain(stage: Stage) -> bool:
-    """Whether every element of every value is a scalar of its own."""
+    """Whether every element of every value is a scalar of its own, in no order."""
+    if stage.loop:
+        return False
     for step in stage.steps:
         if isinstance(step, Write) and not isinstance(step.tensor.element, Scalar):
             return False

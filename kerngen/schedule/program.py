@@ -54,12 +54,16 @@ class Shader:
 @final
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Dispatches that do a stage where a condition holds."""
+    """Dispatches that do a stage where a condition holds.
+
+    The last of them runs `again` times, if that is given.
+    """
 
     name: str
     when: Guard
     shaders: tuple[Shader, ...]
     scratch: tuple[Scratch, ...] = ()
+    again: Size | None = None
 
 
 @final

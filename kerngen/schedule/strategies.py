@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.stages import Stage
@@ -11,6 +11,7 @@ from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
 from kerngen.schedule.gemv import fits_gemv, lower_gemv, settled_gemv, suits_gemv
+from kerngen.schedule.in_steps import fits_steps, lower_steps
 from kerngen.schedule.joining import by_subgroups, suits_subgroups
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.parts import lower_parts
@@ -22,6 +23,7 @@ from kerngen.schedule.per_element import (
 )
 from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
+from kerngen.schedule.recurrence import fits_loop, fits_recur, lower_recurrence
 from kerngen.schedule.rows import (
     fits_rows,
     lower_rows,
@@ -67,7 +69,7 @@ def _no_faults(options: Options) -> Iterator[str]:
 @final
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to run stages.
+    """A way to run stages: those of recurrences `in_order`, or all others.
 
     `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
     one that does, one of which takes any size.  `runs` returns the stages that those
@@ -83,6 +85,7 @@ class Strategy:
     suits: Callable[[Task, Options], str] = _any_options
     settled: Callable[[Options], Hashable] = _no_options
     faults: Callable[[Options], Iterator[str]] = _no_faults
+    in_order: bool = False
 
     def refusal(self, task: Task, options: Options) -> str:
         """Say why a stage can't run so, with these options; empty if it can."""
@@ -124,9 +127,19 @@ def _tiling_faults(options: Options) -> Iterator[str]:
     return tiling_of(options).faults()
 
 
-STRATEGIES: Final = {
-    strategy.name: strategy
-    for strategy in (
+def _at_once(strategy: Strategy) -> Strategy:
+    """Return a strategy that refuses recurrences."""
+
+    def fits(task: Task) -> str:
+        is_recurrence = task.stage.loop is not None
+        return "the stage is a recurrence" if is_recurrence else strategy.fits(task)
+
+    return replace(strategy, fits=fits)
+
+
+_AT_ONCE: Final = map(
+    _at_once,
+    (
         Strategy("map", fits_map, lower_map),
         Strategy(
             "reduce",
@@ -172,5 +185,13 @@ STRATEGIES: Final = {
             settled=scatter_options,
         ),
         Strategy("generic", fits_generic, lower_generic),
-    )
-}
+    ),
+)
+
+_IN_ORDER: Final = (
+    Strategy("loop", fits_loop, lower_recurrence, in_order=True),
+    Strategy("recur", fits_recur, lower_recurrence, in_order=True),
+    Strategy("steps", fits_steps, lower_steps, in_order=True),
+)
+
+STRATEGIES: Final = {each.name: each for each in (*_AT_ONCE, *_IN_ORDER)}

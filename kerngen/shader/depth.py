@@ -48,7 +48,7 @@ def _expressions(body: Iterable[t.Stmt]) -> Iterator[t.Expr]:
                 yield from _expressions(then)
             case t.For() | t.Block():
                 yield from _expressions(statement.body)
-            case t.Var() | t.Return() | t.Evaluate() | t.Blank():
+            case t.Var() | t.Return() | t.Evaluate() | t.Break() | t.Blank():
                 pass
             case _:
                 assert_never(statement)
@@ -90,7 +90,7 @@ def _statement(statement: t.Stmt, fresh: Callable[[str], str]) -> Iterator[t.Stm
             changed = t.If(names.shallow(condition), inner)
         case t.For() | t.Block():
             changed = replace(statement, body=named_where_deep(statement.body, fresh))
-        case t.Var() | t.Return() | t.Evaluate() | t.Blank():
+        case t.Var() | t.Return() | t.Evaluate() | t.Break() | t.Blank():
             changed = statement
         case _:
             assert_never(statement)

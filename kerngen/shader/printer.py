@@ -133,6 +133,8 @@ def _statement(statement: t.Stmt, indent: str) -> Iterator[str]:
         case t.Return(value):
             end = "" if value is None else f" {expression(value)}"
             yield f"{indent}return{end};"
+        case t.Break():
+            yield f"{indent}break;"
         case t.Blank():
             yield ""
         case _:

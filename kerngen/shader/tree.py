@@ -331,11 +331,19 @@ class Return:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Break:
+    """`break;`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Blank:
     """An empty line."""
 
 
-Stmt: TypeAlias = Let | Var | Assign | If | For | Block | Evaluate | Return | Blank
+Stmt: TypeAlias = (
+    Let | Var | Assign | If | For | Block | Evaluate | Return | Break | Blank
+)
 
 BARRIER = Evaluate(Call("workgroupBarrier", ()))
 

@@ -315,6 +315,8 @@ class Evaluator:
     # Reductions
 
     def _reduce(self, expr: Reduce, scope: Scope) -> Number:
+        if expr.finds_place:
+            return self._found(expr, scope)
         prefix = None if self.watch else scanned(expr)
         if prefix is not None:
             return self._running(prefix, scope)
@@ -325,17 +327,33 @@ class Evaluator:
             self.watch.reduction(expr.kind, terms, join.axes, result)
         return result
 
+    def _within(self, expr: Reduce, scope: Scope) -> tuple[tuple[int, ...], Scope]:
+        """Return the lengths of a reduction's axes, and the scope of its terms."""
+        extents = tuple(self.length(index.extent) for index in expr.indices)
+        rank = len(extents) + scope.rank
+        indices = {**scope.indices, **grid(expr.indices, extents, rank)}
+        return extents, replace(scope, indices=indices, rank=rank)
+
+    def _found(self, expr: Reduce, scope: Scope) -> Number:
+        """Find the place of the best term."""
+        extents, inner = self._within(expr, scope)
+        body, holds = self.of(expr.body, inner), number.known(np.True_)
+        if expr.condition is not None:
+            holds = self.of(expr.condition, inner)
+        around = np.broadcast_shapes(body.shape, holds.shape)
+        missing = inner.rank - len(around)
+        shape = (*extents, *((1,) * missing + around)[1:])
+        terms, counted = (
+            each.map(lambda part: np.broadcast_to(part, shape))
+            for each in (body, holds)
+        )
+        return number.first_best(terms, counted, least=expr.kind == "argmin")
+
     def _terms(self, expr: Reduce, scope: Scope) -> Number:
         """Return the terms along the first axes; what is left out changes nothing."""
-        extents = tuple(self.length(index.extent) for index in expr.indices)
-        axes, rank = len(extents), len(extents) + scope.rank
-        inner = replace(
-            scope, indices={**scope.indices, **grid(expr.indices, extents, rank)}
-        )
-        inner = replace(inner, rank=rank)
+        extents, inner = self._within(expr, scope)
+        axes, rank = len(extents), inner.rank
         body = self.of(expr.body, inner)
-        if expr.finds_place:
-            return self._found(expr, body, inner, extents)
         if expr.condition is not None:
             condition = self.of(expr.condition, inner)
             condition = vectors.widened(condition, Scalar.BOOL, expr.type)
@@ -378,22 +396,6 @@ def _joined(expr: Reduce, terms: Number, join: number.Join) -> Number:
     value = join(_JOINS[expr.kind], terms.value, start)
     unsure = join(np.logical_or, terms.unsure, False)
     return number.unsure_where(wrap(value, scalar), unsure)
-
-    def _found(
-        self, expr: Reduce, body: Number, scope: Scope, extents: tuple[int, ...]
-    ) -> Number:
-        """Find the place of the best term along the first axis of the scope."""
-        holds = number.known(np.True_)
-        if expr.condition is not None:
-            holds = self.of(expr.condition, scope)
-        around = np.broadcast_shapes(body.shape, holds.shape)
-        missing = scope.rank - len(around)
-        shape = (*extents, *((1,) * missing + around)[1:])
-        terms, counted = (
-            each.map(lambda part: np.broadcast_to(part, shape))
-            for each in (body, holds)
-        )
-        return number.first_best(terms, counted, least=expr.kind == "argmin")
 
 
 def _literal(value: float, type_: Scalar) -> Number:

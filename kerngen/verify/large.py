@@ -45,6 +45,8 @@ def large_sizes(trial: Trial) -> Sizes | None:
     kernel = fitting.subject.kernel
     if not all(map(_is_whole, kernel.body)):
         return None
+    if any(s.along for s in kernel.body):  # one element takes all those before it
+        return None
     most = trial.guarded.ctx.max_tensor_bytes - BEFORE - BEHIND
     found = [s for s in _past_the_fold(fitting) if _fits(fitting, s, most)]
     return min(found, key=lambda s: _elements(fitting, s), default=None)

@@ -22,8 +22,9 @@ from kerngen.ir.nodes import (
     Subscript,
     reach,
 )
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import places_in, subscript_value
 from kerngen.runtime.kernel import Kernel as RuntimeKernel
 from kerngen.runtime.scalars import prepare
@@ -160,6 +161,8 @@ class Call:
 
     def _value(self, statement: Statement) -> Number:
         """Compute a statement's value at every point, some rows of its domain at a time."""
+        if statement.along:
+            return self._in_order(statement, statement.along)
         evaluator = self.evaluator
         extents = tuple(evaluator.length(index.extent) for index in statement.indices)
         inner = components(statement.value.type)
@@ -180,6 +183,27 @@ class Call:
             found = evaluator.of(statement.value, scope)
             slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
         return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
+
+    def _in_order(self, statement: Statement, along: Recurrence) -> Number:
+        """Compute a let that reads itself, of which each step sees those before it."""
+        evaluator = self.evaluator
+        extents = [evaluator.length(index.extent) for index in statement.indices]
+        inner, rank = components(statement.value.type), len(extents)
+        scalar = scalar_of(statement.value.type)
+        whole = number.unknown((*extents, *inner), scalar)
+        self.contents[statement.target.name] = whole
+        values = grid(statement.indices, tuple(extents), rank)
+        name = statement.indices[along.axis].name
+        steps = range(extents[along.axis])
+        extents[along.axis] = 1
+        for step in reversed(steps) if along.descending else steps:
+            here = np.full((1,) * rank, step, np.int64)
+            found = evaluator.of(statement.value, Scope({**values, name: here}, rank))
+            new = _spread(found, (*extents, *inner))
+            key = (*(slice(None),) * along.axis, slice(step, step + 1))
+            for part, written in zip(_parts(whole), _parts(new), strict=True):
+                part[key] = written
+        return whole
 
 
 @final

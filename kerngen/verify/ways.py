@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import final
 
 from kerngen.plan.size import ALWAYS, holds
-from kerngen.plan.tree import Case, Choice, Dispatch, Sequence
+from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Sequence, Step
 from kerngen.runtime.kernel import Dims, Kernel
 
 
@@ -79,10 +79,11 @@ def _variants(body: Sequence) -> Iterator[tuple[Case, Sequence]]:
             forced = Choice((replace(variant, when=ALWAYS),))
             yield variant, (*usual[:at], forced, *usual[at + 1 :])
     if not choices:
-        yield Case("", tuple(s for s in body if isinstance(s, Dispatch))), usual
+        own = tuple(s for s in body if isinstance(s, Dispatch | Repeat))
+        yield Case("", own), usual
 
 
-def _is_by_lengths(step: Choice | Dispatch) -> bool:
+def _is_by_lengths(step: Step) -> bool:
     return isinstance(step, Choice) and not step.stages
 
 

@@ -37,6 +37,11 @@ def unit(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     return rng.uniform(0.0, 1.0, shape)
 
 
+def decaying(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """From -1 to 0."""
+    return -rng.uniform(0.0, 1.0, shape)
+
+
 def logits(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """Rows of like-sized scores, some of them far from 0."""
     return np.asarray(like_size(rng, shape) + rng.choice((0.0, -100.0, 100.0)))
@@ -204,6 +209,12 @@ DOMAINS: Mapping[str, Domain] = {
     **_all(
         "cross_entropy_gradient mean_cross_entropy_gradient",
         Domain(inputs={"logits": logits, "labels": labels}),
+    ),
+    "ema": Domain(scalars={"decay": (0.9, 0.0, 1.0)}),
+    **_all("linear_recurrence linear_recurrence_gradient", Domain(inputs={"a": unit})),
+    "selective_scan": Domain(
+        lengths={**_bounded("b l", 0, 12), **_bounded("d s", 1, 9)},
+        inputs={"a": decaying, "dt": unit},
     ),
     **_all("huber huber_gradient", Domain(scalars={"delta": (1.0, 0.3)})),
     **_all(

@@ -23,6 +23,7 @@ from .oracles_layers import LAYERS
 from .oracles_layout import LAYOUT
 from .oracles_numbers import NUMBERS
 from .oracles_optim import OPTIMIZERS
+from .oracles_recurrences import RECURRENCES
 from .oracles_sort import SORT
 
 LOWEST, HIGHEST = -np.inf, np.inf
@@ -339,6 +340,7 @@ _ALL: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     **OPTIMIZERS,
     **NUMBERS,
     **SORT,
+    **RECURRENCES,
 }
 
 ORACLES: Mapping[str, Mapping[str, Callable[..., Any]]] = {

@@ -161,6 +161,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("map", True): NO_SUM,
     ("generic", False): SERIAL,
     ("generic", True): SERIAL,
+    **{(name, False): NO_SUM for name in ("recur", "loop", "steps")},
     ("gemm", False): SERIAL,
     ("gemv", False): Summation(products, longest=1500),
     ("reduce", False): Summation(parts_or_columns, longest=1500),
