@@ -9,6 +9,8 @@ from typing import Final, final
 from kerngen.ir.stages import Stage
 from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.cooperation import reduction_of
+from kerngen.schedule.flash import fits_flash, flash_run, lower_flash
+from kerngen.schedule.flash_tiling import flash_tiling
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
 from kerngen.schedule.gemv import fits_gemv, lower_gemv, settled_gemv, suits_gemv
 from kerngen.schedule.joining import by_subgroups, suits_subgroups
@@ -112,6 +114,10 @@ def _in_columns(task: Task) -> bool:
     return is_columnwise(task) and is_plain(task.stage)
 
 
+def _flash_faults(options: Options) -> Iterator[str]:
+    return flash_tiling(options).faults()
+
+
 def _tiling_faults(options: Options) -> Iterator[str]:
     return tiling_of(options).faults()
 
@@ -148,6 +154,14 @@ STRATEGIES: Final = {
             lower_gemm,
             settled=tiling_of,
             faults=_tiling_faults,
+        ),
+        Strategy(
+            "flash",
+            _plain(fits_flash),
+            lower_flash,
+            flash_run,
+            settled=flash_tiling,
+            faults=_flash_faults,
         ),
         Strategy("generic", fits_generic, lower_generic),
     )
