@@ -136,12 +136,12 @@ class _Reader:
                 continue
             own, _ = self._known[load.tensor]
             for subscript, index in zip(load.subscripts, own, strict=True):
-                known = isinstance(subscript, IndexValue)
-                if not known or renaming.setdefault(subscript.index, index) != index:
+                known = isinstance(subscript, IndexValue) and (
+                    subscript.index.extent == index.extent
+                    and renaming.setdefault(subscript.index, index) == index
+                )
+                if not known:
                     message = f"'{load.tensor.name}' is read at other places, too"
-                    raise _NoAttention(message)
-                if subscript.index.extent != index.extent:
-                    message = f"'{load.tensor.name}' is read in part"
                     raise _NoAttention(message)
         if not renaming:
             message = f"'{stage.name}', which follows, reads nothing of it"

@@ -18,6 +18,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
+from kerngen.schedule.attention import attention_of
 from kerngen.schedule.contraction import product_of
 from kerngen.schedule.cooperation import reduction_of
 from kerngen.schedule.gemm import fits_gemm, row_of
@@ -45,6 +46,18 @@ FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
 """Fewer rows than that, of more elements, are work for several workgroups each."""
 
+FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
+    (32, {"tile": (64, 64, 32)}),
+    (64, {}),
+    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+)
+"""The tiles of `flash` for attention of up to so many columns.
+
+Beyond those of a tile the scores are computed again for each.
+"""
+
+MANY_SCORES: Final = 2**25
+"""So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""
 
 MANY_LANES: Final = 1024
 LONG_LIGHT: Final = 16384
@@ -111,6 +124,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not is_plain(task.stage):
         yield from _with_vectors(task)
         return
+    yield from _attention(task)
     yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
@@ -123,6 +137,21 @@ def _candidates(task: Task) -> Iterator[Choice]:
     else:
         yield _of_one_row(task)
     yield from _in_tiles(task)
+
+
+def _attention(task: Task) -> Iterator[Choice]:
+    """Yield attention in one pass, in tiles that suit the number of columns."""
+    found = attention_of(task)
+    if isinstance(found, str):
+        return
+    together, columns = len(found.stages), found.column.extent
+    reason = "attention in one pass over the keys, which stores no scores"
+    for most, options in FLASH_TILES:
+        guard = _compare(columns, "<=", most)
+        yield Choice("flash", reason, guard, options, together)
+    scores = _size((*found.batch, found.row, found.key))
+    many = _compare(scores, ">", MANY_SCORES)
+    yield Choice("flash", f"{reason}: they are many", many, options, together)
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:

@@ -9,7 +9,6 @@ workgroup memory, as each invocation needs those of its rows for all keys.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import final
 
 from kerngen.ir.nodes import Binary, Expr, Index, LocalValue
@@ -362,7 +361,9 @@ class FlashShader:
         body.append(t.Return(result))
         inputs = (*((x.name, "u32") for x in named.values()), (product.name, type_))
         many = "four neighbouring keys" if self.whole else "a key"
-        about = f"The score of {many}, by its product; beyond the last key there is none."
+        about = (
+            f"The score of {many}, by its product; beyond the last key there is none."
+        )
         function = wgsl.Function(name, inputs, type_, tuple(body), about)
         s.declare(f"function {name}", function)
         return name
@@ -398,7 +399,9 @@ class FlashShader:
     def _across(self, kind: str, vectors: list[t.Ident]) -> t.Expr:
         """Return the largest component of vectors, or the sum of all."""
         if kind == "sum":
-            one = reduce(t.add, vectors[1:], vectors[0])
+            one: t.Expr = vectors[0]
+            for vector in vectors[1:]:
+                one = one + vector
             return t.call("dot", one, t.call("vec4f", t.Literal("1.0")))
         joined: t.Expr = vectors[0]
         for vector in vectors[1:]:
@@ -495,7 +498,7 @@ class FlashShader:
                 t.Member(self.top[b], COMPONENTS[component]),
                 t.Member(self.joined[b], COMPONENTS[component]),
             )
-            lanes = [(columns[0], total)]
+            lanes: list[tuple[t.Expr, t.Expr]] = [(columns[0], total)]
             if not self.wide:
                 parts = zip(columns, COMPONENTS, strict=True)
                 lanes = [(j, t.Member(total, c)) for j, c in parts]

@@ -93,7 +93,8 @@ class KeyBounds:
         if not self.bounds:
             return t.ZERO, extent
         keys, first, last = (
-            t.Ident(shader.fresh(name)) for name in ("all_keys", "first_row", "last_row")
+            t.Ident(shader.fresh(name))
+            for name in ("all_keys", "first_row", "last_row")
         )
         body += [
             t.Let(keys.name, t.call("i32", extent)),
