@@ -70,6 +70,11 @@ def products(count: int) -> int:
     return max(_lanes(count, 32) + 4, pieces + each + 3)
 
 
+def by_tiles(count: int) -> int:
+    """A running total, scaled to the largest score of its row at each tile of keys."""
+    return serial(count) + 4 * ceil_div(count, 32)
+
+
 def parts_or_columns(count: int) -> int:
     """The same, or many workgroups share it."""
     return max(whole(count), columns(count))
@@ -128,6 +133,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("generic", False): SERIAL,
     ("generic", True): SERIAL,
     ("gemm", False): SERIAL,
+    ("flash", False): Summation(by_tiles, longest=1024),
     ("gemv", False): Summation(products, longest=1500),
     ("reduce", False): Summation(parts_or_columns, longest=1500),
     ("rows", False): Summation(whole_rows, longest=1500),
