@@ -124,6 +124,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         "tile": OptionRule("tile(queries, keys, columns)", 3, tried=FLASH_TILES),
         "micro": OptionRule("micro(queries, keys)", 2, tried=((8, 8), (8, 4), (4, 4))),
         "depth": OptionRule("depth(terms, weights)", 2, tried=((16, 16), (8, 16))),
+        "rows": OptionRule("rows(4)", 1, lowest=4, highest=4, tried=((4,),)),
     },
     "generic": {},
 }

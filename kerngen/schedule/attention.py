@@ -79,6 +79,15 @@ class Attention:
         return self.product.column
 
     @property
+    def tensors(self) -> frozenset[Tensor]:
+        """All that a pass reads and writes."""
+        product, kept = self.product, [write for _, write in self.beside]
+        steps = (*self.finish.steps, *kept)
+        values = [product.left, product.right, self.score, self.value]
+        read = _tensors(*values, *(step.value for step in steps))
+        return frozenset((*read, *(x.tensor for x in steps if isinstance(x, Write))))
+
+    @property
     def batch(self) -> tuple[Index, ...]:
         """The other indices of the result: each of them has keys of its own."""
         own = (self.row, self.column)
@@ -94,7 +103,8 @@ def attention_of(task: Task) -> Attention | str:
     found = contraction_of(task)
     if isinstance(found, str):
         return found
-    if found.row is None or found.type is not Scalar.F32:
+    is_sum = found.kind == "sum" and found.type is Scalar.F32
+    if found.row is None or not is_sum:
         return "it is no product of queries and keys"
     try:
         return _Reader(task, found, found.row).read()
@@ -315,8 +325,8 @@ class _Reader:
         if not written.isdisjoint(read | elsewhere):
             message = "it reads what it writes"
             raise _NoAttention(message)
-        if len(written | read | {load.tensor for load in ends}) >= MAX_TENSORS:
-            message = f"it takes more than {MAX_TENSORS - 1} tensors"
+        if len(found.tensors) > MAX_TENSORS:
+            message = f"it takes more than {MAX_TENSORS} tensors"
             raise _NoAttention(message)
 
 

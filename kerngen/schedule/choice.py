@@ -21,6 +21,7 @@ from kerngen.ir.types import Scalar
 from kerngen.schedule.attention import attention_of
 from kerngen.schedule.contraction import product_of
 from kerngen.schedule.cooperation import reduction_of
+from kerngen.schedule.flash import suits_flash
 from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
@@ -55,6 +56,10 @@ FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
 
 Beyond those of a tile the scores are computed again for each.
 """
+
+FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
+FEW_QUERIES: Final = 4
+"""So many are a row each of a workgroup of `FLASH_ROWS`, or rows of several heads are."""
 
 MANY_SCORES: Final = 2**25
 """So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""
@@ -145,6 +150,9 @@ def _attention(task: Task) -> Iterator[Choice]:
     if isinstance(found, str):
         return
     together, columns = len(found.stages), found.column.extent
+    if not suits_flash(task, FLASH_ROWS):
+        few = _compare(found.row.extent, "<=", FEW_QUERIES)
+        yield Choice("flash", "few queries share the keys", few, FLASH_ROWS, together)
     reason = "attention in one pass over the keys, which stores no scores"
     for most, options in FLASH_TILES:
         guard = _compare(columns, "<=", most)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kerngen.ir.grouping import MAX_TENSORS
 from kerngen.ir.nodes import Extent
-from kerngen.ir.reads import loads
-from kerngen.ir.stages import Stage, Write
+from kerngen.ir.stages import Stage
 from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare, divides
 from kerngen.schedule.attention import Attention, attention_of
 from kerngen.schedule.contraction import memory_axis
+from kerngen.schedule.flash_rows import FlashRows
 from kerngen.schedule.flash_shader import FlashShader, wide_tensors
 from kerngen.schedule.flash_tiling import FlashTiling, flash_tiling
 from kerngen.schedule.program import Variant
@@ -40,12 +41,44 @@ def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
     found, tiling = attention_of(task), flash_tiling(options)
     assert isinstance(found, Attention), found
     together = _together(task, found)
+    if tiling.rows:
+        yield from _rows(together, found, tiling.columns)
+        return
     whole = _whole(found, tiling)
     if whole != NEVER:
         shader = FlashShader(together, found, tiling, whole=True).shader()
         yield Variant("aligned", whole, (shader,))
     shader = FlashShader(together, found, tiling, whole=False).shader()
     yield Variant("edge", ALWAYS, (shader,))
+
+
+def suits_flash(task: Task, options: Options) -> str:
+    """Say why attention does not suit the options; empty if it does."""
+    found = attention_of(task)
+    assert isinstance(found, Attention), found
+    if not flash_tiling(options).rows:
+        return ""
+    if len(found.product.over) > 1:
+        return "with rows, the product has one index to sum over"
+    if len(found.tensors) + 2 > MAX_TENSORS:
+        return f"with rows, it takes more than {MAX_TENSORS - 2} tensors"
+    return ""
+
+
+def _rows(task: Task, found: Attention, columns: int) -> Iterator[Variant]:
+    """Yield variants for few rows: whole vectors, or any."""
+    writers = (FlashRows(task, found, columns, whole) for whole in (True, False))
+    for writer, name in zip(writers, ("aligned", "edge"), strict=True):
+        names = writer.wide() if writer.whole else set[str]()
+        tensors = sorted(found.tensors, key=lambda tensor: tensor.name)
+        last = [tensor.extents[-1] for tensor in tensors if tensor.name in names]
+        sides: list[Extent] = []
+        if writer.whole:
+            sides = [found.product.last.extent, found.column.extent, *last]
+        when = all_divisible(sides, VECTOR)
+        if when != NEVER:
+            shaders = (writer.shader(), writer.joining())
+            yield Variant(name, when, shaders, writer.scratch())
 
 
 def _together(task: Task, found: Attention) -> Task:
@@ -79,16 +112,6 @@ def _whole(found: Attention, tiling: FlashTiling) -> Guard:
 
 def _last_extents(found: Attention) -> list[Extent]:
     """Return the lengths of the last axes of the tensors that vectors are of."""
-    names, product = wide_tensors(found), found.product
-    steps = found.finish.steps
-    values = (
-        product.left,
-        product.right,
-        found.score,
-        found.value,
-        *(step.value for step in steps),
-    )
-    tensors = {load.tensor for value in values for load in loads(value)}
-    tensors |= {step.tensor for step in steps if isinstance(step, Write)}
-    ordered = sorted(tensors, key=lambda tensor: tensor.name)
+    names = wide_tensors(found)
+    ordered = sorted(found.tensors, key=lambda tensor: tensor.name)
     return [tensor.extents[-1] for tensor in ordered if tensor.name in names]

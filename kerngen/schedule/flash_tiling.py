@@ -18,7 +18,8 @@ class FlashTiling:
     It has `queries` rows of `columns` results, and goes over the keys, `keys` at a time.
     Of their scores an invocation holds `micro_queries x micro_keys`.  `terms` of queries
     and keys are in workgroup memory at once, then `weights` of the keys with their values.
-    The keys are cut into `split` parts at most.
+    With `rows` it has so many alone, all of them of the same keys, and these are cut into
+    parts: for few queries.
     """
 
     queries: int = 64
@@ -28,7 +29,7 @@ class FlashTiling:
     micro_keys: int = 8
     terms: int = 16
     weights: int = 16
-    split: int = 1
+    rows: int = 0
 
     @property
     def scores(self) -> Tiling:
@@ -54,6 +55,11 @@ class FlashTiling:
 
     def faults(self) -> Iterator[str]:
         """Yield what is wrong with the numbers, in the user's words; the first only."""
+        if self.rows:
+            if self.columns not in ROW_COLUMNS:
+                listed = ", ".join(map(str, ROW_COLUMNS))
+                yield f"with rows, a tile has one of {listed} columns"
+            return
         sizes = (self.micro_queries, self.micro_keys)
         if any(size % VECTOR or not size for size in sizes):
             yield "micro's sizes must be positive multiples of 4"
@@ -72,6 +78,10 @@ class FlashTiling:
             )
 
 
+ROW_COLUMNS: Final = (32, 64, 128, 256)
+"""Which columns the lanes of a workgroup share, four to a lane."""
+
+
 def _tiling(tile: tuple[int, int, int], micro: tuple[int, int]) -> Tiling:
     return tiling_of({"tile": tile, "micro": micro})
 
@@ -80,7 +90,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "tile": ("queries", "keys", "columns"),
     "micro": ("micro_queries", "micro_keys"),
     "depth": ("terms", "weights"),
-    "split": ("split",),
+    "rows": ("rows",),
 }
 """The fields that each option of `flash` sets, in the order of its values."""
 

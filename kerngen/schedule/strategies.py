@@ -9,7 +9,7 @@ from typing import Final, final
 from kerngen.ir.stages import Stage
 from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.cooperation import reduction_of
-from kerngen.schedule.flash import fits_flash, flash_run, lower_flash
+from kerngen.schedule.flash import fits_flash, flash_run, lower_flash, suits_flash
 from kerngen.schedule.flash_tiling import flash_tiling
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
 from kerngen.schedule.gemv import fits_gemv, lower_gemv, settled_gemv, suits_gemv
@@ -160,6 +160,7 @@ STRATEGIES: Final = {
             _plain(fits_flash),
             lower_flash,
             flash_run,
+            suits=suits_flash,
             settled=flash_tiling,
             faults=_flash_faults,
         ),

@@ -15,11 +15,13 @@ from kerngen.compiler import compile_text
 from tests.compile import built_module
 
 Array: TypeAlias = NDArray[Any]
-Mask: TypeAlias = Callable[[Array, Array, int, int], Array]
 
+NIGHTLY = pytest.mark.nightly
 LOWEST = -3.4028234663852886e38
 TILES = "flash tile(16, 32, 32) micro(4, 4) depth(8, 8)"
 """Small ones: they compile in a second, and sizes below are of several."""
+
+FEW = "flash tile(16, 32, 32) rows(4)"
 
 ATTENTION = """
 const LOWEST: f32 = -3.4028234663852886e38;
@@ -43,6 +45,16 @@ OUTSIDE = """y[n, g, i, c] = (sum[jWHEN] v[n, g / (h / r), j, c]
 
 @final
 @dataclass(frozen=True)
+class Places:
+    """The places of queries, i, and of keys, j; the last of both are `offset` apart."""
+
+    i: Array
+    j: Array
+    offset: int
+
+
+@final
+@dataclass(frozen=True)
 class Case:
     """A form of attention: its score, conditions and result, and what they mean.
 
@@ -53,16 +65,15 @@ class Case:
     when: str = ""
     result: str = WEIGHTS
     scored: Callable[[Array], Array] = lambda score: score
-    mask: Mask = lambda i, j, s, t: np.ones((s, t), bool)
+    mask: Callable[[Places], Array] = lambda at: (at.i >= 0) & (at.j >= 0)
     masked: float | None = None
     plus: float = 0.0
 
-    @property
-    def text(self) -> str:
-        """The program."""
+    def text(self, tiles: str) -> str:
+        """The program, with a schedule."""
         text = ATTENTION.replace("RESULT", self.result).replace("SCORE", self.score)
         when = f" when {self.when}" if self.when else ""
-        return text.replace("WHEN", when).replace("TILES", TILES)
+        return text.replace("WHEN", when).replace("TILES", tiles)
 
     def meaning(self, q: Array, k: Array, v: Array) -> Array:
         """Return the result in float64."""
@@ -71,7 +82,7 @@ class Case:
         k, v = (np.repeat(x, heads, axis=1) for x in (k, v))
         s, t = q.shape[2], k.shape[2]
         i, j = np.arange(s)[:, None], np.arange(t)[None, :]
-        mask = self.mask(i, j, s, t)
+        mask = self.mask(Places(i, j, t - s))
         score = self.scored(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))
         score = np.where(mask, score, -np.inf if self.masked is None else self.masked)
         with np.errstate(invalid="ignore"):
@@ -100,27 +111,27 @@ CASES = {
     ),
     "causal": Case(
         f"if {CAUSAL} {{ scale * dot[n, g, i, j] }} else {{ LOWEST }}",
-        mask=lambda i, j, s, t: j <= i + (t - s),
+        mask=lambda at: at.j <= at.i + at.offset,
         masked=LOWEST,
     ),
     "causal by a condition": Case(
-        when=CAUSAL, mask=lambda i, j, s, t: j <= i + (t - s)
+        when=CAUSAL, mask=lambda at: at.j <= at.i + at.offset
     ),
     "a window": Case(
-        when=WINDOW, result=AFTER, mask=lambda i, j, s, t: (j <= i) & (j > i - 20)
+        when=WINDOW, result=AFTER, mask=lambda at: (at.j <= at.i) & (at.j > at.i - 20)
     ),
     "a window of finite scores": Case(
         f"if {WINDOW} {{ scale * dot[n, g, i, j] }} else {{ LOWEST }}",
-        mask=lambda i, j, s, t: (j <= i) & (j > i - 20),
+        mask=lambda at: (at.j <= at.i) & (at.j > at.i - 20),
         masked=LOWEST,
     ),
     "keys after the query": Case(
         f"if not ({CAUSAL}) {{ scale * dot[n, g, i, j] }} else {{ LOWEST }}",
-        mask=lambda i, j, s, t: j > i + (t - s),
+        mask=lambda at: at.j > at.i + at.offset,
         masked=LOWEST,
     ),
     "a mask that skips nothing": Case(
-        when="(i + j) % 3 != 0", mask=lambda i, j, s, t: (i + j) % 3 != 0
+        when="(i + j) % 3 != 0", mask=lambda at: (at.i + at.j) % 3 != 0
     ),
 }
 SIZES = (
@@ -131,7 +142,11 @@ SIZES = (
     (1, 2, 2, 48, 64, 24, 40),
     (1, 1, 1, 50, 33, 8, 4),
 )
-MORE = ((1, 2, 2, 197, 197, 40, 48), (1, 1, 1, 300, 300, 64, 130), (1, 6, 3, 1, 300, 64, 64))
+MORE = (
+    (1, 2, 2, 197, 197, 40, 48),
+    (1, 1, 1, 300, 300, 64, 130),
+    (1, 6, 3, 1, 300, 64, 64),
+)
 
 
 def arguments(sizes: tuple[int, ...]) -> tuple[Array, Array, Array]:
@@ -143,19 +158,27 @@ def arguments(sizes: tuple[int, ...]) -> tuple[Array, Array, Array]:
     return q, k, v
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        pytest.param(SIZES, id="some"),
-        pytest.param(MORE, id="more", marks=pytest.mark.nightly),
-    ],
-)
+EVERY = [
+    pytest.param(
+        name,
+        tiles,
+        sizes,
+        id=f"{name}-{tiles}-{kind}",
+        marks=[] if (number + turn) % 2 == 0 and kind == "some" else [NIGHTLY],
+    )
+    for number, name in enumerate(CASES)
+    for turn, tiles in enumerate((TILES, FEW))
+    for kind, sizes in (("some", SIZES), ("more", MORE))
+]
+"""By default each case is run in one of the two ways."""
+
+
+@pytest.mark.parametrize(("name", "tiles", "sizes"), EVERY)
 def test_one_pass_gives_what_numpy_gives(
-    ctx: gpu.Context, name: str, sizes: tuple[tuple[int, ...], ...]
+    ctx: gpu.Context, name: str, tiles: str, sizes: tuple[tuple[int, ...], ...]
 ) -> None:
     case = CASES[name]
-    with built_module(case.text) as module:
+    with built_module(case.text(tiles)) as module:
         for each in sizes:
             given = arguments(each)
             dims = dict(zip("bhrstde", each, strict=True))
@@ -168,17 +191,99 @@ def test_one_pass_gives_what_numpy_gives(
             )
 
 
-def stages(text: str) -> list[tuple[str, ...]]:
-    """Return the stages that each choice of a kernel's own schedules runs first."""
-    (program,) = compile_text(text, "f.kern").programs
-    first = program.stages[0].schedules[0]
-    assert first.strategy == "flash"
-    return [first.stages]
-
-
 def test_it_runs_all_stages_and_keeps_no_scores() -> None:
-    text = CASES["plain"].text
-    (program,) = compile_text(text, "f.kern").programs
+    (program,) = compile_text(CASES["plain"].text(TILES), "f.kern").programs
     schedule = program.stages[0].schedules[0]
     assert schedule.stages == ("dot", "top", "total", "weight", "y")
     assert schedule.bound == {"q", "k", "v", "y"}
+
+
+def test_sizes_choose_rows_or_tiles_and_the_same_bits_come_each_time(
+    ctx: gpu.Context,
+) -> None:
+    text = CASES["causal"].text("flash").replace("schedule f { flash }", "")
+    with built_module(text) as module:
+        sizes = {"b": 1, "h": 4, "r": 2, "t": 300, "d": 16, "e": 16}
+        for s, strategy in (
+            (1, "flash_tile64x64x128_rows4"),
+            (64, "flash_tile64x64x32"),
+        ):
+            (chosen,) = ctx.choices(module.f, **sizes, s=s)
+            assert chosen.strategy == strategy
+        given = [ctx.tensor(x) for x in arguments((1, 4, 2, 1, 300, 16, 16))]
+        first = module.f(*given).numpy()
+        for _ in range(5):
+            np.testing.assert_array_equal(module.f(*given).numpy(), first)
+
+
+KEPT = """
+kernel f(q: f32[s, d], k: f32[t, d], v: f32[t, e])
+    -> y: f32[s, e], top: f32[s], all: f32[s] {
+    let score[i, j] = sum[p] q[i, p] * k[j, p];
+    top[i] = max[j when j <= i] score[i, j];
+    all[i] = sum[j when j <= i] exp(score[i, j] - top[i]);
+    y[i, c] = sum[j when j <= i] exp(score[i, j] - top[i]) * v[j, c] / all[i];
+}
+schedule f { TILES }
+"""
+
+
+@pytest.mark.parametrize("tiles", [TILES, FEW])
+def test_what_is_kept_of_each_row(ctx: gpu.Context, tiles: str) -> None:
+    q, k, v = (x[0, 0] for x in arguments((1, 1, 1, 40, 37, 8, 70)))
+    score = q.astype(np.float64) @ k.T.astype(np.float64)
+    score = np.where(np.arange(37) <= np.arange(40)[:, None], score, -np.inf)
+    top = score.max(1)
+    weight = np.exp(score - top[:, None])
+    with built_module(KEPT.replace("TILES", tiles)) as module:
+        y, highest, total = module.f(*map(ctx.tensor, (q, k, v)))
+        np.testing.assert_allclose(highest.numpy(), top, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(total.numpy(), weight.sum(1), rtol=1e-5)
+        wanted = weight @ v / weight.sum(1)[:, None]
+        np.testing.assert_allclose(y.numpy(), wanted, rtol=2e-5, atol=2e-6)
+
+
+def test_rows_without_keys(ctx: gpu.Context) -> None:
+    """Nothing is the largest of no scores, and no number is 0 / 0."""
+    text = KEPT.replace("TILES", TILES).replace("j <= i", "j + 5 <= i")
+    q, k, v = (x[0, 0] for x in arguments((1, 1, 1, 40, 37, 8, 20)))
+    term = "exp(score[i, j] - top[i]) * v[j, c] / all[i]"
+    inside = text.replace(term, f"({term})")
+    assert inside != text
+    for each, nothing in ((text, np.nan), (inside, 0.0)):
+        with built_module(each) as module:
+            y, top, total = (x.numpy() for x in module.f(*map(ctx.tensor, (q, k, v))))
+            assert (top[:5] == -np.inf).all()
+            assert (total[:5] == 0).all()
+            np.testing.assert_array_equal(y[:5], np.full((5, 20), nothing))
+            assert np.isfinite(y[5:]).all()
+
+
+SCORE = "let score[i, j] = sum[p] q[i, p] * k[j, p];"
+TOP = "let top[i] = max[j] score[i, j];"
+OTHERS = {
+    "no softmax": ("y[i, c] = sum[j] score[i, j] * v[j, c];", "is not of exp"),
+    "no maximum": (
+        """let all[i] = sum[j] exp(score[i, j]);
+        y[i, c] = sum[j] (exp(score[i, j]) / all[i] * v[j, c]);""",
+        "is not of exp",
+    ),
+    "another score": (
+        TOP + "y[i, c] = sum[j] exp(2.0 * score[i, j] - top[i]) * v[j, c];",
+        "is not of exp",
+    ),
+    "values of each row": (
+        TOP + "y[i, c] = sum[j] exp(score[i, j] - top[i]) * (v[j, c] + q[i, 0]);",
+        "depends on the row",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_no_attention(name: str) -> None:
+    text, reason = OTHERS[name]
+    source = f"""kernel f(q: f32[s, d], k: f32[t, d], v: f32[t, e]) -> y: f32[s, e] {{
+        {SCORE} {text}
+    }}"""
+    (program,) = compile_text(source, "f.kern").programs
+    assert reason in dict(program.stages[0].others)["flash"]
