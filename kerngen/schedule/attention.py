@@ -48,6 +48,7 @@ DOT: Final = LocalValue("dot product", Scalar.F32)
 TOP: Final = LocalValue("largest score", Scalar.F32)
 TOTAL: Final = LocalValue("total of weights", Scalar.F32)
 SUM: Final = LocalValue("weighted sum", Scalar.F32)
+MEAN: Final = LocalValue("weighted mean", Scalar.F32)
 """What a pass computes, as the equations name it; no user's name has a space."""
 
 _ZERO: Final = identity_of("sum", Scalar.F32)
@@ -60,7 +61,7 @@ class Attention:
     """Stages that are one pass over the keys, for each row and column of the result.
 
     `score` is a function of `DOT`; `value` depends on the key and the column, not on the
-    row.  `finish` has the steps that use `SUM`, `TOP` and `TOTAL`, and `beside` what is
+    row.  `finish` has the steps that use `SUM`, `MEAN`, `TOP` and `TOTAL`, and `beside` what is
     stored of each row.  All of it uses the indices of the first stage.
     """
 
@@ -259,8 +260,11 @@ class _Reader:
         """Return what each term is multiplied with, outside of the sum; of nothing 0."""
         if not term.outer:
             return total
-        value = total
-        for op, factor in term.outer:
+        value, outer = total, [*term.outer]
+        if total == SUM and ("/", TOTAL) in outer:
+            value = MEAN
+            outer.remove(("/", TOTAL))
+        for op, factor in outer:
             value = Binary(op, value, factor, Scalar.F32)
         extent = self._product.column.extent
         if term.is_conditional:

@@ -24,9 +24,10 @@ from kerngen.plan.size import (
 )
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.addresses import row_major
-from kerngen.schedule.attention import DOT, SUM, TOP, TOTAL, Attention
+from kerngen.schedule.attention import DOT, Attention
 from kerngen.schedule.builder import ShaderBuilder
 from kerngen.schedule.contraction import LEFT, RIGHT
+from kerngen.schedule.flash_scale import row_values, share, sum_values
 from kerngen.schedule.head_groups import HeadGroup, head_group
 from kerngen.schedule.identities import across, infinity
 from kerngen.schedule.key_bounds import KeyBounds
@@ -247,6 +248,7 @@ class FlashRows:
 
     def _declare(self) -> list[t.Stmt]:
         s = self.builder
+        self.share = self._let("share", share(s, self.found.key.extent))
         self.top, self.total = (t.Ident(s.fresh(n)) for n in ("top", "total"))
         self.sums = [t.Ident(s.fresh(f"sum_{n}")) for n in range(VECTOR)]
         return [
@@ -280,7 +282,7 @@ class FlashRows:
                 t.Assign(raised, t.call("max", raised, self.maxima[n])),
             ),
             t.Let(scale.name, t.call("exp", t.Binary("-", self.top, raised))),
-            t.Let(new.name, t.call("exp", t.Binary("-", own, raised))),
+            t.Let(new.name, t.call("exp", t.Binary("-", own, raised)) * self.share),
             t.Assign(self.top, raised),
             t.Assign(self.total, t.Binary("+", self.total * scale, new)),
             t.Assign(self.weights[s.lane], new),
@@ -553,13 +555,9 @@ class FlashRows:
     ) -> None:
         """Do the last stage's steps, and keep what is kept of each row."""
         top, total, sums = found
-        none = infinity(shader, negative=True)
-        largest = t.call("select", top, none, total.equals(t.Literal("0.0")))
-        values = {
-            SUM.name: Value(sums),
-            TOP.name: Value(largest),
-            TOTAL.name: Value(total),
-        }
+        keys = self.found.key.extent
+        values = row_values(shader, keys, (top, total))
+        values |= sum_values(shader, keys, Value(sums), total)
         lowerer = Lowerer(shader, at, body, locals=values)
         write_steps(lowerer, self.found.finish)
         kept = Lowerer(shader, at, [], locals=values)

@@ -15,9 +15,10 @@ from kerngen.ir.nodes import Binary, Expr, Index, LocalValue
 from kerngen.ir.stages import Stage
 from kerngen.ir.types import F32_MAX, Scalar
 from kerngen.plan.size import Size, ceil_div, product_of
-from kerngen.schedule.attention import DOT, SUM, TOP, TOTAL, Attention
+from kerngen.schedule.attention import DOT, Attention
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, tile_axis
+from kerngen.schedule.flash_scale import row_values, share, sum_values
 from kerngen.schedule.flash_tiling import FlashTiling
 from kerngen.schedule.identities import infinity
 from kerngen.schedule.key_bounds import KeyBounds
@@ -238,6 +239,7 @@ class FlashShader:
 
     def _declare(self) -> list[t.Stmt]:
         column, row = self.scores.own_place()
+        self.share = self._let("share", share(self.builder, self.found.key.extent))
         body: list[t.Stmt] = [
             t.Let(self.column.name, column),
             t.Let(self.row.name, row),
@@ -388,7 +390,8 @@ class FlashShader:
                 component = COMPONENTS[r % VECTOR]
                 for v in self.scores.row_of(r):
                     less = t.Binary("-", v, t.Member(top, component))
-                    body.append(t.Assign(v, t.call("exp", less)))
+                    weight = t.call("exp", less) * self.share
+                    body.append(t.Assign(v, weight))
                 for v in self.sums.row_of(r):
                     body.append(t.Assign(v, t.Member(scale, component), "*="))
             parts = tuple(self._across("sum", self.scores.row_of(r)) for r in _of(b))
@@ -509,7 +512,7 @@ class FlashShader:
                     found.column: self.values.origin + j,
                 }
                 places = (at[index] for index in found.finish.domain)
-                call = t.call(finish, *places, value, *row)
+                call = t.call(finish, *places, *row, value)
                 body.append(t.Evaluate(call))
         return [*body, *self._finish_rows()]
 
@@ -518,7 +521,7 @@ class FlashShader:
         many = "four neighbouring sums of a row" if self.wide else "one sum"
         about = f"What becomes of {many}."
         ends = (found.row, found.column)
-        return self._declare_steps("finish", found.finish, ends, SUM, about)
+        return self._declare_steps("finish", found.finish, ends, about, sums=True)
 
     def _finish_rows(self) -> list[t.Stmt]:
         """Store what is kept of each row, by one invocation of it."""
@@ -527,7 +530,7 @@ class FlashShader:
             stage = Stage(write.tensor.name, domain, (write,))
             about = f"Stores {write.tensor.name} of a row."
             name = self._declare_steps(
-                f"keep_{write.tensor.name}", stage, (found.row,), None, about
+                f"keep_{write.tensor.name}", stage, (found.row,), about, sums=False
             )
             for r in range(self.rows.micro_m):
                 b, component = divmod(r, VECTOR)
@@ -549,28 +552,28 @@ class FlashShader:
         wanted: str,
         stage: Stage,
         ends: tuple[Index, ...],
-        total: LocalValue | None,
         about: str,
+        *,
+        sums: bool,
     ) -> str:
         """Declare the function that does steps for one element, or for four."""
         s = self.builder
-        wide = self.wide and total is not None
+        wide = self.wide and sums
         name = s.fresh(wanted)
         at = {index: t.Ident(s.name(index.name)) for index in stage.domain}
         outside = (at[index] >= s.extent(index.extent) for index in ends)
         body: list[t.Stmt] = [t.If(t.any_of(*outside), (t.Return(),))]
         inputs = [(x.name, "u32") for x in at.values()]
         lowerer = Lowerer(s, {**at}, body, vector=self.found.column if wide else None)
-        if total is not None:
+        top, whole = (t.Ident(s.fresh(n)) for n in ("row_top", "row_total"))
+        inputs += [(top.name, "f32"), (whole.name, "f32")]
+        keys = self.found.key.extent
+        lowerer.locals.update(row_values(s, keys, (top, whole)))
+        if sums:
             value = t.Ident(s.fresh("weighted"))
             inputs.append((value.name, wgsl_type(Scalar.F32, LANES if wide else 1)))
-            lowerer.locals[total.name] = Value(value, wide=wide)
-        top, all_ = (t.Ident(s.fresh(n)) for n in ("row_top", "row_total"))
-        inputs += [(top.name, "f32"), (all_.name, "f32")]
-        none = infinity(s, negative=True)
-        largest = t.call("select", top, none, all_.equals(t.Literal("0.0")))
-        lowerer.locals[TOP.name] = Value(largest)
-        lowerer.locals[TOTAL.name] = Value(all_)
+            weighted = Value(value, wide=wide)
+            lowerer.locals.update(sum_values(s, keys, weighted, whole))
         write_steps(replace(lowerer, label=stage.name), stage)
         function = wgsl.Function(name, tuple(inputs), "", tuple(body), about)
         s.declare(f"function {name}", function)
