@@ -58,8 +58,8 @@ Beyond those of a tile the scores are computed again for each.
 """
 
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
-FEW_QUERIES: Final = 4
-"""So many are a row each of a workgroup of `FLASH_ROWS`, or rows of several heads are."""
+FEW_QUERIES: Final = 16
+"""So many leave most of a tile of 64 empty, and as a rule most of a device."""
 
 MANY_SCORES: Final = 2**25
 """So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""

@@ -479,8 +479,8 @@ class FlashRows:
         joined = t.Ident(s.fresh("joined"))
         column = s.lane % self.vectors
         total: t.Expr = self.weights[column]
-        for share in range(1, self.shares):
-            total = t.Binary("+", total, self.weights[column + share * self.vectors])
+        for number in range(1, self.shares):
+            total = t.Binary("+", total, self.weights[column + number * self.vectors])
         self.body += [t.Let(joined.name, total), t.BARRIER]
         return joined
 
