@@ -57,6 +57,7 @@ fn main(
     let row_1 = min(first_row + 1u, u.s - 1u);
     let row_2 = min(first_row + 2u, u.s - 1u);
     let row_3 = min(first_row + 3u, u.s - 1u);
+    let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
     var top_ = vec4f(-3.4028234663852886e+38);
     var total_: vec4f;
     var sum_0: vec4f;
@@ -106,7 +107,7 @@ fn main(
             raised = max(raised, maxima[number]);
         }
         let scale = exp(top_ - raised);
-        let weight_ = exp(score_ - raised);
+        let weight_ = exp(score_ - raised) * share;
         top_ = raised;
         total_ = total_ * scale + weight_;
         weights[lane] = weight_;

@@ -64,7 +64,7 @@ fn score(n: u32, g: u32, i: u32, j: u32, product_: f32) -> f32 {
 }
 
 // What becomes of one sum.
-fn finish(n: u32, g: u32, i: u32, c: u32, weighted: f32, row_top: f32, row_total: f32) {
+fn finish(n: u32, g: u32, i: u32, c: u32, row_top: f32, row_total: f32, weighted: f32) {
     if (i >= u.s || c >= u.e) {
         return;
     }
@@ -92,6 +92,7 @@ fn main(
     let last_row = i32(min(tile_row + 64u, u.s) - 1u);
     let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
     let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
 
     let column_2 = lane & 7u;
     let row_2 = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
@@ -625,33 +626,33 @@ fn main(
         new_0 = max(top_0, new_0);
         let scale_0 = exp(top_0 - new_0);
         top_0 = new_0;
-        score_0_0 = exp(score_0_0 - top_0.x);
-        score_0_1 = exp(score_0_1 - top_0.x);
+        score_0_0 = exp(score_0_0 - top_0.x) * share;
+        score_0_1 = exp(score_0_1 - top_0.x) * share;
         acc_0 *= scale_0.x;
-        score_1_0 = exp(score_1_0 - top_0.y);
-        score_1_1 = exp(score_1_1 - top_0.y);
+        score_1_0 = exp(score_1_0 - top_0.y) * share;
+        score_1_1 = exp(score_1_1 - top_0.y) * share;
         acc_1 *= scale_0.y;
-        score_2_0 = exp(score_2_0 - top_0.z);
-        score_2_1 = exp(score_2_1 - top_0.z);
+        score_2_0 = exp(score_2_0 - top_0.z) * share;
+        score_2_1 = exp(score_2_1 - top_0.z) * share;
         acc_2 *= scale_0.z;
-        score_3_0 = exp(score_3_0 - top_0.w);
-        score_3_1 = exp(score_3_1 - top_0.w);
+        score_3_0 = exp(score_3_0 - top_0.w) * share;
+        score_3_1 = exp(score_3_1 - top_0.w) * share;
         acc_3 *= scale_0.w;
         total_0 = total_0 * scale_0 + vec4f(dot(score_0_0 + score_0_1, vec4f(1.0)), dot(score_1_0 + score_1_1, vec4f(1.0)), dot(score_2_0 + score_2_1, vec4f(1.0)), dot(score_3_0 + score_3_1, vec4f(1.0)));
         new_1 = max(top_1, new_1);
         let scale_1 = exp(top_1 - new_1);
         top_1 = new_1;
-        score_4_0 = exp(score_4_0 - top_1.x);
-        score_4_1 = exp(score_4_1 - top_1.x);
+        score_4_0 = exp(score_4_0 - top_1.x) * share;
+        score_4_1 = exp(score_4_1 - top_1.x) * share;
         acc_4 *= scale_1.x;
-        score_5_0 = exp(score_5_0 - top_1.y);
-        score_5_1 = exp(score_5_1 - top_1.y);
+        score_5_0 = exp(score_5_0 - top_1.y) * share;
+        score_5_1 = exp(score_5_1 - top_1.y) * share;
         acc_5 *= scale_1.y;
-        score_6_0 = exp(score_6_0 - top_1.z);
-        score_6_1 = exp(score_6_1 - top_1.z);
+        score_6_0 = exp(score_6_0 - top_1.z) * share;
+        score_6_1 = exp(score_6_1 - top_1.z) * share;
         acc_6 *= scale_1.z;
-        score_7_0 = exp(score_7_0 - top_1.w);
-        score_7_1 = exp(score_7_1 - top_1.w);
+        score_7_0 = exp(score_7_0 - top_1.w) * share;
+        score_7_1 = exp(score_7_1 - top_1.w) * share;
         acc_7 *= scale_1.w;
         total_1 = total_1 * scale_1 + vec4f(dot(score_4_0 + score_4_1, vec4f(1.0)), dot(score_5_0 + score_5_1, vec4f(1.0)), dot(score_6_0 + score_6_1, vec4f(1.0)), dot(score_7_0 + score_7_1, vec4f(1.0)));
 
@@ -1144,36 +1145,36 @@ fn main(
     whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
     workgroupBarrier();
 
-    finish(n, g, tile_row + row_2 * 4u, tile_column + column_2 * 4u, acc_0.x, top_0.x, whole_0.x);
-    finish(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 1u), acc_0.y, top_0.x, whole_0.x);
-    finish(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 2u), acc_0.z, top_0.x, whole_0.x);
-    finish(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 3u), acc_0.w, top_0.x, whole_0.x);
-    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + column_2 * 4u, acc_1.x, top_0.y, whole_0.y);
-    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 1u), acc_1.y, top_0.y, whole_0.y);
-    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 2u), acc_1.z, top_0.y, whole_0.y);
-    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 3u), acc_1.w, top_0.y, whole_0.y);
-    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + column_2 * 4u, acc_2.x, top_0.z, whole_0.z);
-    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 1u), acc_2.y, top_0.z, whole_0.z);
-    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 2u), acc_2.z, top_0.z, whole_0.z);
-    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 3u), acc_2.w, top_0.z, whole_0.z);
-    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + column_2 * 4u, acc_3.x, top_0.w, whole_0.w);
-    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 1u), acc_3.y, top_0.w, whole_0.w);
-    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 2u), acc_3.z, top_0.w, whole_0.w);
-    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 3u), acc_3.w, top_0.w, whole_0.w);
-    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + column_2 * 4u, acc_4.x, top_1.x, whole_1.x);
-    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 1u), acc_4.y, top_1.x, whole_1.x);
-    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 2u), acc_4.z, top_1.x, whole_1.x);
-    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 3u), acc_4.w, top_1.x, whole_1.x);
-    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + column_2 * 4u, acc_5.x, top_1.y, whole_1.y);
-    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 1u), acc_5.y, top_1.y, whole_1.y);
-    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 2u), acc_5.z, top_1.y, whole_1.y);
-    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 3u), acc_5.w, top_1.y, whole_1.y);
-    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + column_2 * 4u, acc_6.x, top_1.z, whole_1.z);
-    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 1u), acc_6.y, top_1.z, whole_1.z);
-    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 2u), acc_6.z, top_1.z, whole_1.z);
-    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 3u), acc_6.w, top_1.z, whole_1.z);
-    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + column_2 * 4u, acc_7.x, top_1.w, whole_1.w);
-    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 1u), acc_7.y, top_1.w, whole_1.w);
-    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 2u), acc_7.z, top_1.w, whole_1.w);
-    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 3u), acc_7.w, top_1.w, whole_1.w);
+    finish(n, g, tile_row + row_2 * 4u, tile_column + column_2 * 4u, top_0.x, whole_0.x, acc_0.x);
+    finish(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 1u), top_0.x, whole_0.x, acc_0.y);
+    finish(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 2u), top_0.x, whole_0.x, acc_0.z);
+    finish(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 3u), top_0.x, whole_0.x, acc_0.w);
+    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + column_2 * 4u, top_0.y, whole_0.y, acc_1.x);
+    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 1u), top_0.y, whole_0.y, acc_1.y);
+    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 2u), top_0.y, whole_0.y, acc_1.z);
+    finish(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 3u), top_0.y, whole_0.y, acc_1.w);
+    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + column_2 * 4u, top_0.z, whole_0.z, acc_2.x);
+    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 1u), top_0.z, whole_0.z, acc_2.y);
+    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 2u), top_0.z, whole_0.z, acc_2.z);
+    finish(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 3u), top_0.z, whole_0.z, acc_2.w);
+    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + column_2 * 4u, top_0.w, whole_0.w, acc_3.x);
+    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 1u), top_0.w, whole_0.w, acc_3.y);
+    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 2u), top_0.w, whole_0.w, acc_3.z);
+    finish(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 3u), top_0.w, whole_0.w, acc_3.w);
+    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + column_2 * 4u, top_1.x, whole_1.x, acc_4.x);
+    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 1u), top_1.x, whole_1.x, acc_4.y);
+    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 2u), top_1.x, whole_1.x, acc_4.z);
+    finish(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 3u), top_1.x, whole_1.x, acc_4.w);
+    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + column_2 * 4u, top_1.y, whole_1.y, acc_5.x);
+    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 1u), top_1.y, whole_1.y, acc_5.y);
+    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 2u), top_1.y, whole_1.y, acc_5.z);
+    finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 3u), top_1.y, whole_1.y, acc_5.w);
+    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + column_2 * 4u, top_1.z, whole_1.z, acc_6.x);
+    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 1u), top_1.z, whole_1.z, acc_6.y);
+    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 2u), top_1.z, whole_1.z, acc_6.z);
+    finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 3u), top_1.z, whole_1.z, acc_6.w);
+    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + column_2 * 4u, top_1.w, whole_1.w, acc_7.x);
+    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 1u), top_1.w, whole_1.w, acc_7.y);
+    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 2u), top_1.w, whole_1.w, acc_7.z);
+    finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 3u), top_1.w, whole_1.w, acc_7.w);
 }
