@@ -287,3 +287,64 @@ def test_what_is_no_attention(name: str) -> None:
     }}"""
     (program,) = compile_text(source, "f.kern").programs
     assert reason in dict(program.stages[0].others)["flash"]
+
+
+BIASED = """
+kernel f(
+    q: f16[b, s, h, d], k: f16[b, t, h, d], v: f16[b, t, h, e],
+    bias: f32[h, s, t], keep: u32[b, t],
+) -> y: f32[b, s, h, e] {
+    let score[n, i, g, j] = (sum[p] q[n, i, g, p] * k[n, j, g, p]) + bias[g, i, j];
+    let top[n, i, g] = max[j when keep[n, j] != 0] score[n, i, g, j];
+    let total[n, i, g] = sum[j when keep[n, j] != 0] exp(score[n, i, g, j] - top[n, i, g]);
+    let weight[n, i, g, j] = exp(score[n, i, g, j] - top[n, i, g]) / total[n, i, g];
+    y[n, i, g, c] = sum[j when keep[n, j] != 0] weight[n, i, g, j] * v[n, j, g, c];
+}
+schedule f { TILES }
+"""
+
+
+@pytest.mark.parametrize("tiles", [TILES, FEW])
+def test_a_bias_and_keys_that_are_left_out(ctx: gpu.Context, tiles: str) -> None:
+    rng = np.random.default_rng(3)
+    with built_module(BIASED.replace("TILES", tiles)) as module:
+        for b, s, h, t, d, e in ((2, 5, 3, 37, 7, 9), (1, 20, 2, 48, 16, 8)):
+            q, k, v = (
+                rng.standard_normal(shape).astype(np.float16)
+                for shape in ((b, s, h, d), (b, t, h, d), (b, t, h, e))
+            )
+            bias = rng.standard_normal((h, s, t), dtype=np.float32)
+            keep = rng.integers(0, 2, (b, t), dtype=np.uint32)
+            score = np.einsum(
+                "bshd,bthd->bhst", q.astype(np.float64), k.astype(np.float64)
+            )
+            score = np.where(keep[:, None, None] != 0, score + bias, -np.inf)
+            weight = np.exp(score - score.max(-1, keepdims=True))
+            weight /= weight.sum(-1, keepdims=True)
+            wanted = np.einsum("bhst,bthe->bshe", weight, v.astype(np.float64))
+            given = map(ctx.tensor, (q, k, v, bias, keep))
+            found = module.f(*given).numpy()
+            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+ITSELF = """
+kernel f(x: f32[n, n]) -> y: f32[n, n] {
+    let score[a, i] = sum[p] x[a, p] * x[i, p];
+    let top[i] = max[j] score[i, j];
+    let all[k] = sum[i] exp(score[k, i] - top[k]);
+    y[j, i] = (sum[a] x[a, i] * exp(score[j, a] - top[j])) / all[j];
+}
+schedule f { TILES }
+"""
+
+
+@pytest.mark.parametrize("tiles", [TILES, FEW])
+def test_one_tensor_and_names_that_change(ctx: gpu.Context, tiles: str) -> None:
+    with built_module(ITSELF.replace("TILES", tiles)) as module:
+        for n in (1, 24, 37):
+            x = np.random.default_rng(n).standard_normal((n, n), dtype=np.float32)
+            score = x.astype(np.float64) @ x.T
+            weight = np.exp(score - score.max(-1, keepdims=True))
+            wanted = weight @ x / weight.sum(-1, keepdims=True)
+            found = module.f(ctx.tensor(x)).numpy()
+            np.testing.assert_allclose(found, wanted, rtol=5e-5, atol=5e-6)
