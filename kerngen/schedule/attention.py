@@ -41,6 +41,7 @@ from kerngen.ir.reads import free_indices, is_at, loads
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk
+from kerngen.schedule.conjunctions import all_parts
 from kerngen.schedule.contraction import Contraction, contraction_of
 from kerngen.schedule.task import Task
 
@@ -253,8 +254,25 @@ class _Reader:
         if not fixed or _is_computed(value) or self._value is not None:
             message = "what is weighted depends on the row, or there are two such sums"
             raise _NoAttention(message)
-        self._value = value
+        self._value = self._where_known(value, term)
         return self._scaled(SUM, term)
+
+    def _where_known(self, value: Expr, term: _Term) -> Expr:
+        """Return what is weighted, or 0 for a key that counts for no row.
+
+        What lies there, as in a cache that is not full, may be no number.
+        """
+        parts = [
+            part
+            for each, holds in term.conditions
+            for part in all_parts(each, holds=holds)
+        ]
+        for condition, holds in parts:
+            if self._row in free_indices(condition) or _is_computed(condition):
+                continue
+            sides = (value, _ZERO) if holds else (_ZERO, value)
+            value = Select(condition, *sides, Scalar.F32)
+        return value
 
     def _scaled(self, total: Expr, term: _Term) -> Expr:
         """Return what each term is multiplied with, outside of the sum; of nothing 0."""
@@ -267,7 +285,7 @@ class _Reader:
         for op, factor in outer:
             value = Binary(op, value, factor, Scalar.F32)
         extent = self._product.column.extent
-        if term.is_conditional:
+        if term.conditions:
             empty: Expr = Binary("==", TOTAL, _ZERO, Scalar.BOOL)
         elif isinstance(extent, str):
             none = Constant(0, Scalar.I32)
@@ -355,7 +373,8 @@ class _Term:
     score: Expr
     factors: tuple[Expr, ...] = ()
     outer: tuple[tuple[BinaryOp, Expr], ...] = ()
-    is_conditional: bool = False
+    conditions: tuple[tuple[Expr, bool], ...] = ()
+    """Those of its score, each with the outcome that lets the term count."""
 
 
 def _weighted(expr: Expr, key: Index) -> _Term | None:
@@ -393,7 +412,7 @@ def _multiplied(term: _Term, op: BinaryOp, by: Expr, key: Index) -> _Term | None
 def _under(term: _Term, condition: Expr, *, holds: bool) -> _Term:
     sides = (term.score, _LOWEST) if holds else (_LOWEST, term.score)
     score = Select(condition, *sides, Scalar.F32)
-    return replace(term, score=score, is_conditional=True)
+    return replace(term, score=score, conditions=(*term.conditions, (condition, holds)))
 
 
 def _times(left: Expr, right: Expr) -> Expr:

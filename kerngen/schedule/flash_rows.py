@@ -388,7 +388,8 @@ class FlashRows:
             t.Ident(s.fresh(n)) for n in ("number", "value_key", "row_weights")
         )
         share = s.lane // self.vectors * keys
-        last = s.extent(found.key.extent) - t.ONE
+        # Behind the last key that counts may be anything: it has no weight.
+        last = self.end - t.ONE
         inner: list[t.Stmt] = [
             t.Let(key.name, t.call("min", first + (share + number), last)),
             t.Let(weight.name, self.weights[share + number]),

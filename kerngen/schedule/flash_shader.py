@@ -229,6 +229,7 @@ class FlashShader:
             "tile_column", group % columns * self.tiling.columns
         )
         bounds = KeyBounds.of(found.score, found.row, found.key)
+        self.bounded = bool(bounds.bounds)
         last = t.call(
             "min",
             self.query.origin + self.tiling.queries,
@@ -285,8 +286,9 @@ class FlashShader:
             next_ = t.call("min", next_, t.Binary("-", end, t.u32(terms)))
         is_product = self.found.product.is_product
         left = None if self.whole or is_product else t.Binary("-", end, first)
+        clears = is_product and not self.whole
         turn = [
-            *self._staged(operands, first, end, terms, clears=is_product),
+            *self._staged(operands, first, end, terms, clears=clears),
             t.BARRIER,
             t.Let(following.name, next_),
             *(stmt for x in operands for stmt in x.fetch(following)),
@@ -309,7 +311,7 @@ class FlashShader:
     ) -> list[t.Stmt]:
         """Store the terms from `first` on to the tiles; terms beyond the end are 0."""
         stores = [stmt for operand in operands for stmt in operand.stage(None)]
-        if self.whole or not clears:
+        if not clears:
             return stores
         left = t.Ident(self.builder.fresh("left"))
         cleared = [stmt for operand in operands for stmt in operand.clear(left)]
@@ -455,11 +457,14 @@ class FlashShader:
         next_: t.Expr = key + count
         if self.whole:
             next_ = t.call("min", next_, t.Binary("-", extent, t.u32(count)))
+        # Behind the last key that counts may be anything: it has no weight.
+        clears = self.bounded if self.whole else True
+        clears = clears and not self.values.turns_over
         owner = (self.column // (count // VECTOR)).equals(_less(turn, start))
         return [
             t.Let(key.name, self.first + turn * count),
             t.If(owner, tuple(self._keep(block))),
-            *self._staged((self.values,), key, extent, count, clears=True),
+            *self._staged((self.values,), key, self.end, count, clears=clears),
             t.BARRIER,
             t.Let(following.name, next_),
             *self.values.fetch(following),

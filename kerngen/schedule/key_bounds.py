@@ -18,11 +18,11 @@ from kerngen.ir.nodes import (
     Expr,
     Index,
     Select,
-    Unary,
 )
 from kerngen.ir.types import Scalar
 from kerngen.schedule.affine import lower_fixed
 from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.conjunctions import all_parts
 from kerngen.schedule.lowering import Lowerer
 from kerngen.shader import tree as t
 
@@ -72,7 +72,7 @@ class KeyBounds:
         if masked is None:
             return none
         condition, holds, is_finite = masked
-        parts = [_bound(*part, row, key) for part in _all(condition, holds=holds)]
+        parts = [_bound(*part, row, key) for part in all_parts(condition, holds=holds)]
         found = tuple(bound for bound in parts if bound is not None)
         if is_finite and len(found) < len(parts):
             return none
@@ -170,21 +170,6 @@ def _masked(score: Expr) -> tuple[Expr, bool, bool] | None:
         if value is not None and value < NEGLIGIBLE:
             return score.condition, holds, value > -float("inf")
     return None
-
-
-def _all(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield the parts of a condition that all hold, or of which none does."""
-    match condition:
-        case Unary("not", operand):
-            yield from _all(operand, holds=not holds)
-        case Binary("and", left, right) if holds:
-            yield from _all(left, holds=True)
-            yield from _all(right, holds=True)
-        case Binary("or", left, right) if not holds:
-            yield from _all(left, holds=False)
-            yield from _all(right, holds=False)
-        case _:
-            yield condition, holds
 
 
 def _bound(condition: Expr, holds: bool, row: Index, key: Index) -> _Bound | None:

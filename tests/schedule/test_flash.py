@@ -315,13 +315,15 @@ def test_a_bias_and_keys_that_are_left_out(ctx: gpu.Context, tiles: str) -> None
             )
             bias = rng.standard_normal((h, s, t), dtype=np.float32)
             keep = rng.integers(0, 2, (b, t), dtype=np.uint32)
+            v[keep == 0] = np.nan
             score = np.einsum(
                 "bshd,bthd->bhst", q.astype(np.float64), k.astype(np.float64)
             )
             score = np.where(keep[:, None, None] != 0, score + bias, -np.inf)
             weight = np.exp(score - score.max(-1, keepdims=True))
             weight /= weight.sum(-1, keepdims=True)
-            wanted = np.einsum("bhst,bthe->bshe", weight, v.astype(np.float64))
+            held = np.nan_to_num(v.astype(np.float64))
+            wanted = np.einsum("bhst,bthe->bshe", weight, held)
             given = map(ctx.tensor, (q, k, v, bias, keep))
             found = module.f(*given).numpy()
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
@@ -348,3 +350,32 @@ def test_one_tensor_and_names_that_change(ctx: gpu.Context, tiles: str) -> None:
             wanted = weight @ x / weight.sum(-1, keepdims=True)
             found = module.f(ctx.tensor(x)).numpy()
             np.testing.assert_allclose(found, wanted, rtol=5e-5, atol=5e-6)
+
+
+CACHE = """
+kernel f(q: f32[h, s, d], k: f32[h, t, d], v: f32[h, t, e], first: i32) -> y: f32[h, s, e] {
+    let score[g, i, j] = sum[p] q[g, i, p] * k[g, j, p];
+    let top[g, i] = max[j when j <= i + first] score[g, i, j];
+    let total[g, i] = sum[j when j <= i + first] exp(score[g, i, j] - top[g, i]);
+    let weight[g, i, j] = exp(score[g, i, j] - top[g, i]) / total[g, i];
+    y[g, i, c] = sum[j when j <= i + first] weight[g, i, j] * v[g, j, c];
+}
+schedule f { TILES }
+"""
+
+
+@pytest.mark.parametrize("tiles", [TILES, FEW])
+def test_what_is_behind_the_last_key_is_not_used(ctx: gpu.Context, tiles: str) -> None:
+    with built_module(CACHE.replace("TILES", tiles)) as module:
+        for s, t, filled in ((1, 64, 21), (1, 50, 50), (3, 37, 11)):
+            q, k, v = (x[0] for x in arguments((1, 2, 2, s, t, 8, 12)))
+            k[:, filled:] = v[:, filled:] = np.nan
+            score = np.einsum("hsd,htd->hst", q, k).astype(np.float64)
+            seen = np.arange(t) <= np.arange(s)[:, None] + filled - s
+            score = np.where(seen, score, -np.inf)
+            weight = np.exp(score - score.max(-1, keepdims=True))
+            weight /= weight.sum(-1, keepdims=True)
+            wanted = weight @ np.nan_to_num(v)
+            given = map(ctx.tensor, (q, k, v))
+            found = module.f(*given, first=filled - s).numpy()
+            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
