@@ -74,6 +74,19 @@ def _product(sizes: Sizes) -> int:
     return 2 * prod(sizes.values())
 
 
+def _attention(sizes: Sizes) -> int:
+    """The operations of both products, of all scores."""
+    pairs = sizes["b"] * sizes["h"] * sizes["s"] * sizes["t"]
+    return 2 * pairs * (sizes["d"] + sizes["e"])
+
+
+def _causal(sizes: Sizes) -> int:
+    """The operations of the scores up to each query's place."""
+    s, t = sizes["s"], sizes["t"]
+    whole = _attention({**sizes, "s": 1, "t": 1})
+    return whole * (s * t - s * (s - 1) // 2)
+
+
 def _each(operations: int) -> Callable[[Sizes], int]:
     """So many operations per element of the first tensor."""
     return lambda sizes: operations * prod(sizes.values())
@@ -86,6 +99,10 @@ _SKINNY: Final = tuple(
 )
 _FEW: Final = tuple((m, n, n) for n in (4096, 16384) for m in (1, 4, 16, 64))
 _SMALL: Final = ((256, 256, 256), (512, 512, 512), (255, 257, 253), (4, 1024, 1024))
+_HEADS: Final = ((4, 16, 2048, 64, 2048, 64), (1, 32, 4096, 128, 4096, 128))
+_SMALL_HEADS: Final = ((1, 4, 256, 64, 256, 64),)
+_DECODED: Final = ((1, 32, 1, 128, 8, 4096, 128),)
+_SMALL_DECODED: Final = ((1, 8, 1, 64, 2, 512, 64),)
 _ROWS: Final = ((4096, 4096), (128, 32768), (16384, 1024))
 _SMALL_ROWS: Final = ((512, 512), (16, 4096))
 _SCANNED: Final = ((8192, 8192), (65536, 1024))
@@ -179,6 +196,24 @@ STANDARD: Final = (
         _each(5),
         shapes("m n", *_ROWS),
         shapes("m n", *_SMALL_ROWS),
+    ),
+    Standard(
+        "attention.attention",
+        _attention,
+        shapes("b h s d t e", *_HEADS),
+        shapes("b h s d t e", *_SMALL_HEADS),
+    ),
+    Standard(
+        "attention.causal_attention",
+        _causal,
+        shapes("b h s d t e", *_HEADS),
+        shapes("b h s d t e", *_SMALL_HEADS),
+    ),
+    Standard(
+        "attention.grouped_query_attention",
+        _causal,
+        shapes("b h s d r t e", *_DECODED),
+        shapes("b h s d r t e", *_SMALL_DECODED),
     ),
     Standard(
         "norm.layernorm",

@@ -49,6 +49,15 @@ TILES: Final = (
 )
 """Sizes of `gemm`'s tiles that a search tries: large ones for large products first."""
 
+FLASH_TILES: Final = (
+    (64, 64, 64),
+    (64, 64, 128),
+    (64, 64, 32),
+    (32, 64, 64),
+    (32, 32, 32),
+)
+"""Sizes of `flash`'s tiles that a search tries."""
+
 GEMV_LANES: Final = (
     (128, 1),
     (64, 4),
@@ -128,6 +137,12 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         "private": OptionRule(
             "private(0 or 1)", 1, lowest=0, highest=1, tried=((1,), (0,))
         ),
+    },
+    "flash": {
+        "tile": OptionRule("tile(queries, keys, columns)", 3, tried=FLASH_TILES),
+        "micro": OptionRule("micro(queries, keys)", 2, tried=((8, 8), (8, 4), (4, 4))),
+        "depth": OptionRule("depth(terms, weights)", 2, tried=((16, 16), (8, 16))),
+        "rows": OptionRule("rows(4)", 1, lowest=4, highest=4, tried=((4,),)),
     },
     "generic": {},
     "loop": {},

@@ -18,8 +18,10 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
+from kerngen.schedule.attention import attention_of
 from kerngen.schedule.contraction import product_of
 from kerngen.schedule.cooperation import reduction_of
+from kerngen.schedule.flash import suits_flash
 from kerngen.schedule.gemm import fits_gemm, row_of
 from kerngen.schedule.gemv import fits_gemv
 from kerngen.schedule.in_steps import fits_steps
@@ -58,6 +60,22 @@ FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
 """Fewer rows than that, of more elements, are work for several workgroups each."""
 
+FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
+    (32, {"tile": (64, 64, 32)}),
+    (64, {}),
+    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+)
+"""The tiles of `flash` for attention of up to so many columns.
+
+Beyond those of a tile the scores are computed again for each.
+"""
+
+FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
+FEW_QUERIES: Final = 16
+"""So many leave most of a tile of 64 empty, and as a rule most of a device."""
+
+MANY_SCORES: Final = 2**25
+"""So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""
 
 MANY_COMPARISONS: Final = 1 << 20
 MANY_TO_SORT: Final = 1 << 24
@@ -138,6 +156,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
         yield Choice("scan", "each prefix from the one before")
         return
     yield from _keyed(task)
+    yield from _attention(task)
     yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
@@ -173,6 +192,24 @@ def _in_order(task: Task) -> Choice:
     if not fits_steps(task):
         return Choice("steps", "a step reads other elements of the one before")
     return Choice("recur", "a recurrence at each element of the other indices")
+
+
+def _attention(task: Task) -> Iterator[Choice]:
+    """Yield attention in one pass, in tiles that suit the number of columns."""
+    found = attention_of(task)
+    if isinstance(found, str):
+        return
+    together, columns = len(found.stages), found.column.extent
+    if not suits_flash(task, FLASH_ROWS):
+        few = _compare(found.row.extent, "<=", FEW_QUERIES)
+        yield Choice("flash", "few queries share the keys", few, FLASH_ROWS, together)
+    reason = "attention in one pass over the keys, which stores no scores"
+    for most, options in FLASH_TILES:
+        guard = _compare(columns, "<=", most)
+        yield Choice("flash", reason, guard, options, together)
+    scores = _size((*found.batch, found.row, found.key))
+    many = _compare(scores, ">", MANY_SCORES)
+    yield Choice("flash", f"{reason}: they are many", many, options, together)
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:

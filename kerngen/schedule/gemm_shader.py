@@ -197,7 +197,10 @@ class GemmShader:
         self.body += self.registers.place()
         for operand in (self.left, self.right):
             self.body += operand.place(batch)
-        self.body += [t.Blank(), *self.registers.declare()]
+        self.body += [
+            t.Blank(),
+            *self.registers.declare(in_loop=bool(self.tiling.stream)),
+        ]
         self.body += [t.Blank(), *self._loop()]
         self.body += [t.Blank(), *self._finish(batch)]
 

@@ -7,16 +7,42 @@ of rows, and as many neighbouring columns of each block of columns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import final
+from typing import Protocol, final
 
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction
 from kerngen.schedule.identities import accumulate, identity
 from kerngen.schedule.lowering import Lowerer
-from kerngen.schedule.operand import Operand
 from kerngen.schedule.tiling import GROUP, VECTOR, Tiling
 from kerngen.schedule.values import COMPONENTS, LANES, Value
 from kerngen.shader import tree as t
+
+
+class Factor(Protocol):
+    """A tile of a factor in workgroup memory, in blocks of vectors for each term."""
+
+    @property
+    def name(self) -> str:
+        """What its registers are called."""
+        ...
+
+    @property
+    def blocks(self) -> int:
+        """How many vectors an invocation reads of it, for each term."""
+        ...
+
+    @property
+    def counter(self) -> str:
+        """What counts the terms."""
+        ...
+
+    def tile(self, buffer: t.Expr | None) -> t.Expr:
+        """Return the tile; of two, the one of that number."""
+        ...
+
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+        """Return what an invocation reads of a block, of the tile's line of a term."""
+        ...
 
 
 @final
@@ -28,8 +54,9 @@ class RegisterTile:
         builder: ShaderBuilder,
         tiling: Tiling,
         found: Contraction,
-        left: Operand,
-        right: Operand,
+        left: Factor,
+        right: Factor,
+        name: str = "acc",
     ) -> None:
         """Name the accumulators: one vector per row and four columns."""
         self.found = found
@@ -43,28 +70,41 @@ class RegisterTile:
         self._vectors = range(tiling.micro_n // VECTOR)
         many = len(self._vectors) > 1
         self._sums = {
-            (r, v): t.Ident(builder.fresh(f"acc_{r}_{v}" if many else f"acc_{r}"))
+            (r, v): t.Ident(builder.fresh(f"{name}_{r}_{v}" if many else f"{name}_{r}"))
             for r in self._rows
             for v in self._vectors
         }
 
     def place(self) -> list[t.Stmt]:
         """Name this invocation's place among the columns and rows of the tile."""
+        column, row = self.own_place()
+        return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
+
+    def put(self, column: t.Ident, row: t.Ident) -> None:
+        """Take the place that another tile of the same invocations has."""
+        self._column, self._row = column, row
+
+    def row_of(self, r: int) -> list[t.Ident]:
+        """Return the accumulators of a row of this invocation."""
+        return [self._sums[r, v] for v in self._vectors]
+
+    def own_place(self) -> tuple[t.Expr, t.Expr]:
+        """Return the column and the row of this invocation in the tile."""
         t_, lane = self._tiling, self._builder.lane
         across = t_.columns // t_.lane_columns
         group, within = lane // GROUP, lane % GROUP
         column = group % across * t_.lane_columns + within % t_.lane_columns
         row = group // across * t_.lane_rows + within // t_.lane_columns
-        return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
+        return column, row
 
-    def declare(self) -> list[t.Stmt]:
+    def declare(self, *, in_loop: bool = False) -> list[t.Stmt]:
         """Declare the accumulators.
 
-        WGSL sets variables without a value to zero, but naga 29 forgets it in a second
-        turn of a loop around them.
+        WGSL sets variables without a value to zero; naga 29 forgets it in a second turn of
+        a loop around them.
         """
         kind = self.found.kind
-        zeroed = kind == "sum" and not self._tiling.stream
+        zeroed = kind == "sum" and not in_loop
         start = None if zeroed else self._identity()
         type_ = "" if start else wgsl_type(self.found.type, LANES)
         return [t.Var(total.name, start, type_) for total in self._sums.values()]
@@ -75,9 +115,10 @@ class RegisterTile:
     def results(self) -> Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]:
         """Yield each accumulator with its row and its four columns in the tile."""
         for (r, v), total in self._sums.items():
-            yield self._tile_row(r), self._tile_columns(v), total
+            yield self.tile_row(r), self._tile_columns(v), total
 
-    def _tile_row(self, r: int) -> t.Expr:
+    def tile_row(self, r: int) -> t.Expr:
+        """Return the place in the tile of a row of this invocation."""
         block, within = divmod(r, VECTOR)
         return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
 
@@ -116,7 +157,7 @@ class RegisterTile:
         return lowerer.widen(lowerer.lower(self.found.term), self.found.type)
 
     def _read(
-        self, operand: Operand, line: t.Expr, at: t.Expr, p: int, body: list[t.Stmt]
+        self, operand: Factor, line: t.Expr, at: t.Expr, p: int, body: list[t.Stmt]
     ) -> list[t.Ident]:
         """Name this invocation's vector of each block of a tile's line, of term `p`."""
         names = [

@@ -74,6 +74,8 @@ def _apply(function: str, operands: list[t.Expr]) -> t.Expr:
             return reduce(t.multiply, operands)
         case "%", [left, right]:
             return left % right
+        case "/", [left, right]:
+            return left // right
         case "ceil_div", [left, right]:
             return ceil_division(left, right)
         case _:

@@ -9,6 +9,8 @@ from typing import Final, final
 from kerngen.ir.stages import Stage
 from kerngen.schedule.columnwise import lower_columnwise
 from kerngen.schedule.cooperation import reduction_of
+from kerngen.schedule.flash import fits_flash, flash_run, lower_flash, suits_flash
+from kerngen.schedule.flash_tiling import flash_tiling
 from kerngen.schedule.gemm import fits_gemm, lower_gemm
 from kerngen.schedule.gemv import fits_gemv, lower_gemv, settled_gemv, suits_gemv
 from kerngen.schedule.in_steps import fits_steps, lower_steps
@@ -123,6 +125,10 @@ def _in_columns(task: Task) -> bool:
     return is_columnwise(task) and is_plain(task.stage)
 
 
+def _flash_faults(options: Options) -> Iterator[str]:
+    return flash_tiling(options).faults()
+
+
 def _tiling_faults(options: Options) -> Iterator[str]:
     return tiling_of(options).faults()
 
@@ -183,6 +189,15 @@ _AT_ONCE: Final = map(
             lower_scatter,
             suits=suits_scatter,
             settled=scatter_options,
+        ),
+        Strategy(
+            "flash",
+            _plain(fits_flash),
+            lower_flash,
+            flash_run,
+            suits=suits_flash,
+            settled=flash_tiling,
+            faults=_flash_faults,
         ),
         Strategy("generic", fits_generic, lower_generic),
     ),

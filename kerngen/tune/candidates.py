@@ -15,6 +15,7 @@ Values: TypeAlias = tuple[int, ...]
 
 TOGETHER: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "gemm": (("tile", "micro"),),
+    "flash": (("tile", "micro", "depth"),),
 }
 """Options that are varied together: what is best for one depends on the other."""
 

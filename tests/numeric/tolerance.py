@@ -84,6 +84,11 @@ def lists(count: int) -> int:
     return min(serial(count), run + carries + ceil_div(count, run * carries) + 2)
 
 
+def by_tiles(count: int) -> int:
+    """A running total, scaled to the largest score of its row at each tile of keys."""
+    return serial(count) + 4 * ceil_div(count, 32)
+
+
 def parts_or_columns(count: int) -> int:
     """The same, or many workgroups share it."""
     return max(whole(count), columns(count))
@@ -163,6 +168,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("generic", True): SERIAL,
     **{(name, False): NO_SUM for name in ("recur", "loop", "steps")},
     ("gemm", False): SERIAL,
+    ("flash", False): Summation(by_tiles, longest=1024),
     ("gemv", False): Summation(products, longest=1500),
     ("reduce", False): Summation(parts_or_columns, longest=1500),
     ("rows", False): Summation(whole_rows, longest=1500),

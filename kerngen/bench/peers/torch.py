@@ -21,6 +21,12 @@ from kerngen.bench.system_sizes import FEED_FORWARD, STEP, step_lengths
 Twin: TypeAlias = Callable[[Any, list[Any]], Any]
 """A function of the module torch and its arguments."""
 
+
+def _attention(torch: Any, x: list[Any], **options: bool) -> Any:
+    """One query that is decoded sees all keys: PyTorch's mask is for as many of both."""
+    return torch.nn.functional.scaled_dot_product_attention(*x, **options)
+
+
 TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "matmul.matmul_nn": ("mk kn", lambda t, x: t.mm(x[0], x[1])),
     "matmul.matmul_nt": ("mk nk", lambda t, x: t.mm(x[0], x[1].T)),
@@ -37,6 +43,15 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "scan.cumsum_rows": ("mn", lambda t, x: t.cumsum(x[0], 1)),
     "scan.cumsum_columns": ("mn", lambda t, x: t.cumsum(x[0], 0)),
     "softmax.softmax": ("mn", lambda t, x: t.softmax(x[0], -1)),
+    "attention.attention": ("bhsd bhtd bhte", _attention),
+    "attention.causal_attention": (
+        "bhsd bhtd bhte",
+        lambda t, x: _attention(t, x, is_causal=True),
+    ),
+    "attention.grouped_query_attention": (
+        "bhsd brtd brte",
+        lambda t, x: _attention(t, x, enable_gqa=True),
+    ),
     "norm.layernorm": (
         "mn n n",
         lambda t, x: t.nn.functional.layer_norm(x[0], x[1].shape, x[1], x[2]),

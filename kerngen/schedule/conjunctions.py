@@ -1,0 +1,22 @@
+"""Conditions taken apart: `j <= i and keep[j] != 0` is two, which both must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerngen.ir.nodes import Binary, Expr, Unary
+
+
+def all_parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield the parts of a condition that all hold, or of which none does."""
+    match condition:
+        case Unary("not", operand):
+            yield from all_parts(operand, holds=not holds)
+        case Binary("and", left, right) if holds:
+            yield from all_parts(left, holds=True)
+            yield from all_parts(right, holds=True)
+        case Binary("or", left, right) if not holds:
+            yield from all_parts(left, holds=False)
+            yield from all_parts(right, holds=False)
+        case _:
+            yield condition, holds
