@@ -28,6 +28,7 @@ ORDER = [
     "catalogue",
     "emit",
     "output",
+    "typescript",
     "compiler",
     "jit",
     "bench",
