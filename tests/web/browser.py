@@ -73,6 +73,7 @@ class Browser:
     jobs: Queue[dict[str, Any]] = field(default_factory=Queue)
     results: dict[int, Queue[dict[str, Any]]] = field(default_factory=dict)
     number: int = 0
+    host: str = ""
 
     def start(self, name: str, **given: Any) -> int:
         """Begin a job; return its number."""
@@ -94,7 +95,11 @@ class Browser:
         return self.finish(self.start(name, **given))
 
     def run(self, source: str, given: object = None) -> Any:
-        """Run a module that exports a function of the context, `(ctx, given) => ...`."""
+        """Run a module that exports a function of the context, `(ctx, given) => ...`.
+
+        HOST in its text is where the package's modules and the generated ones are.
+        """
+        source = source.replace("HOST", self.host)
         return self.do("run", source=source, given=given)
 
 
@@ -134,6 +139,13 @@ def _handler(browser: Browser) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    """One that says nothing of a browser that left while it was answered."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing: a job without a result fails its test."""
+
+
 def command(name: str, profile: Path, url: str) -> list[str]:
     """Return what starts a browser that is installed."""
     if name == "firefox":
@@ -156,11 +168,12 @@ def browser(name: str, generated: Path) -> Generator[Browser]:
             "generated": generated,
         }
     )
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(page))
+    server = _Server(("127.0.0.1", 0), _handler(page))
     server.daemon_threads = True
     Thread(target=server.serve_forever, daemon=True).start()
+    page.host = f"127.0.0.1:{server.server_port}"
     profile = Path(tempfile.mkdtemp())
-    url = f"http://127.0.0.1:{server.server_port}/page/index.html"
+    url = f"http://{page.host}/page/index.html"
     environment = {**os.environ, "HOME": str(profile), "MOZ_CRASHREPORTER_DISABLE": "1"}
     process = subprocess.Popen(
         command(name, profile, url),
@@ -174,4 +187,5 @@ def browser(name: str, generated: Path) -> Generator[Browser]:
         process.terminate()
         process.wait(30)
         server.shutdown()
+        server.server_close()
         shutil.rmtree(profile, ignore_errors=True)

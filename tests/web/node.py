@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from .browser import ROOT
+from tests.web.browser import ROOT
 
 
 def run(folder: Path, source: str, given: object) -> Any:

@@ -21,8 +21,7 @@ from kerngen.runtime.checks import resolve_lengths
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.kernel import Kernel
 from tests.numeric.cases import Case, standard_kernels
-
-from . import node
+from tests.web import node
 
 pytestmark = pytest.mark.web
 

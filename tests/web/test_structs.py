@@ -22,8 +22,7 @@ from kerngen.typescript import emit_module
 from tests.emit.declared import distinct
 from tests.layout import spec
 from tests.layout.drawn import Drawing
-
-from . import node
+from tests.web import node
 
 pytestmark = pytest.mark.web
 

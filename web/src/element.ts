@@ -75,7 +75,9 @@ export const RANGES: Record<Kind, readonly [number, number, number]> = {
 
 /** Write a number that is in range. */
 export function put(view: DataView, at: number, kind: Kind, value: number): void {
-  if (kind === "f32") view.setFloat32(at, value, true);
+  // An engine's NaN may have any bits.
+  if (kind === "f32" && Number.isNaN(value)) view.setUint32(at, 0x7fc00000, true);
+  else if (kind === "f32") view.setFloat32(at, value, true);
   else if (kind === "f16") view.setUint16(at, toHalf(value), true);
   else if (kind === "i32") view.setInt32(at, value, true);
   else view.setUint32(at, value, true);

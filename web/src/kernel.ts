@@ -1,5 +1,5 @@
 /** Kernels as generated modules describe them: a plan, and what the module computes. */
-import { AbiError } from "./errors.js";
+import { AbiError, ArgumentError } from "./errors.js";
 import type { Lengths } from "./check.js";
 import { kernelTexts, readKernel, type KernelPlan, type TensorPlan } from "./plan.js";
 import type { ShaderUrl } from "./shaders.js";
@@ -48,6 +48,12 @@ export class Kernel {
 
   /** Return the scalars of a call in order, checked. */
   scalarsOf(options: Given): unknown[] {
+    const known = [...this.scalars.map(([name]) => name), "out", "ctx"];
+    for (const name in options)
+      if (!known.includes(name))
+        throw new ArgumentError(
+          `${this.plan.place}: there is no option '${name}'; there are ${known.join(", ")}.`,
+        );
     return this.scalars.map(([name, type]) => {
       const value = options[name] ?? this.parts.defaults?.[name];
       fit(type, [], value, (path) => `${this.plan.place}: scalar argument '${name}${path}'`);
