@@ -37,3 +37,11 @@ def firefox(package: Path, generated: Path) -> Iterator[Browser]:
     assert package.is_dir()
     with browser("firefox", generated) as page:
         yield page
+
+
+@pytest.fixture(scope="session")
+def chromium(package: Path, generated: Path) -> Iterator[Browser]:
+    """Chromium, on its own software adapter, SwiftShader."""
+    assert package.is_dir()
+    with browser("chromium", generated) as page:
+        yield page

@@ -108,6 +108,27 @@ def test_schedule(firefox: Browser, way: Way) -> None:
     hold_to_oracle(firefox, way)
 
 
+def spread() -> list[Way]:
+    """One way of each strategy and variant, but tiles, which SwiftShader compiles long."""
+    kinds: dict[tuple[str, str], Way] = {}
+    for way in WAYS:
+        if not way.halves and way.kind[0] != "gemm":
+            kinds.setdefault(way.kind, way)
+    lanes = [way for way in WAYS if "subgroups" in str(way) and not way.halves]
+    return [*kinds.values(), *lanes[:: len(lanes) // 6]]
+
+
+@pytest.mark.parametrize("way", spread(), ids=str)
+def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
+    """By Tint, and with subgroups; what needs more than SwiftShader has is refused."""
+    limits = chromium.do("describe")["limits"]
+    if any(s.needs.invocations > limits["invocations"] for s in way.strategies):
+        with pytest.raises(JobError, match=r"LimitError: .* fits the adapter"):
+            hold_to_oracle(chromium, way)
+    else:
+        hold_to_oracle(chromium, way)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_as_called(firefox: Browser, case: Case) -> None:
     """With all choices left to the runtime, as users call it."""
