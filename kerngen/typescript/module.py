@@ -24,7 +24,7 @@ from kerngen.emit.python_names import (
     uniform_structs,
 )
 from kerngen.emit.structs import inner_first
-from kerngen.ir.memory import Struct
+from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import DimValue, Expr, Function, Kernel, Module, UniformValue
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
@@ -147,7 +147,7 @@ class _Module:
         if planned.computed:
             texts = [self._host(kernel, own, e, wraps=w) for e, w in planned.computed]
             yield f"computed: (d) => [{', '.join(texts)}]"
-        memories = [x.memory for x in kernel.tensors]
+        memories: list[MemoryType] = [x.memory for x in kernel.tensors]
         memories += [x.memory for x in kernel.parameters]
         held = [m for m in memories if isinstance(m, Struct)]
         if held:
