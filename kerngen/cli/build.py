@@ -23,7 +23,6 @@ from kerngen.cli.console import (
 )
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile, choose_out, select
-from kerngen.cli.python_names import rename_notes
 from kerngen.cli.settings import find_project
 from kerngen.cli.targets import Targets
 from kerngen.emit.targets import targets_of
@@ -118,6 +117,8 @@ def _build_once(
     if generated:
         stamp_all(out, {one.source: one.entry for one in generated})
     _report(summary, out)
+    if compiled:
+        from kerngen.report.python_names import rename_notes
     for source, one in compiled.items():
         for note in rename_notes(source, one.renamed):
             say(f"note: {note}.")

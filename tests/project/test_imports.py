@@ -30,6 +30,7 @@ ORDER = [
     "output",
     "typescript",
     "compiler",
+    "report",
     "jit",
     "bench",
     "verify",

@@ -27,8 +27,7 @@ def test_the_page_is_right(package: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "kerngen", *words], cwd=tmp_path, check=True)
     shutil.copytree(package, tmp_path / "site" / "kerngen")
     with browser("firefox", tmp_path / "site") as page:
-        shown = page.run(
-            """
+        shown = page.run("""
             export default async () => {
               const frame = document.createElement("iframe");
               frame.src = "/generated/index.html";
@@ -39,7 +38,6 @@ def test_the_page_is_right(package: Path, tmp_path: Path) -> None:
                 if (text && text !== "...") return text;
               }
             };
-            """
-        )
+            """)
     assert shown == "The means are 2 and 5."
     assert f"The page shows `{shown}`" in (ROOT / "docs" / "web.md").read_text("utf-8")
