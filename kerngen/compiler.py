@@ -10,6 +10,7 @@ from kerngen.check.files import Checker
 from kerngen.emit import emit_binding, plan_kernels
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs
+from kerngen.emit.targets import SUFFIXES, Target
 from kerngen.gradient.item import derive_item
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Kernel, Module, Schedule
@@ -23,6 +24,7 @@ from kerngen.schedule.sharing import shared
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.depth import deep_recursion
 from kerngen.syntax.library import Library
+from kerngen.typescript import emit_declarations, emit_module
 
 
 @final
@@ -53,12 +55,20 @@ def compile_text(text: str, path: str, *, formatted: bool = True) -> CompiledMod
 class Compiler:
     """Compiles files of one library; what several of them use is checked once.
 
-    A binding that is to be run and not read need not be `formatted`.
+    A binding that is to be run and not read need not be `formatted`.  `targets` are the
+    languages that modules are printed in.
     """
 
-    def __init__(self, library: Library, *, formatted: bool = True) -> None:
+    def __init__(
+        self,
+        library: Library,
+        *,
+        formatted: bool = True,
+        targets: Iterable[Target] = (Target.PYTHON,),
+    ) -> None:
         self._library = library
         self._formatted = formatted
+        self._targets = frozenset(targets)
         self._checker = Checker(library, derive_item)
 
     def _lowered(self, name: str) -> tuple[Module, tuple[KernelProgram, ...]]:
@@ -91,7 +101,8 @@ class Compiler:
             stages = {(k.kernel.name, stage.name) for k in staged for stage in k.stages}
             unlike = {(k.casefold(), stage.casefold()) for k, stage in stages}
             programs = self._lowered(name)[1] if len(unlike) < len(stages) else ()
-            return tuple(_files(module, programs, "", ""))
+            suffixes = (suffix for t in self._targets for suffix in SUFFIXES[t])
+            return tuple(_files(module, programs, dict.fromkeys(suffixes, ""), ""))
 
     def compile(self, name: str) -> CompiledModule:
         """Compile the file of a name.
@@ -108,11 +119,17 @@ class Compiler:
         # All kernels to plans: what the host does for a call.
         planned = plan_kernels(module, programs)
         plan = ModulePlan(module.path, sha[:16], tuple(each.plan for each in planned))
-        # All kernels to Python: bindings and NumPy references.
-        binding = emit_binding(module, planned, sha, formatted=self._formatted)
+        text, texts = plan_text(plan), dict[str, str]()
+        if Target.PYTHON in self._targets:
+            # All kernels to Python: bindings and NumPy references.
+            texts[".py"] = emit_binding(module, planned, sha, formatted=self._formatted)
+        if Target.TYPESCRIPT in self._targets:
+            # All kernels to an ES module, and its types.
+            texts[".js"] = emit_module(module, planned, text, sha)
+            texts[".d.ts"] = emit_declarations(module, planned, sha)
         # Texts to files.
-        files = _files(module, programs, binding, plan_text(plan))
-        return CompiledModule(module, programs, binding, files)
+        files = _files(module, programs, texts, text)
+        return CompiledModule(module, programs, texts.get(".py", ""), files)
 
     def compile_with_used(self, name: str) -> tuple[CompiledModule, ...]:
         """Compile a file, and before it those that hold the classes which it imports."""
@@ -156,13 +173,19 @@ def _lower_all(
 
 
 def _files(
-    module: Module, programs: Sequence[KernelProgram], binding: str, plan: str
+    module: Module,
+    programs: Sequence[KernelProgram],
+    texts: Mapping[str, str],
+    plan: str,
 ) -> dict[str, bytes]:
-    """The generated files by path, relative to the folder of the module."""
+    """The generated files by path, relative to the folder of the module.
+
+    `texts` are those of the module in each language, by how their names end.
+    """
     stem = module_name(module.path)
     folder = f"wgsl/{stem}"
     return {
-        f"{stem}.py": binding.encode(),
+        **{f"{stem}{suffix}": text.encode() for suffix, text in texts.items()},
         **({f"{folder}/{stem}.plan": plan.encode()} if programs else {}),
         **{
             f"{folder}/{shader.stem}.wgsl": shader.text.encode()

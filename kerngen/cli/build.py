@@ -23,8 +23,9 @@ from kerngen.cli.console import (
 )
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile, choose_out, select
-from kerngen.cli.python_names import rename_notes
 from kerngen.cli.settings import find_project
+from kerngen.cli.targets import Targets
+from kerngen.emit.targets import targets_of
 from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
 from kerngen.output.manifest import read_manifest
@@ -45,6 +46,7 @@ from kerngen.syntax.library import Library
     epilog=options.examples(
         "kerngen build",
         "kerngen build kernels --out my_kernels",
+        "kerngen build --target python,typescript",
         "kerngen build --check  # in CI: exits with 1 if files are out of date",
     )
 )
@@ -56,10 +58,17 @@ from kerngen.syntax.library import Library
     is_flag=True,
     help="Write nothing; exit 1, with a diff, if a build would change files.",
 )
+@options.target
 @options.jobs
 @options.quiet
-def build(src: Path | None, out: Path | None, checking: bool, jobs: int | None) -> None:
-    """Generate WGSL, Python bindings and references from SRC.
+def build(
+    src: Path | None,
+    out: Path | None,
+    checking: bool,
+    targets: Targets | None,
+    jobs: int | None,
+) -> None:
+    """Generate WGSL, and modules that call it, from SRC.
 
     SRC is a .kern file or a folder of them; by default, the project's.  A folder's
     build removes what its sources no longer generate.  A build that fails leaves the
@@ -67,31 +76,35 @@ def build(src: Path | None, out: Path | None, checking: bool, jobs: int | None) 
     """
     project = find_project()
     selection = select(src, project)
-    target = choose_out(out, selection, project)
+    folder = choose_out(out, selection, project)
     with reporting(sys.stderr):
         if checking:
-            _check(selection, target, jobs)
+            _check(selection, folder, targets or project.targets, jobs)
         else:
-            build_sources(selection, target, jobs)
+            build_sources(selection, folder, targets or project.targets, jobs)
 
 
-def build_sources(selection: Selection, out: Path, jobs: int | None) -> None:
+def build_sources(
+    selection: Selection, out: Path, targets: Targets, jobs: int | None
+) -> None:
     """Generate what changed, and print what was done."""
     while True:
         with suppress(OvertakenError):  # by a build of newer texts, perhaps
-            return _build_once(selection, out, jobs)
+            return _build_once(selection, out, targets, jobs)
 
 
-def _build_once(selection: Selection, out: Path, jobs: int | None) -> None:
+def _build_once(
+    selection: Selection, out: Path, targets: Targets, jobs: int | None
+) -> None:
     library = selection.library()
     freshness = Freshness(out)
     fresh = {
         source.name
         for source in selection.files
-        if _is_fresh(freshness, library, source.name)
+        if _is_fresh(freshness, library, source.name, targets)
     }
     stale = [source for source in selection.files if source.name not in fresh]
-    compiled = compile_sources(stale, library, jobs)
+    compiled = compile_sources(stale, library, jobs, targets)
     _refuse_lone_structs(compiled, selection, out)
     generated = [_generated(source, one, library) for source, one in compiled.items()]
     summary = write(
@@ -104,23 +117,30 @@ def _build_once(selection: Selection, out: Path, jobs: int | None) -> None:
     if generated:
         stamp_all(out, {one.source: one.entry for one in generated})
     _report(summary, out)
+    if compiled:
+        from kerngen.report.python_names import rename_notes
     for source, one in compiled.items():
         for note in rename_notes(source, one.renamed):
             say(f"note: {note}.")
         print_warnings(one.warnings, sys.stderr)
 
 
-def _is_fresh(freshness: Freshness, library: Library, name: str) -> bool:
+def _is_fresh(
+    freshness: Freshness, library: Library, name: str, targets: Targets
+) -> bool:
     """Whether building a source would change nothing; a faulty one is not fresh."""
+    entry = freshness.seen.sources.get(name)
+    if entry is None or targets_of(entry.files) != targets:
+        return False
     try:
         return freshness.is_fresh(name, library.digest(name))
     except CompileError:
         return False
 
 
-def _check(selection: Selection, out: Path, jobs: int | None) -> None:
+def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) -> None:
     library = selection.library()
-    compiled = compile_sources(selection.files, library, jobs)
+    compiled = compile_sources(selection.files, library, jobs, targets)
     _refuse_lone_structs(compiled, selection, out)
     generated = [_generated(source, one, library) for source, one in compiled.items()]
     differences = check(generated, out, keep=lambda name: not selection.covers(name))

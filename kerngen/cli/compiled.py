@@ -34,7 +34,7 @@ class Compiled:
 
 def compiled_file(compiler: Compiler, name: str) -> Compiled:
     """Compile a file; raise `CompileError` if it is wrong."""
-    from kerngen.cli.python_names import renamed_items
+    from kerngen.report.python_names import renamed_items
 
     module = compiler.compile(name)
     used = tuple(OtherStruct(struct.name, struct.path) for struct in module.used)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from kerngen.cli.compiled import Compiled, compiled_file
 from kerngen.cli.console import progress
 from kerngen.cli.project import SourceFile
+from kerngen.cli.targets import DEFAULT, Targets
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax.library import Library
 
@@ -20,7 +21,10 @@ _SHARE = 6000
 
 
 def compile_sources(
-    sources: Sequence[SourceFile], library: Library, jobs: int | None
+    sources: Sequence[SourceFile],
+    library: Library,
+    jobs: int | None,
+    targets: Targets = DEFAULT,
 ) -> dict[SourceFile, Compiled]:
     """Compile sources in at most so many processes, or one for each core.
 
@@ -30,9 +34,9 @@ def compile_sources(
         return {}
     from kerngen.compiler import Compiler
 
-    done = _side_by_side(sources, library, jobs or _cores())
+    done = _side_by_side(sources, library, jobs or _cores(), targets)
     left = [source for source in sources if source.name not in done]
-    compiler = Compiler(library)
+    compiler = Compiler(library, targets=targets)
     faults = Faults()
     for source in progress(left, len(left), "Compiling"):
         with faults.collect():
@@ -42,7 +46,7 @@ def compile_sources(
 
 
 def _side_by_side(
-    sources: Sequence[SourceFile], library: Library, jobs: int
+    sources: Sequence[SourceFile], library: Library, jobs: int, targets: Targets
 ) -> dict[str, Compiled]:
     """Compile what several processes can; nothing, if it is quicker without them."""
     sizes = {source.name: _size(source.name, library) for source in sources}
@@ -53,7 +57,7 @@ def _side_by_side(
 
     # The largest first, so that none is left to one process at the end.
     names = sorted(sizes, key=lambda name: sizes[name], reverse=True)
-    with workers(library, number) as started:
+    with workers(library, number, targets) as started:
         results = progress(started.compile(names), len(names), "Compiling")
         return {name: one for name, one in results if one is not None}
 

@@ -19,10 +19,10 @@ from kerngen.source.similar import suggesting
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kerngen.cli.layout_data import Subject
-    from kerngen.cli.layout_picture import Pieces
     from kerngen.ir.nodes import Module
     from kerngen.layout.order import BetterOrder
+    from kerngen.report.layout_data import Subject
+    from kerngen.report.layout_picture import Pieces
 
 
 @click.command(
@@ -69,7 +69,7 @@ def _module(file: Path) -> Module:
 
 def _chosen(module: Module, struct: str | None) -> list[Subject]:
     """Return what a name stands for, or all there is without one."""
-    from kerngen.cli.layout_data import subjects
+    from kerngen.report.layout_data import subjects
 
     found = subjects(module, foreign=struct is not None)
     chosen = [each for each in found if struct is None or struct in each.names]
@@ -83,14 +83,14 @@ def _chosen(module: Module, struct: str | None) -> list[Subject]:
 
 
 def _better(module: Module, chosen: list[Subject]) -> list[BetterOrder]:
-    from kerngen.cli.layout_data import hints
+    from kerngen.report.layout_data import hints
 
     items = [each.item for each in chosen]
     return [each for each in hints(module) if each.struct in items]
 
 
 def _json(module: Module, struct: str | None) -> str:
-    from kerngen.cli.layout_data import as_data
+    from kerngen.report.layout_data import as_data
 
     chosen = _chosen(module, struct)
     data = as_data(module.path, chosen, _better(module, chosen))
@@ -98,7 +98,7 @@ def _json(module: Module, struct: str | None) -> str:
 
 
 def _table(module: Module, struct: str | None) -> Iterator[Pieces]:
-    from kerngen.cli.layout_text import as_text
+    from kerngen.report.layout_text import as_text
 
     chosen = _chosen(module, struct)
     return as_text(chosen, _better(module, chosen))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
-from kerngen.cli.layout_data import Subject
 from kerngen.cli.layout_fields import Reached, Step, follow
-from kerngen.cli.layout_picture import Pieces
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.layout.rules import UNIFORM_UNIT, Space
@@ -21,6 +19,8 @@ from kerngen.layout.types import (
     column_stride,
     footprint_of,
 )
+from kerngen.report.layout_data import Subject
+from kerngen.report.layout_picture import Pieces
 
 
 def explain_field(subject: Subject, steps: Sequence[Step]) -> Iterator[Pieces]:

@@ -9,8 +9,8 @@ from typing import Final, final
 
 import click
 
-from kerngen.cli.layout_data import Subject, axes_of, struct_in
 from kerngen.layout.types import LayoutField, StructLayout
+from kerngen.report.layout_data import Subject, axes_of, struct_in
 from kerngen.source.similar import suggesting
 
 _STEP: Final = re.compile(r"(\w+)((?:\[\d+\])*)")

@@ -32,6 +32,7 @@ def new(path: Path, name: str | None) -> None:
     from kerngen.cli.console import reporting
     from kerngen.cli.project import select
     from kerngen.cli.settings import Project
+    from kerngen.cli.targets import DEFAULT
     from kerngen.origin import origin
     from kerngen.scaffold.name import ProjectName
     from kerngen.scaffold.project import (
@@ -54,7 +55,7 @@ def new(path: Path, name: str | None) -> None:
         write_project(folder, project, __version__)
         begin_history(folder)
         out = out_of(folder, project)
-        build_sources(select(None, Project(folder / SOURCE, out)), out, None)
+        build_sources(select(None, Project(folder / SOURCE, out)), out, DEFAULT, None)
     here = shown_path(folder)
     click.echo(f"Project '{project.name}' is in '{clean(here)}'. Next:\n")
     if folder != Path.cwd():

@@ -11,6 +11,7 @@ import click
 from kerngen.cli.console import be_quiet
 from kerngen.cli.paths import PATH
 from kerngen.cli.sizes import SIZES
+from kerngen.cli.targets import TARGETS
 
 Decorator: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -34,6 +35,14 @@ jobs: Final = click.option(
     metavar="N",
     type=click.IntRange(min=1),
     help="Compile in at most N processes; by default, one for each core.",
+)
+
+target: Final = click.option(
+    "--target",
+    "targets",
+    metavar="LANGUAGES",
+    type=TARGETS,
+    help="python, typescript, or both as python,typescript; python by default.",
 )
 
 sizes: Final = click.option(

@@ -11,10 +11,12 @@ from typing import Final, NoReturn, cast, final
 import click
 
 from kerngen.cli.paths import absolute, shown_path, working_directory
+from kerngen.cli.targets import DEFAULT, Targets, read_targets
+from kerngen.emit.targets import Target
 from kerngen.source.similar import suggesting
 
 _NAME: Final = "pyproject.toml"
-_SETTINGS: Final = ("source", "out")
+_SETTINGS: Final = ("source", "out", "target")
 
 
 @final
@@ -24,6 +26,7 @@ class Project:
 
     source: Path | None = None
     out: Path | None = None
+    targets: Targets = DEFAULT
     file: Path = Path(_NAME)
 
 
@@ -60,15 +63,27 @@ def _read(file: Path) -> Project | None:
         _refuse(
             file, _line(text, "kerngen"), f"'tool.kerngen' is a table, not {table!r}."
         )
-    settings = cast("dict[str, object]", table)
+    settings = dict(cast("dict[str, object]", table))
+    targets = _targets(file, text, settings.pop("target", Target.PYTHON.value))
     paths = {key: _path(file, text, key, value) for key, value in settings.items()}
-    return Project(**paths, file=file)
+    return Project(**paths, targets=targets, file=file)
+
+
+def _targets(file: Path, text: str, value: object) -> Targets:
+    line = _line(text, "target")
+    if not isinstance(value, str):
+        shown = 'such as "python,typescript"'
+        _refuse(file, line, f"'target' lists languages, {shown}, not {value!r}.")
+    try:
+        return read_targets(value)
+    except ValueError as error:
+        _refuse(file, line, str(error))
 
 
 def _path(file: Path, text: str, key: str, value: object) -> Path:
     line = _line(text, key)
     if key not in _SETTINGS:
-        sentence = f"[tool.kerngen] has no setting '{key}'; it has 'source' and 'out'."
+        sentence = f"[tool.kerngen] has no setting '{key}'; it has 'source', 'out' and 'target'."
         _refuse(file, line, suggesting(sentence, key, _SETTINGS))
     if not isinstance(value, str):
         _refuse(file, line, f"'{key}' is a path, such as \"{key}\", not {value!r}.")

@@ -15,7 +15,7 @@ from kerngen.cli.kernels import NamedKernel, find_kernel, split_kernel
 from kerngen.cli.project import Selection, select_or_read
 
 if TYPE_CHECKING:
-    from kerngen.cli.describe import KernelData
+    from kerngen.report.kernel import KernelData
 
 
 @click.command(
@@ -44,7 +44,7 @@ def show(kernel: str, src: Path | None, no_wgsl: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(data, indent=2))
         return
-    from kerngen.cli.describe import as_text
+    from kerngen.report.kernel import as_text
 
     console = console_for(sys.stdout)
     for line, style in as_text(data, wgsl=not no_wgsl):
@@ -52,12 +52,8 @@ def show(kernel: str, src: Path | None, no_wgsl: bool, as_json: bool) -> None:
 
 
 def _data(kernel: NamedKernel, selection: Selection) -> KernelData:
-    from kerngen.cli.describe import as_data
     from kerngen.compiler import Compiler
-    from kerngen.emit.python_names import module_names
+    from kerngen.report.kernel import kernel_data
 
     compiler = Compiler(selection.library())
-    programs = compiler.programs(kernel.file.name)
-    program = next(p for p in programs if p.staged.kernel.name == kernel.name)
-    names = module_names(compiler.module(kernel.file.name))
-    return as_data(program, names.kernels[kernel.name], kernel.file.module)
+    return kernel_data(compiler, kernel.file.name, kernel.name, kernel.file.module)

@@ -17,6 +17,7 @@ from kerngen.cli.console import reporting
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import choose_out, select
 from kerngen.cli.settings import find_project
+from kerngen.cli.targets import Targets
 from kerngen.syntax.folder import sources_below
 from kerngen.syntax.library import SUFFIX
 
@@ -36,8 +37,11 @@ _LOOK_AFTER: Final = 1000
 )
 @options.src
 @options.out_folder
+@options.target
 @options.jobs
-def watch(src: Path | None, out: Path | None, jobs: int | None) -> None:
+def watch(
+    src: Path | None, out: Path | None, targets: Targets | None, jobs: int | None
+) -> None:
     """Build SRC again whenever a .kern file of its folder is saved.
 
     Errors are shown, and the old output stays until they are fixed.  A program that
@@ -45,7 +49,8 @@ def watch(src: Path | None, out: Path | None, jobs: int | None) -> None:
     """
     project = find_project()
     selection = select(src, project)
-    session = _Session(src, selection.base, choose_out(out, selection, project))
+    folder = choose_out(out, selection, project)
+    session = _Session(src, selection.base, folder, targets or project.targets)
     try:
         session.build((), jobs)
         for changes in session.changes():
@@ -62,6 +67,7 @@ class _Session:
     src: Path | None
     base: Path
     out: Path
+    targets: Targets
     states: _States = field(default_factory=dict[Path, tuple[int, int]])
 
     def build(self, changes: Iterable[str], jobs: int | None) -> None:
@@ -74,7 +80,7 @@ class _Session:
         try:
             with reporting(sys.stdout):
                 self.states = _states(self.base)
-                build_sources(select(self.src), self.out, jobs)
+                build_sources(select(self.src), self.out, self.targets, jobs)
         except click.ClickException as error:
             click.echo(f"error: {error.format_message()}")
         except click.exceptions.Exit:

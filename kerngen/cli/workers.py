@@ -19,6 +19,7 @@ from threading import Thread
 from typing import TypeAlias, cast, final
 
 from kerngen.cli.compiled import Compiled, compiled_file
+from kerngen.cli.targets import DEFAULT, Targets
 from kerngen.compiler import Compiler
 from kerngen.output.errors import OutputError
 from kerngen.syntax.library import Library
@@ -39,7 +40,9 @@ class _Worker:
 
 
 @contextmanager
-def workers(library: Library, number: int) -> Generator[Workers]:
+def workers(
+    library: Library, number: int, targets: Targets = DEFAULT
+) -> Generator[Workers]:
     """Let so many processes live as long as the block, however it ends.
 
     What the library has read they have too: all compile the same texts.
@@ -47,7 +50,7 @@ def workers(library: Library, number: int) -> Generator[Workers]:
     started: list[_Worker] = []
     try:
         with _interrupts_held():
-            started.extend(_start(library) for _ in range(number))
+            started.extend(_start(library, targets) for _ in range(number))
         yield Workers(tuple(started))
     finally:
         for worker in started:
@@ -114,19 +117,19 @@ def _interrupts_held() -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(library: Library) -> _Worker:
+def _start(library: Library, targets: Targets) -> _Worker:
     # Windows' class has another name, and the same methods.
     ours, theirs = cast("tuple[_Ours, _Theirs]", Pipe())
-    process = _PROCESS(target=_work, args=(theirs, library), daemon=True)
+    process = _PROCESS(target=_work, args=(theirs, library, targets), daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours)
 
 
-def _work(pipe: _Theirs, library: Library) -> None:
+def _work(pipe: _Theirs, library: Library, targets: Targets) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_the_build, daemon=True).start()
-    compiler = Compiler(library)
+    compiler = Compiler(library, targets=targets)
     with suppress(EOFError, OSError):  # the build is over
         while True:
             pipe.send(_attempt(compiler, pipe.recv()))

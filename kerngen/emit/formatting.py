@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import final
 
-from black import format_str
-from black.mode import Mode, TargetVersion
-
 from kerngen.emit.writer import INDENT
 
 _WIDTH = 88
@@ -56,7 +53,7 @@ def formatted(text: str) -> str:
     lines = list(_lines(text))
     if all(line.is_whole for line in lines if line.is_long):
         return "".join(map(_formatted, lines))
-    return format_str(text, mode=_mode(_WIDTH))
+    return _black(text, _WIDTH)
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -89,13 +86,18 @@ def _pieces(code: str, width: int, bracket: str) -> tuple[str, ...]:
     """Return the lines that black makes of one, less its indentation."""
     if bracket:
         framed = _FRAMES[bracket].format(code)
-        _, *items, _ = format_str(framed, mode=_mode(width + len(INDENT))).splitlines()
+        _, *items, _ = _black(framed, width + len(INDENT)).splitlines()
         return tuple(item.removeprefix(INDENT) for item in items)
     if code.endswith(":"):
-        head = format_str(f"{code}\n{INDENT}pass\n", mode=_mode(width)).splitlines()
+        head = _black(f"{code}\n{INDENT}pass\n", width).splitlines()
         return tuple(head[:-1])
-    return tuple(format_str(code, mode=_mode(width)).splitlines())
+    return tuple(_black(code, width).splitlines())
 
 
-def _mode(width: int) -> Mode:
-    return Mode(target_versions={TargetVersion.PY311}, line_length=width)
+def _black(text: str, width: int) -> str:
+    """Format a text by black, whose import takes as long as compiling a small file."""
+    from black import format_str  # noqa: PLC0415 - of those who format alone
+    from black.mode import Mode, TargetVersion  # noqa: PLC0415
+
+    mode = Mode(target_versions={TargetVersion.PY311}, line_length=width)
+    return format_str(text, mode=mode)

@@ -165,7 +165,7 @@ class _Printer:
         text = f'"{self.fields[field.name]}", {self._type(laid)}, {field.offset}'
         if lengths:
             text += f", lengths={tuple_text(lengths)}, stride={stride}"
-        columns = _column_stride(laid)
+        columns = column_stride_of(laid)
         return f"Field({text}{f', column_stride={columns}' if columns else ''})"
 
     def _type(self, laid: Laid) -> str:
@@ -204,7 +204,7 @@ class _Printer:
         """Return the dtype of one item, and the shape of the array of them."""
         match laid:
             case LeafLayout(leaf=leaf) | ColumnsLayout(leaf=leaf):
-                return _leaf_dtype(leaf, _column_stride(laid))
+                return _leaf_dtype(leaf, column_stride_of(laid))
             case StructLayout():
                 return f"{self._class(laid)}.DTYPE", ()
             case ArrayLayout(element=element, length=length, stride=stride):
@@ -231,7 +231,7 @@ def _leaf_dtype(leaf: Leaf, column_stride: int) -> tuple[str, tuple[int, ...]]:
             assert_never(leaf.type)
 
 
-def _column_stride(laid: Laid) -> int:
+def column_stride_of(laid: Laid) -> int:
     """Return the distance between a matrix's columns; 0 of all else."""
     match laid:
         case LeafLayout(leaf=leaf) if column := column_stride(leaf):

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
 
-from kerngen.cli import describe
+from kerngen.report import kernel as describe
 from tests.cli.sample import OUT, SCALE, SOURCE, WRONG, Run, edit, files
 from tests.project.tree import ROOT
 

@@ -100,6 +100,12 @@ def _parsed(parse: Callable[[str], object]) -> Callable[[Session, Block], None]:
     return judged
 
 
+def _file(session: Session, block: Block) -> None:
+    """Write a file of a page for browsers, which tests/web opens."""
+    assert block.title is not None, f"{block}: it has no title"
+    session.write(block.title, block.text)
+
+
 JUDGES: Final[Mapping[str, Callable[[Session, Block], None]]] = {
     "rust": _program,  # what highlights kernels best
     "python": _python,
@@ -109,5 +115,7 @@ JUDGES: Final[Mapping[str, Callable[[Session, Block], None]]] = {
     "json": _parsed(json.loads),
     "toml": _parsed(tomllib.loads),
     "yaml": _parsed(yaml.safe_load),
+    "html": _file,
+    "js": _file,
 }
 """What is done with a block of each language."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from kerngen.cli.clashes import clashing_files
 from kerngen.compiler import Compiler
 from kerngen.explain.page import Page
+from kerngen.report.clashes import clashing_files
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source

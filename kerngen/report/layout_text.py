@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kerngen.cli.layout_data import Subject, axes_of
-from kerngen.cli.layout_picture import Pieces, letter_and_style, picture
 from kerngen.ir.memory import FixedArray
 from kerngen.layout.order import BetterOrder
 from kerngen.layout.rules import Space
 from kerngen.layout.types import LayoutField, StructLayout
+from kerngen.report.layout_data import Subject, axes_of
+from kerngen.report.layout_picture import Pieces, letter_and_style, picture
 
 _MOST_NAMED: Final = 24
 

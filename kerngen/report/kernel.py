@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias, TypedDict
 
+from kerngen.compiler import Compiler
 from kerngen.emit.kernel_plan import plan_kernel
-from kerngen.emit.python_names import KernelNames
+from kerngen.emit.python_names import KernelNames, module_names
 from kerngen.gradient import kernel_text
 from kerngen.ir.nodes import Kernel, Role
 from kerngen.ir.reads import tensors_read
@@ -134,6 +135,16 @@ def as_data(program: KernelProgram, names: KernelNames, module: str) -> KernelDa
         "plan": [*kernel_lines(plan)],
         "shaders": [*_shaders(program)],
     }
+
+
+def kernel_data(
+    compiler: Compiler, file: str, kernel: str, python_module: str
+) -> KernelData:
+    """Return what a kernel of a file becomes; raise `CompileError` if that is wrong."""
+    programs = compiler.programs(file)
+    program = next(p for p in programs if p.staged.kernel.name == kernel)
+    names = module_names(compiler.module(file)).kernels[kernel]
+    return as_data(program, names, python_module)
 
 
 def _inlined(staged: StagedKernel) -> list[str]:

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
+from typing import Protocol
 
-from kerngen.cli.project import SourceFile
+from kerngen.emit.python_names import module_names
+from kerngen.ir.nodes import Module
 
-if TYPE_CHECKING:
-    from kerngen.ir.nodes import Module
+
+class NamedFile(Protocol):
+    """A source: its name, how its user would find it, and what Python calls its module."""
+
+    @property
+    def name(self) -> str:
+        """The name in its library."""
+        ...
+
+    @property
+    def shown(self) -> str:
+        """The name in messages."""
+        ...
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Where in the output its module belongs."""
+        ...
+
+    @property
+    def module(self) -> str:
+        """What Python calls its module."""
+        ...
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether Python can't call the module as the file is called."""
+        ...
 
 
 def renamed_items(module: Module) -> Iterator[tuple[str, str]]:
     """Yield the kernels and structs that Python calls otherwise, and by which names."""
-    from kerngen.emit.python_names import module_names
-
     names = module_names(module)
     for kernel in module.kernels:
         if (function := names.kernels[kernel.name].function) != kernel.name:
@@ -24,7 +50,7 @@ def renamed_items(module: Module) -> Iterator[tuple[str, str]]:
             yield f"struct '{struct.name}'", called
 
 
-def rename_notes(file: SourceFile, items: Iterable[tuple[str, str]]) -> Iterator[str]:
+def rename_notes(file: NamedFile, items: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield sentences about a source: what Python calls it, and items in it."""
     if file.is_renamed:
         yield f"in Python, {file.shown} is the module '{file.module}'"

@@ -1,0 +1,29 @@
+"""The languages that generated modules are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import PurePosixPath
+from typing import Final, final
+
+
+@final
+class Target(Enum):
+    """A language, by the name that users give: `kerngen build --target python`."""
+
+    PYTHON = "python"
+    TYPESCRIPT = "typescript"
+
+
+SUFFIXES: Final = {
+    Target.PYTHON: (".py",),
+    Target.TYPESCRIPT: (".js", ".d.ts"),
+}
+"""The files of a module in each language, by how their names end."""
+
+
+def targets_of(files: Iterable[str]) -> frozenset[Target]:
+    """Return the languages that generated files are in."""
+    ends = {PurePosixPath(path).suffix for path in files}
+    return frozenset(t for t, suffixes in SUFFIXES.items() if suffixes[0] in ends)

@@ -1,0 +1,133 @@
+"""What `kerngen check` finds in sources: faults, warnings and hints, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, final
+
+from kerngen.check.overlaps import find_overlaps
+from kerngen.check.unused import Unused, find_unused, words_of_guards
+from kerngen.compiler import Compiler
+from kerngen.emit.module_name import module_name
+from kerngen.report.clashes import clashing_files
+from kerngen.report.layout_data import hints as layout_hints
+from kerngen.report.layout_text import hint_text
+from kerngen.report.python_names import NamedFile, rename_notes, renamed_items
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
+from kerngen.source.render import note_to_json, to_json
+from kerngen.source.text import Span
+from kerngen.syntax.library import Library
+from kerngen.syntax.parser import read
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What could be better in a file; of names in Python, nowhere in particular."""
+
+    text: str
+    path: str
+    span: Span | None = None
+
+
+@final
+class Sources:
+    """Files of one library, and their compiler."""
+
+    def __init__(self, library: Library, files: Sequence[NamedFile]) -> None:
+        """Check these files of the library."""
+        self.library = library
+        self.files = files
+        self.compiler = Compiler(library)
+
+    def diagnostics(self, files: Iterable[NamedFile]) -> list[Diagnostic]:
+        """Return all faults of files; where there are none, those of files side by side.
+
+        The files are those of these sources, as they are or while a bar shows how far one is.
+        """
+        asked = {source.name for source in self.files}
+        faults = Faults()
+        paths: dict[str, list[str]] = {}
+        for source in files:
+            with faults.collect():
+                made = self.compiler.check(source.name)
+                paths[source.name] = [str(source.folder / path) for path in made]
+                # Whether a schedule fits turns out where its kernel is compiled.
+                for tuned in set(self.library.tuned_by(source.name)) - asked:
+                    self.compiler.check(tuned)
+        return list(faults) or [*clashing_files(self.library, paths)]
+
+    def warnings(self) -> Iterator[Diagnostic]:
+        """Yield the warnings of files that have no faults."""
+        for file in self.files:
+            yield from self.compiler.module(file.name).warnings
+
+    def hints(self) -> Iterator[Hint]:
+        """Yield what could be better in files that have no faults."""
+        for file in self.files:
+            module = self.compiler.module(file.name)
+            items = renamed_items(module)
+            path = self.library.source(file.name).path
+            yield from (Hint(f"{note}.", path) for note in rename_notes(file, items))
+            for unused in self._unused(file.name):
+                yield Hint(unused.text, path, unused.span)
+            for kernel in module.kernels:
+                for overlap in find_overlaps(kernel):
+                    yield Hint(overlap.text, path, overlap.span)
+            for better in layout_hints(module):
+                yield Hint(hint_text(better), path, better.struct.span)
+
+    def _unused(self, name: str) -> Iterator[Unused]:
+        """Yield what a file introduces and never uses."""
+        names = (name, *self.library.tuners(name))
+        programs = [read(self.library.source(each)) for each in names]
+        guards = frozenset[str]().union(*map(words_of_guards, programs))
+        return find_unused(programs[0], guards)
+
+
+def as_json(faults: Iterable[Diagnostic], hints: Iterable[Hint]) -> list[Any]:
+    """Return what `kerngen check --json` prints."""
+    notes = [note_to_json("hint", each.text, each.path, each.span) for each in hints]
+    return [*to_json(faults), *notes]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text that is no file: its module is called as a file of its name would be."""
+
+    name: str
+
+    @property
+    def shown(self) -> str:
+        """The name."""
+        return self.name
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Where its module would be."""
+        return PurePosixPath()
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return module_name(self.name)
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether that is another name."""
+        return self.module != PurePosixPath(self.name).stem
+
+
+def check_text(text: str, path: str) -> list[Any]:
+    """Return what `kerngen check --json` prints of a text that uses no other file."""
+    try:
+        sources = Sources(Library.of_text(text, path), (_Text(path),))
+        faults = sources.diagnostics(sources.files)
+    except CompileError as error:
+        faults = [*error.diagnostics]
+    if faults:
+        return as_json(faults, ())
+    return as_json(sources.warnings(), sources.hints())

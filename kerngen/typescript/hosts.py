@@ -1,0 +1,228 @@
+"""Print expressions that the host computes, in JavaScript.
+
+Integers are BigInts, so that they are exact as in Python; floats are numbers.
+
+    s / sqrt(d)   becomes   d.s / Math.sqrt(Number(BigInt(d.d)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, assert_never, final
+
+from kerngen.emit.members import literal_place
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Construct,
+    DimValue,
+    Expr,
+    Function,
+    FunctionCall,
+    IndexValue,
+    Load,
+    LocalValue,
+    Part,
+    Reduce,
+    Select,
+    Swizzle,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar, scalar_of
+from kerngen.output.errors import OutputError
+from kerngen.typescript.builtins import FLOATS, INTEGERS
+
+ValueText: TypeAlias = Callable[[DimValue | UniformValue], str]
+"""How a dim or scalar is spelled, or a part of one."""
+
+_OF_INTEGERS: Final = {
+    "/": "$.host.div",
+    "%": "$.host.rem",
+    "<<": "$.host.shiftLeft",
+    ">>": "$.host.shiftRight",
+}
+_LOGIC: Final = {"and": "&&", "or": "||"}
+_NOT_FINITE: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
+
+
+def is_integer(expr: Expr) -> bool:
+    """Whether an expression's value is a BigInt."""
+    return scalar_of(expr.type).is_integer
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HostPrinter:
+    """Prints host expressions of the kernel at a place; `functions` are the user's.
+
+    With `wraps`, quotients are those of 32-bit integers, as a kernel computes them, and
+    with `keeps` so is every result: functions are computed by such integers.
+    """
+
+    place: str
+    value: ValueText
+    functions: Mapping[str, Function]
+    wraps: bool = False
+    keeps: bool = False
+
+    def print(self, expr: Expr) -> str:
+        """Return the expression in JavaScript, bound as tightly as a name."""
+        text = self._text(expr)
+        if self.keeps and is_integer(expr) and isinstance(expr, Binary | Unary):
+            return _wrapped(expr, text)
+        return text
+
+    def _text(self, expr: Expr) -> str:
+        match expr:
+            case Constant(value=value) | ConstRef(value=value):
+                return literal(value, expr)
+            case DimValue() | UniformValue():
+                return _leaf(self.value(expr), expr)
+            case LocalValue(name=name):
+                return f"${name}"
+            case Swizzle() | Part():
+                return _leaf(self._place(expr), expr)
+            case Unary(op=op, operand=operand):
+                sign = "!" if op == "not" else op
+                return f"({sign}{self.print(operand)})"
+            case Binary():
+                return self._binary(expr)
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                texts = self.print(condition), *self._alike(expr, then, otherwise)
+                return "({} ? {} : {})".format(*texts)
+            case Cast(operand=operand, type=type_):
+                return self._cast(operand, scalar_of(type_))
+            case BuiltinCall():
+                return self._builtin(expr)
+            case FunctionCall():
+                return self._function(expr)
+            case IndexValue() | Load() | Reduce() | Construct():
+                raise self._unprintable(f"a value such as {type(expr).__name__}")
+            case _:
+                assert_never(expr)
+
+    def _place(self, expr: Expr) -> str:
+        """Return a parameter, or a part of one: on the host, vectors are arrays."""
+        match expr:
+            case UniformValue():
+                return self.value(expr)
+            case Swizzle(operand=operand, components="x" | "y" | "z" | "w" as one):
+                return f"{self._place(operand)}[{'xyzw'.index(one)}]"
+            case Part(operand=operand, at=at) if (
+                place := literal_place(at)
+            ) is not None:
+                return f"{self._place(operand)}[{place}]"
+            case _:
+                raise self._unprintable("a part of a computed vector")
+
+    def _alike(self, expr: Expr, *operands: Expr) -> list[str]:
+        """Return operands as numbers where the result is one."""
+        texts = [self.print(operand) for operand in operands]
+        if is_integer(expr):
+            return texts
+        return [_number(o, t) for o, t in zip(operands, texts, strict=True)]
+
+    def _binary(self, expr: Binary) -> str:
+        operands = expr.left, expr.right
+        if expr.op in _LOGIC:
+            left, right = map(self.print, operands)
+            return f"({left} {_LOGIC[expr.op]} {right})"
+        if scalar_of(expr.type) is Scalar.BOOL:
+            # Comparisons of a BigInt and a number are exact.
+            left, right = map(self.print, operands)
+            return f"({left} {expr.op} {right})"
+        left, right = self._alike(expr, *operands)
+        if is_integer(expr) and expr.op in _OF_INTEGERS:
+            if self.wraps:
+                left, right = _wrapped(expr.left, left), _wrapped(expr.right, right)
+            return f"{_OF_INTEGERS[expr.op]}({left}, {right})"
+        return f"({left} {expr.op} {right})"
+
+    def _cast(self, operand: Expr, to: Scalar) -> str:
+        text = self.print(operand)
+        match to:
+            case Scalar.F32:
+                return _number(operand, text)
+            case Scalar.BOOL:
+                return f"(!!{text})"
+            case Scalar.I32 | Scalar.U32:
+                if is_integer(operand):
+                    return text
+                is_float = scalar_of(operand.type) is Scalar.F32
+                to_int = "toI32" if to is Scalar.I32 else "toU32"
+                return f"$.host.{to_int}({text})" if is_float else f"BigInt({text})"
+            case _:
+                assert_never(to)
+
+    def _builtin(self, expr: BuiltinCall) -> str:
+        table = INTEGERS if is_integer(expr) else FLOATS
+        if expr.builtin not in table:
+            raise self._unprintable(f"the built-in '{expr.builtin}'")
+        texts = self._alike(expr, *expr.arguments)
+        if self.wraps and is_integer(expr):
+            texts = [*map(_wrapped, expr.arguments, texts)]
+        return f"({table[expr.builtin].format(*texts)})"
+
+    def _function(self, expr: FunctionCall) -> str:
+        """Return a call of one of the user's functions, as a function of its own."""
+        function = self.functions[expr.function]
+        inner = replace(self, keeps=True)
+        names = ", ".join(f"${each.name}" for each in function.parameters)
+        lets = [
+            f"const ${x.name} = {inner.print(value)};" for x, value in function.lets
+        ]
+        body = " ".join([*lets, f"return {inner.print(function.body)};"])
+        given = [
+            text if is_integer(p) else _number(a, text)
+            for a, p, text in zip(
+                expr.arguments,
+                function.parameters,
+                map(self.print, expr.arguments),
+                strict=True,
+            )
+        ]
+        return f"(({names}) => {{ {body} }})({', '.join(given)})"
+
+    def _unprintable(self, what: str) -> OutputError:
+        """Return the error of what JavaScript can't compute on the host."""
+        return OutputError(
+            f"{self.place}: the target 'typescript' can't compute {what} on the host. "
+            f"Compute it in Python and pass it as a parameter, or leave that target out."
+        )
+
+
+def literal(value: float | bool, expr: Expr) -> str:
+    """Return a number as a literal: `5n` of an integer, `5` of a float."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not is_integer(expr):
+        return _float(value)
+    return f"{value}n" if value >= 0 else f"({value}n)"
+
+
+def _float(value: float) -> str:
+    text = repr(float(value)).removesuffix(".0")
+    text = _NOT_FINITE.get(text, text)
+    return f"({text})" if text.startswith("-") else text
+
+
+def _number(expr: Expr, text: str) -> str:
+    """Return a number of an expression's value: a BigInt does not mix with numbers."""
+    if isinstance(expr, Constant | ConstRef):
+        return _float(expr.value)
+    return f"Number({text})" if scalar_of(expr.type) is not Scalar.F32 else text
+
+
+def _leaf(text: str, expr: Expr) -> str:
+    return f"BigInt({text})" if is_integer(expr) else text
+
+
+def _wrapped(expr: Expr, text: str) -> str:
+    """Return what 32 bits keep of a value."""
+    as_int = "asUintN" if scalar_of(expr.type) is Scalar.U32 else "asIntN"
+    return f"BigInt.{as_int}(32, {text})"

@@ -1,0 +1,1 @@
+"""ES modules and their types, as texts: what runs them is in tests/web."""

@@ -1,0 +1,88 @@
+"""The texts of ES modules: what they hold, and that no source can break out of a comment."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kerngen.compiler import CompiledModule, Compiler
+from kerngen.emit.targets import Target
+from kerngen.output.errors import OutputError
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
+
+PATH = "dsl/sample.kern"
+SOURCE = """
+/// Ends */ here, `there` and ${now}.
+kernel delete(new: f32[n], a: f32 = 0.5, k: i32) -> y: f32[n], z: f32[n] {
+    require n % 4 == 0;
+    host rest = (1 - a) / sqrt(k);
+    y[i] = new[i] * rest;
+    z[i] = new[i] * a;
+}
+"""
+
+
+def compiled(text: str, *targets: Target) -> CompiledModule:
+    library = Library(lambda name: Source(name, text), [PATH])
+    return Compiler(library, formatted=False, targets=targets).compile(PATH)
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    found = compiled(SOURCE, Target.TYPESCRIPT).files
+    return {path: data.decode() for path, data in found.items()}
+
+
+def test_a_target_has_its_files_alone(files: dict[str, str]) -> None:
+    shaders = {path for path in files if path.endswith((".wgsl", ".plan"))}
+    assert set(files) - shaders == {"sample.js", "sample.d.ts"}
+    both = compiled(SOURCE, Target.PYTHON, Target.TYPESCRIPT)
+    assert set(both.files) == {*files, "sample.py"}
+    assert both.files["sample.js"].decode() == files["sample.js"]
+    assert both.binding == both.files["sample.py"].decode()
+
+
+def test_the_module_has_the_text_of_the_plan(files: dict[str, str]) -> None:
+    literal = re.search(
+        r"`(kerngen plan .*?[^\\])`,\n\);", files["sample.js"], re.DOTALL
+    )
+    assert literal
+    text = re.sub(r"\\(.)", r"\1", literal[1], flags=re.DOTALL)
+    assert text + "\n" * (not text.endswith("\n")) == files["wgsl/sample/sample.plan"]
+
+
+def test_hosts_are_of_numbers_and_exact_integers(files: dict[str, str]) -> None:
+    host = "((1 - d.a) / (Math.sqrt(Number(BigInt(d.k)))))"
+    assert f"hosts: (d) => [{host}]," in files["sample.js"]
+
+
+def test_the_types_of_a_call(files: dict[str, str]) -> None:
+    text = files["sample.d.ts"]
+    _, _, declared = text.partition("export declare function ")
+    assert declared == (
+        "delete$(\n"
+        '  new$: $.Vector<"f32">,\n'
+        "  options: {\n"
+        "    readonly a?: number;\n"
+        "    readonly k: number;\n"
+        '  } & $.Call<{ readonly y: $.Vector<"f32">; readonly z: $.Vector<"f32"> }>,\n'
+        '): { readonly y: $.Vector<"f32">; readonly z: $.Vector<"f32"> };\n'
+    )
+
+
+def test_docs_end_no_comment(files: dict[str, str]) -> None:
+    comments = re.findall(r"/\*\*.*?\*/", files["sample.d.ts"], re.DOTALL)
+    assert len(comments) == 2
+    assert "Ends *\\/ here, `there` and ${now}." in comments[1]
+    assert "require n % 4 == 0;" in comments[1]
+
+
+def test_what_javascript_cannot_compute_is_refused() -> None:
+    text = (
+        "kernel k(x: f32[n], a: f32) -> y: f32[n] { host e = erf(a); y[i] = x[i] * e; }"
+    )
+    with pytest.raises(OutputError, match=r"k \(dsl/sample.kern:1\): .* 'erf'"):
+        compiled(text, Target.TYPESCRIPT)
+    assert compiled(text, Target.PYTHON).binding

@@ -1,0 +1,1 @@
+"""What generated ES modules and the npm package do, in node and in browsers."""

@@ -1,0 +1,145 @@
+"""Standard kernels in a browser, by their schedules and variants, against oracles."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import replace
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kerngen.plan.read import read_plan
+from kerngen.plan.tree import KernelPlan
+from kerngen.plan.write import kernel_lines
+from kerngen.runtime.fields import is_leaf
+from kerngen.runtime.kernel import TensorSpec
+from tests.numeric.cases import Arrays, Case, Scalars, standard_kernels
+from tests.numeric.tolerance import expect, shader_arithmetic
+from tests.numeric.ways import Way, some, ways
+from tests.web.browser import ROOT, Browser, JobError
+
+pytestmark = pytest.mark.web
+
+CASES = standard_kernels()
+WAYS = [way for case in CASES for way in ways(case)]
+SIZES = (1, 33, 132)
+KERNELS = ROOT / "generated" / "kerngen_kernels"
+
+
+@cache
+def plans(module: str) -> dict[str, KernelPlan]:
+    text = Path(KERNELS, "wgsl", module, f"{module}.plan").read_text("utf-8")
+    return {each.name: each for each in read_plan(text).kernels}
+
+
+def tensors(case: Case, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+    """Arguments as JSON; f16 go as f32, which the page makes f16 of."""
+    listed: list[dict[str, Any]] = []
+    for spec in case.kernel.inputs:
+        assert is_leaf(spec.element)
+        array = arrays[spec.name]
+        name = spec.element.__name__
+        sent = array.astype(np.float32) if name == "f16" else array
+        data = b64encode(np.ascontiguousarray(sent).tobytes()).decode()
+        listed.append({"data": data, "shape": array.shape, "element": name})
+    return listed
+
+
+def received(each: dict[str, Any], spec: TensorSpec) -> NDArray[Any]:
+    """A result; f16 come as f32, which hold them exactly."""
+    dtype = each["dtype"].removesuffix("Array").lower()
+    array = np.frombuffer(b64decode(each["data"]), dtype).reshape(each["shape"])
+    return array.astype(spec.element.DTYPE.base)
+
+
+def as_json(value: float) -> float | str:
+    return value if isfinite(value) else str(value).replace("inf", "Infinity")
+
+
+def begin(
+    page: Browser, case: Case, arrays: Arrays, scalars: Scalars, plan: str = ""
+) -> int:
+    """Start a call, by a plan other than the kernel's own if one is given."""
+    return page.start(
+        "call",
+        module=case.module,
+        kernel=case.kernel.name,
+        plan=plan,
+        tensors=tensors(case, arrays),
+        scalars={name: as_json(value) for name, value in scalars.items()},
+    )
+
+
+def results(page: Browser, case: Case, number: int) -> list[NDArray[Any]]:
+    changed = [spec for spec in case.kernel.inputs if spec.access == "update"]
+    specs = *changed, *case.kernel.outputs
+    return [*map(received, page.finish(number)["arrays"], specs)]
+
+
+def hold_to_oracle(page: Browser, way: Way) -> None:
+    """Run a kernel one way at several sizes; a device without subgroups refuses some."""
+    case = way.case
+    waiting: list[tuple[int, Arrays, Scalars]] = []
+    has_subgroups = page.do("describe")["limits"]["subgroups"]
+    lacking = not has_subgroups and any(s.needs.subgroups for s in way.strategies)
+    plan = replace(plans(case.module)[case.kernel.name], body=way.way.body)
+    text = "\n".join(kernel_lines(plan))
+    for seed, size in enumerate(SIZES):
+        rng = np.random.default_rng(seed)
+        arrays, scalars = way.draw(rng, dict.fromkeys(case.kernel.dims, size))
+        waiting.append((begin(page, case, arrays, scalars, text), arrays, scalars))
+    for number, arrays, scalars in waiting:
+        if lacking:
+            with pytest.raises(JobError, match=r"LimitError: .* no subgroups"):
+                page.finish(number)
+            continue
+        expected = expect(case.oracle, way.arithmetic, arrays, scalars)
+        for want, got in zip(expected, results(page, case, number), strict=True):
+            want.check(got, str(way))
+
+
+@pytest.mark.parametrize("way", list(some(WAYS, most=3)))
+def test_schedule(firefox: Browser, way: Way) -> None:
+    hold_to_oracle(firefox, way)
+
+
+def spread() -> list[Way]:
+    """One way of each strategy and variant, but tiles, which SwiftShader compiles long."""
+    kinds: dict[tuple[str, str], Way] = {}
+    for way in WAYS:
+        if not way.halves and way.kind[0] != "gemm":
+            kinds.setdefault(way.kind, way)
+    lanes = [way for way in WAYS if "subgroups" in str(way) and not way.halves]
+    return [*kinds.values(), *lanes[:: len(lanes) // 6]]
+
+
+@pytest.mark.parametrize("way", spread(), ids=str)
+def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
+    """By Tint, and with subgroups; what needs more than SwiftShader has is refused."""
+    limits = chromium.do("describe")["limits"]
+    if any(s.needs.invocations > limits["invocations"] for s in way.strategies):
+        with pytest.raises(JobError, match=r"LimitError: .* fits the adapter"):
+            hold_to_oracle(chromium, way)
+    else:
+        hold_to_oracle(chromium, way)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_as_called(firefox: Browser, case: Case) -> None:
+    """With all choices left to the runtime, as users call it."""
+    sums = [each for way in ways(case) for each in way.summations]
+    arithmetic = shader_arithmetic(lambda n: max(each.depth(n) for each in sums))
+    longest = min((each.longest for each in sums if each.longest), default=5000)
+    rng = np.random.default_rng(2)
+    dims = dict.fromkeys(case.kernel.dims, min(36, longest))
+    scalars = case.scalars(rng)
+    arrays = case.arrays(rng, case.domain.fit(dims))
+    number = begin(firefox, case, arrays, scalars)
+    expected = expect(case.oracle, arithmetic, arrays, scalars)
+    for want, got in zip(expected, results(firefox, case, number), strict=True):
+        want.check(got, str(case))

@@ -1,0 +1,221 @@
+"""The npm package at work in a browser: recording, views, errors, memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.web.browser import Browser
+
+pytestmark = pytest.mark.web
+
+BEGIN = """
+import { softmax } from "http://HOST/generated/softmax.js";
+import { add, scale } from "http://HOST/generated/elementwise.js";
+import { matmul_nn } from "http://HOST/generated/matmul.js";
+import { conv2d } from "http://HOST/generated/conv.js";
+const near = (a, b) => [...a].every((x, i) => Math.abs(x - b[i]) < 1e-5);
+const thrown = (run) => { try { run(); } catch (error) { return `${error.name}: ${error.message}`; } };
+"""
+
+
+def run(page: Browser, body: str) -> Any:
+    """Run the body of a function of the context, `ctx`."""
+    return page.run(f"{BEGIN}export default async (ctx) => {{ {body} }};")
+
+
+def test_a_chain_is_one_submission(firefox: Browser) -> None:
+    found = run(
+        firefox,
+        """
+        const x = ctx.tensor(new Float32Array([1, 2, 3, 4, 5, 6]), [2, 3]);
+        const before = ctx.recorder.submissions;
+        const y = await softmax(softmax(softmax(x))).read();
+        return [ctx.recorder.submissions - before, [...y].slice(0, 3).reduce((a, b) => a + b)];
+        """,
+    )
+    assert found == [1, pytest.approx(1.0)]
+
+
+def test_ten_thousand_calls_need_no_more_than_the_first(firefox: Browser) -> None:
+    made, groups, last = run(
+        firefox,
+        """
+        const x = ctx.tensor(new Float32Array(256).fill(1), [4, 64]);
+        const few = async (count) => {
+          for (let i = 0; i < count; i++) ctx.scope(() => { softmax(softmax(x)); });
+          await ctx.submit();
+        };
+        await few(2000);
+        const [made, groups] = [ctx.memory.counts.made, ctx.launcher.groupsMade];
+        await few(10000);
+        return [ctx.memory.counts.made - made, ctx.launcher.groupsMade - groups,
+                (await softmax(x).read())[0]];
+        """,
+    )
+    assert (made, groups, last) == (0, 0, pytest.approx(1 / 64))
+
+
+def test_views_are_read_written_and_passed(firefox: Browser) -> None:
+    found = run(
+        firefox,
+        """
+        const data = Float32Array.from({ length: 12 }, (_, i) => i);
+        const x = ctx.tensor(data, [4, 3]);
+        const rows = x.rows(1, 3);
+        const sum = add(rows.reshape([6]), rows.reshape([-1]));
+        add(rows.reshape([6]), x.rows(2, 4).reshape([6]), { out: ctx.empty([6], "f32") });
+        rows.write(new Float32Array([9, 9, 9, 8, 8, 8]));
+        return [[...await sum.read()], [...await x.read()], sum.shape, rows.shape];
+        """,
+    )
+    assert found == [
+        [6, 8, 10, 12, 14, 16],
+        [0, 1, 2, 9, 9, 9, 8, 8, 8, 9, 10, 11],
+        [6],
+        [2, 3],
+    ]
+
+
+def test_a_result_may_go_where_an_argument_of_the_buffer_is_not(
+    firefox: Browser,
+) -> None:
+    """One buffer can't be read and written by a dispatch: a copy stands in."""
+    found = run(
+        firefox,
+        """
+        const x = ctx.tensor(new Float32Array([1, 2, 3, 4, 0, 0, 0, 0]), [2, 4]);
+        add(x.rows(0, 1).reshape([4]), x.rows(0, 1).reshape([4]),
+            { out: x.rows(1, 2).reshape([4]) });
+        return [...await x.read()];
+        """,
+    )
+    assert found == [1, 2, 3, 4, 2, 4, 6, 8]
+
+
+WRONG = {
+    "matmul_nn(ctx.zeros([2, 3], 'f32'), ctx.zeros([4, 5], 'f32'))": (
+        "ShapeError: matmul_nn (dsl/matmul.kern:LINE): argument 'b' has shape (4, 5); "
+        "expected (k=3, n): k is 3 from 'a' axis 1."
+    ),
+    "softmax(ctx.zeros([2], 'f32'))": (
+        "ShapeError: softmax (dsl/softmax.kern:7): argument 'x' has shape (2,) (rank 1); "
+        "expected (m, n) (rank 2)."
+    ),
+    "softmax([1, 2])": (
+        "ContextError: softmax (dsl/softmax.kern:7): no argument is a tensor; pass "
+        "{ ctx } to choose the context."
+    ),
+    "softmax(ctx.zeros([2, 2], 'i32'))": (
+        "DtypeError: softmax (dsl/softmax.kern:7): argument 'x' has i32 elements; "
+        "expected f32."
+    ),
+    "softmax(ctx.zeros([2, 2], 'f32'), { out: ctx.zeros([2, 3], 'f32') })": (
+        "ShapeError: softmax (dsl/softmax.kern:7): out 'y' has shape (2, 3); expected "
+        "(m=2, n=2)."
+    ),
+    "(() => { const x = ctx.zeros([2, 2], 'f32'); softmax(x, { out: x }); })()": (
+        "AliasError: softmax (dsl/softmax.kern:7): 'x' and 'y' overlap in memory, and "
+        "'y' is written. Pass tensors that do not overlap."
+    ),
+    "ctx.tensor(new Float32Array(3), [2, 2])": "ShapeError: Expected 4 values, got 3.",
+    "ctx.zeros([2], 'f64')": (
+        'DtypeError: Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) '
+        "or the object of a struct, got f64."
+    ),
+    "(() => { const x = ctx.zeros([2, 2], 'f32'); x.free(); softmax(x); })()": (
+        "StateError: Tensor(f32[2, 2]) was freed."
+    ),
+    "scale(ctx.zeros([2], 'f32'), { alpha: 1e39 })": (
+        "UniformRangeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is "
+        "1e+39; f32 holds -3.4028234663852886e+38 to 3.4028234663852886e+38."
+    ),
+    "scale(ctx.zeros([2], 'f32'), { alpha: '1' })": (
+        "DtypeError: scale (dsl/elementwise.kern:LINE): scalar argument 'alpha' is 1; "
+        "expected a number (f32)."
+    ),
+    "scale(ctx.zeros([2], 'f32'), { beta: 1 })": (
+        "ArgumentError: scale (dsl/elementwise.kern:LINE): there is no option 'beta'; "
+        "there are alpha, out, ctx."
+    ),
+}
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_wrong_calls_are_explained_as_in_python(firefox: Browser, call: str) -> None:
+    said = run(firefox, f"return thrown(() => {call});")
+    start, _, end = WRONG[call].partition("LINE")
+    assert said.startswith(start)
+    assert said.endswith(end)
+
+
+def test_after_an_error_the_next_call_works(firefox: Browser) -> None:
+    found = run(
+        firefox,
+        """
+        const x = ctx.tensor(new Float32Array([1, 1]), [1, 2]);
+        const y = softmax(x);
+        thrown(() => softmax(x, { out: x }));
+        return [...await softmax(y).read()];
+        """,
+    )
+    assert found == [0.5, 0.5]
+
+
+def test_a_shader_that_is_missing_is_said_where_one_waits(firefox: Browser) -> None:
+    found = run(
+        firefox,
+        """
+        const { Kernel } = await import("http://HOST/dist/kernel.js");
+        const { launch } = await import("http://HOST/dist/launch.js");
+        const gone = new Kernel(softmax.kernel.plan, (name) =>
+          new URL(`http://HOST/none/${name}.wgsl`), softmax.kernel.parts);
+        const x = ctx.tensor(new Float32Array([1, 1]), [1, 2]);
+        const text = await launch(gone, [x]).read().catch((error) => error.message);
+        return [text, [...await softmax(x).read()]];
+        """,
+    )
+    text, after = found
+    assert "Can't read the shader" in text
+    assert "(404)" in text
+    assert after == [0.5, 0.5]
+
+
+def test_a_lost_device_is_said(firefox: Browser) -> None:
+    found = run(
+        firefox,
+        """
+        const { open } = await import("kerngen");
+        const own = await open();
+        const x = own.zeros([2, 2], "f32");
+        own.device.destroy();
+        await own.device.lost;
+        await new Promise((done) => setTimeout(done, 0));
+        return [thrown(() => softmax(x)),
+                await x.read().catch((error) => error.name),
+                thrown(() => softmax(ctx.zeros([1, 1], "f32"))) ?? "fine"];
+        """,
+    )
+    assert found[0].startswith("DeviceLost: The device is lost (")
+    assert found[1:] == ["DeviceLost", "fine"]
+
+
+def test_ones_own_device_and_buffer(firefox: Browser) -> None:
+    found = run(
+        firefox,
+        """
+        const { Context } = await import("kerngen");
+        const own = new Context(ctx.device);
+        const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
+        const buffer = ctx.device.createBuffer({ size: 16, usage });
+        ctx.device.queue.writeBuffer(buffer, 0, new Float32Array([1, 2, 3, 4]));
+        const x = own.wrap(buffer, [4], "f32");
+        const bad = ctx.device.createBuffer({ size: 16, usage: GPUBufferUsage.STORAGE });
+        return [[...await add(x, x).read()], thrown(() => own.wrap(bad, [4], "f32")),
+                thrown(() => add(x, ctx.zeros([4], "f32")))];
+        """,
+    )
+    assert found[0] == [2, 4, 6, 8]
+    assert found[1].startswith("ArgumentError: A buffer needs the usages")
+    assert "belongs to another context" in found[2]

@@ -1,0 +1,325 @@
+/** Contexts: a device, with the memory, shaders and recordings on it. */
+import { leafType, type Leaf } from "./element.js";
+import { ArgumentError, ContextError, DeviceLost, KerngenError, LimitError, NoAdapter } from "./errors.js";
+import { Launcher, type KernelFunction } from "./launch.js";
+import type { Kernel } from "./kernel.js";
+import { Memory, type Block } from "./memory.js";
+import { Recorder } from "./recorder.js";
+import { fetchShader, Shaders } from "./shaders.js";
+import { StructType, type ElementType } from "./struct.js";
+import {
+  checkShape,
+  encode,
+  notAnElement,
+  product,
+  roundUp,
+  Tensor,
+  type ElementOf,
+  type Shape,
+  type Values,
+} from "./tensor.js";
+
+/** How a context is opened. */
+export interface Options {
+  /** One's own device; else one is requested. */
+  readonly device?: GPUDevice;
+  readonly powerPreference?: GPUPowerPreference;
+  /** What reads shaders, in place of `fetch`: for programs outside of pages. */
+  readonly read?: (url: URL) => Promise<string>;
+  /** After how many turns of loops the adapter ends an invocation, if it does so. */
+  readonly loopTurns?: number;
+}
+
+/** What plans ask of a device, and what checks know of it. */
+export interface Limits {
+  readonly workgroupBytes: number;
+  readonly invocations: number;
+  readonly subgroups: boolean;
+  readonly f16: boolean;
+  readonly storageBuffers: number;
+  readonly tensorBytes: number;
+  readonly workgroups: number;
+  readonly loopTurns: number;
+}
+
+const RAISED = [
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxStorageBuffersPerShaderStage",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupsPerDimension",
+] as const;
+const FEATURES = ["shader-f16", "subgroups"] as const;
+const COPIED = 0x80 | 0x4 | 0x8; // STORAGE, COPY_SRC and COPY_DST
+const READ = 0x1 | 0x8; // MAP_READ and COPY_DST
+const WRITE = 0x4; // COPY_SRC
+
+/** Open a context on one's own device, or on one that is requested. */
+export async function open(options: Options = {}): Promise<Context> {
+  return new Context(options.device ?? (await request(options)), options);
+}
+
+async function request({ powerPreference }: Options): Promise<GPUDevice> {
+  const gpu = (globalThis.navigator as Navigator | undefined)?.gpu as GPU | undefined;
+  if (!gpu)
+    throw new NoAdapter(
+      "There is no WebGPU here: use a browser that has it, in a page of https or localhost.",
+    );
+  const adapter = await gpu.requestAdapter(powerPreference ? { powerPreference } : {});
+  if (!adapter) throw new NoAdapter("The browser offers no WebGPU adapter.");
+  return adapter.requestDevice({
+    requiredFeatures: FEATURES.filter((each) => adapter.features.has(each)),
+    requiredLimits: Object.fromEntries(RAISED.map((each) => [each, adapter.limits[each]])),
+  });
+}
+
+const IDS = new WeakMap<object, number>();
+let ids = 0;
+
+/** Where tensors and calls of kernels belong. */
+export class Context {
+  readonly limits: Limits;
+  readonly alignment: number;
+  readonly memory: Memory;
+  readonly recorder: Recorder;
+  readonly launcher: Launcher;
+  private ended: KerngenError | undefined;
+  private scopes: Tensor<any>[][] = [];
+
+  constructor(
+    readonly device: GPUDevice,
+    options: Options = {},
+  ) {
+    const { limits, features } = device;
+    this.alignment = limits.minStorageBufferOffsetAlignment;
+    this.limits = {
+      workgroupBytes: limits.maxComputeWorkgroupStorageSize,
+      invocations: Math.min(
+        limits.maxComputeInvocationsPerWorkgroup,
+        limits.maxComputeWorkgroupSizeX,
+      ),
+      subgroups: features.has("subgroups"),
+      f16: features.has("shader-f16"),
+      storageBuffers: limits.maxStorageBuffersPerShaderStage,
+      tensorBytes: Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize),
+      workgroups: limits.maxComputeWorkgroupsPerDimension,
+      loopTurns: options.loopTurns ?? Infinity,
+    };
+    this.memory = new Memory(device, limits.maxBufferSize, (error) => {
+      this.recorder.fault ??= error;
+    });
+    this.recorder = new Recorder(device, this.memory);
+    const shaders = new Shaders(device, options.read ?? fetchShader);
+    this.launcher = new Launcher(this, shaders);
+    void device.lost.then(({ message, reason }) => {
+      this.ended ??= new DeviceLost(`The device is lost (${message || reason}). Open a new context.`);
+    });
+  }
+
+  /** Upload numbers or structs; typed arrays imply their element type. */
+  tensor<const S extends Shape>(values: Float32Array, shape: S): Tensor<"f32", S["length"]>;
+  tensor<const S extends Shape>(values: Int32Array, shape: S): Tensor<"i32", S["length"]>;
+  tensor<const S extends Shape>(values: Uint32Array, shape: S): Tensor<"u32", S["length"]>;
+  tensor<const S extends Shape, E extends Leaf>(
+    values: ArrayLike<number>,
+    shape: S,
+    element: E,
+  ): Tensor<E, S["length"]>;
+  tensor<const S extends Shape, E extends object>(
+    values: readonly E[],
+    shape: S,
+    element: StructType<E>,
+  ): Tensor<E, S["length"]>;
+  tensor(values: Values, shape: Shape, element?: string | StructType<any>): Tensor<any, any> {
+    const type = this.element(element ?? IMPLIED.get(values.constructor) ?? values.constructor.name);
+    checkShape(shape);
+    const bytes = encode(values, type, product(shape));
+    const tensor = this.make(type, shape);
+    this.upload(tensor.block, 0, bytes);
+    return tensor;
+  }
+
+  /** Make a tensor of zeros. */
+  zeros<const S extends Shape, E>(shape: S, element: ElementOf<E>): Tensor<E, S["length"]> {
+    const tensor = this.empty<S, E>(shape, element);
+    const { block, nbytes } = tensor;
+    this.recorder.add((encoder) => encoder.clearBuffer(block.buffer, 0, roundUp(nbytes, 4)));
+    return tensor;
+  }
+
+  /** Make a tensor whose elements are not set. */
+  empty<const S extends Shape, E>(shape: S, element: ElementOf<E>): Tensor<E, S["length"]> {
+    checkShape(shape);
+    return this.make(this.element(element as string | StructType<any>), shape);
+  }
+
+  /** Make a tensor of one's own buffer, which has the usages STORAGE, COPY_SRC and COPY_DST. */
+  wrap<const S extends Shape, E>(
+    buffer: GPUBuffer,
+    shape: S,
+    element: ElementOf<E>,
+    offset = 0,
+  ): Tensor<E, S["length"]> {
+    this.check();
+    checkShape(shape);
+    const type = this.element(element as string | StructType<any>);
+    const nbytes = product(shape) * type.size;
+    if ((buffer.usage & COPIED) !== COPIED)
+      throw new ArgumentError("A buffer needs the usages STORAGE, COPY_SRC and COPY_DST.");
+    if (offset % 4 || offset < 0 || offset + nbytes > buffer.size)
+      throw new ArgumentError(
+        `${nbytes} bytes at ${offset} don't fit a buffer of ${buffer.size}, in words of 4.`,
+      );
+    const block = this.memory.adopt(buffer, nbytes, buffer.size, true);
+    return this.note(new Tensor<E, S["length"]>(this, type, shape, block, offset));
+  }
+
+  /** Run a function, and free the tensors that it made but those it returns. */
+  scope<T>(run: () => T): T {
+    const made: Tensor<any>[] = [];
+    this.scopes.push(made);
+    let result: T | undefined;
+    try {
+      return (result = run());
+    } finally {
+      this.scopes.pop();
+      const kept = new Set<unknown>([result, ...Object.values((result ?? {}) as object)]);
+      for (const tensor of made)
+        if (kept.has(tensor)) this.scopes.at(-1)?.push(tensor);
+        else tensor.free();
+    }
+  }
+
+  /** Submit what is recorded; resolve when the device has taken it, reject if it did not. */
+  async submit(): Promise<void> {
+    this.check();
+    await this.recorder.submit();
+    this.raise();
+  }
+
+  /** Return which shaders a kernel would run for some dims, and scalars that it asks for. */
+  choices(kernel: KernelFunction, dims: Readonly<Record<string, number>>): string[] {
+    return this.launcher.choices((kernel as unknown as { kernel: Kernel }).kernel, dims);
+  }
+
+  /** End the context; a device of one's own stays. */
+  close(): void {
+    this.ended ??= new ContextError("The context is closed.");
+  }
+
+  // What follows is the runtime's.
+
+  /** Refuse to go on without a device. */
+  check(): void {
+    if (this.ended) throw this.ended;
+  }
+
+  idOf(element: object): number {
+    if (!IDS.has(element)) IDS.set(element, ++ids);
+    return IDS.get(element)!;
+  }
+
+  make(element: ElementType, shape: Shape): Tensor<any, any> {
+    this.check();
+    const nbytes = product(shape) * element.size;
+    if (roundUp(nbytes, 16) > this.limits.tensorBytes)
+      throw new LimitError(
+        `A tensor of shape (${shape.join(", ")}) takes ${nbytes} bytes; the adapter binds ` +
+          `at most ${this.limits.tensorBytes}.`,
+      );
+    const block = this.memory.acquire(Math.max(nbytes, element.size));
+    block.used = nbytes;
+    return this.note(new Tensor(this, element, shape, block));
+  }
+
+  upload(block: Block, offset: number, bytes: Uint8Array<ArrayBuffer>): void {
+    const size = roundUp(bytes.length, 4);
+    if (!size) return;
+    let data = bytes;
+    if (size !== bytes.length) {
+      this.checkWords(block, offset, bytes.length);
+      data = new Uint8Array(size);
+      data.set(bytes);
+    } else if (offset % 4) this.checkWords(block, offset, bytes.length);
+    if (!this.recorder.pending) {
+      this.device.queue.writeBuffer(block.buffer, offset, data);
+      return;
+    }
+    const staging = this.device.createBuffer({ size, usage: WRITE, mappedAtCreation: true });
+    new Uint8Array(staging.getMappedRange()).set(data);
+    staging.unmap();
+    this.recorder.add((encoder) => encoder.copyBufferToBuffer(staging, 0, block.buffer, offset, size));
+    this.memory.doomed.push({ buffer: staging } as Block);
+  }
+
+  /** Record a copy between blocks. */
+  copy(from: Block, start: number, to: Block, end: number, nbytes: number): void {
+    this.checkWords(from, start, nbytes);
+    this.checkWords(to, end, nbytes);
+    const size = roundUp(nbytes, 4);
+    if (size)
+      this.recorder.add((encoder) =>
+        encoder.copyBufferToBuffer(from.buffer, start, to.buffer, end, size),
+      );
+  }
+
+  async download(block: Block, offset: number, nbytes: number): Promise<Uint8Array<ArrayBuffer>> {
+    this.check();
+    const start = offset - (offset % 4);
+    const size = roundUp(offset + nbytes - start, 4);
+    if (!size) return new Uint8Array();
+    const staging = this.device.createBuffer({ size, usage: READ });
+    this.recorder.add((encoder) =>
+      encoder.copyBufferToBuffer(block.buffer, start, staging, 0, size),
+    );
+    try {
+      const submitted = this.recorder.submit();
+      await this.recorder.encoded;
+      const mapped = staging.mapAsync(1).then(
+        () => undefined,
+        (error: Error) => error,
+      );
+      await submitted;
+      this.raise();
+      const error = await mapped;
+      this.check();
+      if (error) throw error;
+      return new Uint8Array(staging.getMappedRange().slice(offset - start, offset - start + nbytes));
+    } finally {
+      staging.destroy();
+    }
+  }
+
+  note<T extends Tensor<any, any>>(tensor: T): T {
+    this.scopes.at(-1)?.push(tensor);
+    return tensor;
+  }
+
+  private raise(): void {
+    this.check();
+    const { fault } = this.recorder;
+    this.recorder.fault = undefined;
+    if (fault) throw fault;
+  }
+
+  private element(element: string | StructType<any>): ElementType {
+    const type = typeof element === "string" ? leafType(element) : element;
+    if (type instanceof StructType || (type && typeof element === "string")) return type;
+    throw notAnElement(element);
+  }
+
+  private checkWords(block: Block, offset: number, nbytes: number): void {
+    if (offset % 4 || (nbytes % 4 && nbytes !== block.used))
+      throw new LimitError(
+        `A view of ${nbytes} bytes at byte ${offset} can't be copied: WebGPU copies words of 4.`,
+      );
+  }
+}
+
+const IMPLIED = new Map<unknown, string>([
+  [Float32Array, "f32"],
+  [Int32Array, "i32"],
+  [Uint32Array, "u32"],
+]);

@@ -1,0 +1,108 @@
+/** Shaders: fetched, compiled in the background, and found again by their name. */
+import { AbiError, KerngenError, ValidationError } from "./errors.js";
+import type { Dispatch } from "./plan.js";
+
+/** Where a generated module has its shaders. */
+export type ShaderUrl = (name: string) => URL;
+
+/** A pipeline that is being made, or is there. */
+export interface Compiled {
+  readonly uid: number;
+  readonly layout: GPUBindGroupLayout;
+  readonly usesUniform: boolean;
+  readonly uniformBytes: number;
+  /** Resolves when the pipeline is there, or what went wrong is. */
+  readonly made: Promise<void>;
+  pipeline?: GPUComputePipeline;
+  error?: Error;
+}
+
+const COMPUTE = 0x4; // GPUShaderStage.COMPUTE
+
+/** The shaders of a context. */
+export class Shaders {
+  private readonly compiled = new Map<string, Compiled>();
+  private made = 0;
+  private readonly layouts = new Map<string, GPUBindGroupLayout>();
+
+  constructor(
+    private readonly device: GPUDevice,
+    private readonly fetchText: (url: URL) => Promise<string>,
+  ) {}
+
+  /** Return the pipeline of a dispatch; `uniformBytes` is 0 if it reads no uniforms. */
+  get(dispatch: Dispatch, url: ShaderUrl, uniformBytes: number): Compiled {
+    const writes = dispatch.bindings.map((each) => (each.writes ? "w" : "r")).join("");
+    const place = url(dispatch.wgsl);
+    const key = [place.href, writes, uniformBytes, JSON.stringify(dispatch.constants)].join(" ");
+    const known = this.compiled.get(key);
+    if (known) return known;
+    const made: Compiled = {
+      uid: ++this.made,
+      layout: this.layout(writes, uniformBytes),
+      usesUniform: uniformBytes > 0,
+      uniformBytes,
+      made: this.make(dispatch, place, () => made).catch((error: unknown) => {
+        // It is tried again with the next call: the network may be back.
+        this.compiled.delete(key);
+        made.error = refused(dispatch.wgsl, error);
+      }),
+    };
+    this.compiled.set(key, made);
+    return made;
+  }
+
+  private async make(dispatch: Dispatch, url: URL, result: () => Compiled): Promise<void> {
+    let code = await this.fetchText(url);
+    // Tint asks for what naga refuses to read: see docs/limits.md.
+    if (/\bsubgroup/.test(code) && this.device.features.has("subgroups"))
+      code = `enable subgroups;\n${code}`;
+    const { layout } = result();
+    result().pipeline = await this.device.createComputePipelineAsync({
+      label: dispatch.wgsl,
+      layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: {
+        module: this.device.createShaderModule({ label: dispatch.wgsl, code }),
+        entryPoint: "main",
+        constants: dispatch.constants,
+      },
+    });
+  }
+
+  private layout(writes: string, uniformBytes: number): GPUBindGroupLayout {
+    const key = `${writes} ${uniformBytes}`;
+    let layout = this.layouts.get(key);
+    if (!layout) {
+      const entries: GPUBindGroupLayoutEntry[] = [...writes].map((each, i) => ({
+        binding: i + 1,
+        visibility: COMPUTE,
+        buffer: { type: each === "w" ? "storage" : "read-only-storage" },
+      }));
+      if (uniformBytes)
+        entries.unshift({
+          binding: 0,
+          visibility: COMPUTE,
+          buffer: { type: "uniform", hasDynamicOffset: true, minBindingSize: uniformBytes },
+        });
+      layout = this.device.createBindGroupLayout({ entries });
+      this.layouts.set(key, layout);
+    }
+    return layout;
+  }
+}
+
+function refused(name: string, error: unknown): Error {
+  if (error instanceof KerngenError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new ValidationError(`The shader '${name}' was refused: ${text}`);
+}
+
+/** Fetch the text of a shader, in a page. */
+export async function fetchShader(url: URL): Promise<string> {
+  const answer = await fetch(url).catch((error: Error) => error);
+  if (answer instanceof Response && answer.ok) return answer.text();
+  const why = answer instanceof Response ? `${answer.status}` : answer.message;
+  throw new AbiError(
+    `Can't read the shader ${url.href} (${why}). Serve the folder 'wgsl' beside its module.`,
+  );
+}

@@ -1,0 +1,184 @@
+/** Tensors: elements in a buffer of the device. */
+import type { Context } from "./context.js";
+import { BYTES, put, take, type Data, type Leaf, type LeafType } from "./element.js";
+import { DtypeError, ShapeError, StateError } from "./errors.js";
+import type { Block } from "./memory.js";
+import { fit, type ElementType, type StructType } from "./struct.js";
+
+export type Shape = readonly number[];
+/** What a constructor takes as an element type: a name, or the object of a struct. */
+export type ElementOf<E> = E extends Leaf ? E : StructType<E>;
+/** What can be uploaded. */
+export type Values = ArrayLike<number> | readonly object[];
+
+export const product = (shape: Shape): number => shape.reduce((a, b) => a * b, 1);
+/** A shape as Python shows it: `(4,)`. */
+export const tuple = (shape: readonly unknown[]): string =>
+  `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+export const roundUp = (size: number, to: number): number => Math.ceil(size / to) * to;
+
+/** A tensor of elements `E` and rank `R`; contexts make them, and calls of kernels. */
+export class Tensor<E, R extends number = number> {
+  declare readonly $rank: R;
+  readonly nbytes: number;
+  /** What call plans are found by. */
+  readonly key: string;
+  /** Whether a shader can bind it where it is. */
+  readonly direct: boolean;
+  readonly bound: number;
+  private freed = false;
+
+  constructor(
+    readonly ctx: Context,
+    readonly element: ElementType,
+    readonly shape: Shape,
+    readonly block: Block,
+    readonly offset = 0,
+  ) {
+    this.nbytes = product(shape) * element.size;
+    this.key = `${element.name}#${ctx.idOf(element)}[${shape}]`;
+    const whole = !offset && this.nbytes === block.used;
+    this.bound = whole
+      ? Math.min(roundUp(Math.max(this.nbytes, element.size, 16), 16), block.capacity)
+      : roundUp(this.nbytes, 4);
+    this.direct = whole || (this.bound > 0 && offset % ctx.alignment === 0);
+    ctx.memory.keep(this, block);
+  }
+
+  get rank(): number {
+    return this.shape.length;
+  }
+
+  get size(): number {
+    return product(this.shape);
+  }
+
+  /** The buffer that has the elements, from `offset` on; what was recorded is submitted. */
+  get buffer(): GPUBuffer {
+    this.check();
+    void this.ctx.submit();
+    this.block.shared = true;
+    return this.block.buffer;
+  }
+
+  /** Submit what is recorded, and return the elements as a new array. */
+  async read(): Promise<Data<E>> {
+    this.check();
+    const bytes = await this.ctx.download(this.block, this.offset, this.nbytes);
+    return decode(bytes, this.element) as Data<E>;
+  }
+
+  /** Overwrite the elements with those of an array, or of a tensor of this type. */
+  write(values: Values | Tensor<E, R>): void {
+    this.check();
+    if (!(values instanceof Tensor))
+      return this.ctx.upload(this.block, this.offset, encode(values, this.element, this.size));
+    values.check();
+    if (values.key !== this.key)
+      throw new ShapeError(`Expected a tensor ${this}, got ${values}.`);
+    this.ctx.copy(values.block, values.offset, this.block, this.offset, this.nbytes);
+  }
+
+  /** Return a view with another shape; one length may be -1. */
+  reshape<const S extends Shape>(shape: S): Tensor<E, S["length"]> {
+    this.check();
+    const rest = this.size / -product(shape);
+    const lengths = shape.map((each) => (each === -1 && Number.isInteger(rest) ? rest : each));
+    if (product(lengths) !== this.size || lengths.some((each) => each < 0))
+      throw new ShapeError(
+        `Shape ${tuple(shape)} does not fit a tensor of ${this.size} elements.`,
+      );
+    return new Tensor(this.ctx, this.element, lengths, this.block, this.offset);
+  }
+
+  /** Return a view of the rows from `start` up to `stop`, of the first axis. */
+  rows(start: number, stop: number): Tensor<E, R> {
+    this.check();
+    const [count, ...inner] = this.shape;
+    if (count === undefined) throw new ShapeError("A tensor of rank 0 has no rows.");
+    if (!(0 <= start && start <= stop && stop <= count))
+      throw new ShapeError(`Rows ${start}:${stop} are not within 0:${count}.`);
+    const offset = this.offset + start * product(inner) * this.element.size;
+    return new Tensor(this.ctx, this.element, [stop - start, ...inner], this.block, offset);
+  }
+
+  /** Give the memory back, which else happens when nothing refers to it any more. */
+  free(): void {
+    if (!this.freed) this.ctx.memory.drop(this, this.block);
+    this.freed = true;
+  }
+
+  /** Refuse to use what was freed. */
+  check(): void {
+    this.ctx.check();
+    if (this.freed) throw new StateError(`${this} was freed.`);
+  }
+
+  toString(): string {
+    return `Tensor(${this.element.name}[${this.shape.join(", ")}])`;
+  }
+}
+
+export type Scalar<E> = Tensor<E, 0>;
+export type Vector<E> = Tensor<E, 1>;
+export type Matrix<E> = Tensor<E, 2>;
+export type Tensor3<E> = Tensor<E, 3>;
+export type Tensor4<E> = Tensor<E, 4>;
+
+const ARRAYS = { f32: Float32Array, f16: Float32Array, i32: Int32Array, u32: Uint32Array };
+
+/** Whether numbers lie in memory as in an array of JavaScript. */
+const isPlain = (type: LeafType): boolean =>
+  type.kind !== "f16" && type.stride === (type.shape.at(-1) ?? 1) * 4;
+
+/** Return elements as bytes. */
+export function encode(values: Values, type: ElementType, count: number): Uint8Array<ArrayBuffer> {
+  const lanes = "fields" in type ? 1 : product(type.shape);
+  if (values.length !== count * lanes)
+    throw new ShapeError(`Expected ${count * lanes} values, got ${values.length}.`);
+  if ("fields" in type) return type.pack(values as readonly object[]);
+  const { kind } = type;
+  const array = ARRAYS[kind];
+  if (isPlain(type) && values instanceof array)
+    return new Uint8Array(values.slice().buffer as ArrayBuffer);
+  const bytes = new Uint8Array(count * type.size);
+  const view = new DataView(bytes.buffer);
+  const [width, name] = [type.shape.at(-1) ?? 1, type.name];
+  const scalar: LeafType = { ...type, shape: [] };
+  for (let i = 0; i < values.length; i++) {
+    const place = Math.floor(i / width) * type.stride + (i % width) * BYTES[kind];
+    fit(scalar, [], values[i], () => `Value ${i} of ${name}`);
+    put(view, place, kind, values[i] as number);
+  }
+  return bytes;
+}
+
+/** Return bytes as elements; vectors of three without the gaps between them. */
+export function decode(bytes: Uint8Array<ArrayBuffer>, type: ElementType): unknown {
+  if ("fields" in type) return type.unpack(bytes);
+  const array = ARRAYS[type.kind];
+  if (isPlain(type)) return new array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const width = type.shape.at(-1) ?? 1;
+  const result = new array((bytes.length / type.stride) * width);
+  for (let i = 0; i < result.length; i++) {
+    const place = Math.floor(i / width) * type.stride + (i % width) * BYTES[type.kind];
+    result[i] = take(view, place, type.kind);
+  }
+  return result;
+}
+
+/** Refuse what is no element type. */
+export function notAnElement(element: unknown): DtypeError {
+  return new DtypeError(
+    `Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) or the object of ` +
+      `a struct, got ${String(element)}.`,
+  );
+}
+
+/** Refuse a shape with lengths that no axis can have. */
+export function checkShape(shape: Shape): void {
+  if (!shape.every((each) => Number.isInteger(each) && 0 <= each && each < 2 ** 31))
+    throw new ShapeError(`Lengths are integers from 0 to 2^31 - 1, not ${tuple(shape)}.`);
+}
+
