@@ -36,7 +36,6 @@ from kerngen.schedule.scatter_shape import scatter_of
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.tiling import (
     LARGE_OPTIONS,
-    MEDIUM_OPTIONS,
     SMALL,
     SMALL_OPTIONS,
 )
@@ -52,9 +51,7 @@ MANY_RESULTS: Final = 16384
 
 NARROW: Final = 64
 SMALL_PRODUCT: Final = 512 * 512
-FEW_TERMS: Final = 512
-MEDIUM_PRODUCT: Final = 1024 * 1024
-"""The sides, elements and terms up to which a product has small tiles, or medium ones."""
+"""The sides, or the elements, up to which a product has small tiles."""
 
 FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
@@ -77,10 +74,10 @@ FEW_QUERIES: Final = 16
 MANY_SCORES: Final = 2**25
 """So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""
 
-MANY_COMPARISONS: Final = 1 << 20
+MANY_COMPARISONS: Final = 1 << 14
 MANY_TO_SORT: Final = 1 << 24
 FEW_BINS: Final = 16
-"""A keyed reduction compares each term with each result in one dispatch.  Up to so many
+"""A keyed reduction may compare each term with each result in one dispatch.  Up to so many
 comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
 and with few bins, faster than any sort."""
 
@@ -155,7 +152,10 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not fits_scan(task):
         yield Choice("scan", "each prefix from the one before")
         return
-    yield from _keyed(task)
+    keyed = [*_keyed(task)]
+    yield from keyed
+    if keyed and keyed[-1].guard is None:
+        return
     yield from _attention(task)
     yield from _together(task)
     if task.reduction is None:
@@ -177,12 +177,14 @@ def _keyed(task: Task) -> Iterator[Choice]:
     if isinstance(found, str) or fits_scatter(task):
         return
     comparisons = _size((*task.domain, *found.reduce.indices))
+    reason = "a key chooses the result of each term"
     if by_lists(found):
         many = _compare(comparisons, ">", MANY_TO_SORT)
         guard = _both(_compare(_size(found.bins), ">", FEW_BINS), many)
-    else:
-        guard = _compare(comparisons, ">", MANY_COMPARISONS)
-    yield Choice("scatter", "a key chooses the result of each term", guard)
+        yield Choice("scatter", reason, guard)
+        return
+    yield Choice("scatter", reason, _compare(comparisons, ">", MANY_COMPARISONS))
+    yield Choice("generic", "few terms and results")
 
 
 def _in_order(task: Task) -> Choice:
@@ -213,25 +215,14 @@ def _attention(task: Task) -> Iterator[Choice]:
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:
-    """Yield tiles by the size of a product: small, medium and large ones."""
+    """Yield tiles by the size of a product: small ones or large ones."""
     found, row = product_of(task)
     sides = row.extent, found.column.extent
     narrow = _either(*(_compare(side, "<=", NARROW) for side in sides))
-    elements, terms = _size(task.domain), _size(found.over)
-    few = _either(narrow, _compare(elements, "<=", SMALL_PRODUCT))
+    few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)
     reason = "two factors, each read once per tile"
-    yield Choice(
-        "gemm",
-        f"{reason}; a product of few elements and terms",
-        _both(_compare(terms, "<=", FEW_TERMS), few),
-        SMALL_OPTIONS,
-    )
-    yield Choice(
-        "gemm",
-        f"{reason}; there would be few large tiles",
-        _either(narrow, _compare(elements, "<=", MEDIUM_PRODUCT)),
-        MEDIUM_OPTIONS,
-    )
+    small = f"{reason}; there would be few large tiles"
+    yield Choice("gemm", small, _either(narrow, few), SMALL_OPTIONS)
     yield Choice("gemm", reason, None, LARGE_OPTIONS)
 
 

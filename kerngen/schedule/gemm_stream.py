@@ -46,9 +46,10 @@ from kerngen.schedule.trips import loop_trips
 from kerngen.schedule.values import LANES, Value
 from kerngen.shader import tree as t
 
-LEAST_TERMS: Final = 64
-"""Shares of fewer terms would cost more than they gain: on an H100, 512 x 512 x 512
-takes 14.8 us in parts of 128 terms, 15.2 in parts of 64, 22.5 in parts of 32."""
+LEAST_WORK: Final = 2**19
+"""Shares of fewer products would cost more than they gain: on an H100, 512 x 512 x 512
+takes 14.8 us in tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32;
+in tiles of 32 x 32, 13.0 with all 512 terms, 16.1 with 256."""
 
 JOIN_COLUMNS: Final = 64
 JOIN_ROWS: Final = 4
@@ -105,7 +106,7 @@ class TermShares:
     @property
     def share(self) -> Size:
         """The turns of a workgroup; the last one has what is left."""
-        least = ceil_div(LEAST_TERMS, self.k)
+        least = ceil_div(LEAST_WORK, self.m * self.n * self.k)
         return maximum(ceil_div(self.all_turns, self.most), least)
 
     @property
@@ -210,8 +211,9 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     """Return the second dispatch: it adds the slots of each tile that has several.
 
     A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
-    first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share the slots of an element, or of four
-    of a row.  The pipeline has the numbers of the tiling, so that all share the shader.
+    first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share
+    the slots of an element, or of four of a row.  The pipeline has the numbers of the
+    tiling, so that all tilings share the shader.
     """
     task = replace(task, label="gemm_stream")
     reduce, (found, row) = reduction_of(task), product_of(task)
@@ -220,7 +222,9 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     lanes = LANES if wide else 1
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES) if wide else {})
     given = zip(NAMES, _numbers(tiling), strict=True)
-    numbers = {Symbol(f"tiling.{x}"): shader.override(x, value) for x, value in given}
+    numbers: dict[Size, t.Expr] = {
+        Symbol(f"tiling.{x}"): shader.override(x, value) for x, value in given
+    }
     shares, body = TermShares(task, *numbers), list[t.Stmt]()
     tiles = Tiles(shader, body, shares, dict(numbers))
     m, n, *_ = numbers.values()

@@ -116,15 +116,13 @@ def tiling_of(options: Options) -> Tiling:
     return next((t for t in arranged if not any(t.faults())), tiling)
 
 
-SMALL_OPTIONS: Final[Options] = {"tile": (32, 32, 32), "micro": (4, 4)}
-SMALL: Final = tiling_of(SMALL_OPTIONS)
-MEDIUM_OPTIONS: Final[Options] = {
-    "tile": (64, 64, 16),
-    "micro": (8, 8),
+SMALL_OPTIONS: Final[Options] = {
+    "tile": (32, 32, 32),
+    "micro": (4, 4),
     "stream": (528,),
 }
+SMALL: Final = tiling_of(SMALL_OPTIONS)
 LARGE_OPTIONS: Final[Options] = {"stream": (264,)}
 """For products by their size.  On an H100, which has 132 multiprocessors and runs two
-workgroups of the large tile on each, four of the medium one: 256 x 256 x 256 takes 6.6,
-8.2 and 13 us with the three; 300 x 300 x 5000 43, 34 and 38; 2560 x 2560 x 2560 -, 837
-and 730."""
+workgroups of the large tile on each: 256 x 256 x 256 takes 6.6 and 13 us, 512 x 512 x 512
+12.7 and 17, 768 x 768 x 768 40 and 36."""

@@ -17,7 +17,7 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read_write> keys_2: array<u32>;
 @group(0) @binding(5) var<storage, read_write> items_2: array<u32>;
 var<workgroup> start: array<u32, 256>;
-var<workgroup> bits: array<atomic<u32>, 2048>;
+var<workgroup> bits_: array<atomic<u32>, 2048>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -87,7 +87,7 @@ fn main(
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
         let term = (block * rounds + round_) * 256u + lane;
         for (var word = 0u; word < 8u; word += 1u) {
-            atomicStore(&bits[word * 256u + lane], 0u);
+            atomicStore(&bits_[word * 256u + lane], 0u);
         }
         workgroupBarrier();
         let is_term = term < u.n;
@@ -97,14 +97,14 @@ fn main(
         }
         let digit = (key >> SHIFT) & 255u;
         if (is_term) {
-            atomicOr(&bits[(lane >> 5u) * 256u + digit], bit);
+            atomicOr(&bits_[(lane >> 5u) * 256u + digit], bit);
         }
         workgroupBarrier();
         if (is_term) {
             var place = start[digit];
-            place += countOneBits(atomicLoad(&bits[(lane >> 5u) * 256u + digit]) & (bit - 1u));
+            place += countOneBits(atomicLoad(&bits_[(lane >> 5u) * 256u + digit]) & (bit - 1u));
             for (var word = 0u; word < (lane >> 5u); word += 1u) {
-                place += countOneBits(atomicLoad(&bits[word * 256u + digit]));
+                place += countOneBits(atomicLoad(&bits_[word * 256u + digit]));
             }
             keys_2[place] = key;
             items_2[place] = term;
@@ -112,7 +112,7 @@ fn main(
         workgroupBarrier();
         var count = 0u;
         for (var word = 0u; word < 8u; word += 1u) {
-            count += countOneBits(atomicLoad(&bits[word * 256u + lane]));
+            count += countOneBits(atomicLoad(&bits_[word * 256u + lane]));
         }
         start[lane] += count;
     }
