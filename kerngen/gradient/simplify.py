@@ -163,6 +163,8 @@ class Simplifier:
         """
         outside, inside = split(inner)
         before = outside.times(times)
+        if not before.coefficient:
+            return
         if inside.factors and all(map(_is_safe_divisor, before.factors.items())):
             self.sums.append(NamedSum(indices, inside, result.times(before.to(-ONE))))
         multiplied = self._multiplied_out(inner)
