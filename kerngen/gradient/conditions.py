@@ -83,14 +83,23 @@ def facts_of(condition: Expr) -> tuple[Form, ...]:
 def without_known(
     conditions: Iterable[Expr], facts: Facts, others: tuple[Expr, ...] = ()
 ) -> tuple[Expr, ...]:
-    """Return conditions without those that always hold, or follow from the others."""
+    """Return conditions without those that always hold, or follow from the others.
+
+    What is read shows nothing of places: these shield it from reads that are outside.
+    """
     kept = list(dict.fromkeys(conditions))
     for condition in tuple(kept):
         wanted = facts_of(condition)
         if not wanted:
             continue
-        rest = [c for c in (*kept, *others) if c != condition]
-        known = tuple(form for other in rest for form in facts_of(other))
+        rest = [
+            c
+            for c in (*kept, *others)
+            if c != condition and (_reads(condition) or not _reads(c))
+        ]
+        forms = (form for other in rest for form in facts_of(other))
+        # A number is no fact: from `s[i] > s[i]`, which is -1 >= 0, all would follow.
+        known = tuple(form for form in forms if not set(form) <= {()})
         if all(facts.is_never_negative(form, known) for form in wanted):
             kept.remove(condition)
     return tuple(kept)

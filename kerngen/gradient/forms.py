@@ -78,6 +78,8 @@ def variable_of(expr: Expr) -> Variable:
 def form_of(expr: Expr) -> Form:
     """Return an integer as a polynomial."""
     literal = as_literal(expr)
+    if isinstance(expr, Constant) and expr.type is Scalar.U32:
+        literal = int(expr.value)  # not as an i32, which 4294967295 would be -1 of
     if literal is not None:
         return {(): literal} if literal else {}
     match expr:

@@ -7,13 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.gradient.fault import GradientError, Kind
+from kerngen.gradient.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.terms import substituted
+from kerngen.ir.affine import affine_form
+from kerngen.ir.extremes import stays_inside
 from kerngen.ir.hoisting import Fresh
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
+    Clamped,
     Constant,
     Expr,
+    Extent,
     Function,
     FunctionCall,
     Index,
@@ -25,6 +30,7 @@ from kerngen.ir.nodes import (
     Role,
     Select,
     Statement,
+    Subscript,
     Tensor,
     Unary,
     UniformValue,
@@ -284,9 +290,48 @@ class _Namer:
         name = self.fresh.name(f"{statement.target.name}_{reduce.kind}")
         extents = tuple(index.extent for index in own)
         tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
-        value = substituted(reduce, by)
+        value = substituted(_clamped(reduce, frozenset(outside)), by)
         self.lets.append(replace(statement, target=tensor, indices=own, value=value))
         return Load(tensor, tuple(IndexValue(index) for index in outside))
+
+
+def _clamped(reduce: Reduce, outside: frozenset[Index]) -> Expr:
+    """Return a reduction with clamps written out that a condition around it stood for.
+
+    Of `if i > 0 { v[i] * prod[j] x[i - 1, j] }` the product, as a value of its own, is
+    over every i.
+    """
+    own = frozenset[Index]().union(
+        *(free_indices(c) for node in walk(reduce) for c in _conditions_of(node))
+    )
+
+    def place(subscript: Subscript, extent: Extent) -> Subscript:
+        if not isinstance(subscript, Clamped):
+            return subscript
+        form = affine_form(subscript.value)
+        if form is None or not form.terms or stays_inside(form, extent):
+            return subscript
+        if not outside.issuperset(form.terms) or own.intersection(form.terms):
+            return subscript
+        last = value_of(plus(form_of(length(extent)), -1))
+        limits = (subscript.value, number(0), last)
+        return Clamped(BuiltinCall("clamp", limits, Scalar.I32))
+
+    def visit(node: Expr) -> Expr:
+        node = map_children(node, visit)
+        if not isinstance(node, Load):
+            return node
+        pairs = zip(node.subscripts, node.tensor.extents, strict=True)
+        return replace(node, subscripts=tuple(place(s, e) for s, e in pairs))
+
+    return visit(reduce)
+
+
+def _conditions_of(node: Expr) -> Iterator[Expr]:
+    if isinstance(node, Select):
+        yield node.condition
+    if isinstance(node, Reduce) and node.condition is not None:
+        yield node.condition
 
 
 def _with_scales(

@@ -49,7 +49,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, subscript_value
+from kerngen.ir.walk import map_children, subscript_value, walk
 
 _F32: Final = Scalar.F32
 _MOST_TERMS: Final = 48
@@ -165,6 +165,8 @@ class Simplifier:
         """
         outside, inside = split(inner)
         before = outside.times(times)
+        if not before.coefficient:
+            return
         if inside.factors and all(map(_is_safe_divisor, before.factors.items())):
             self.sums.append(NamedSum(indices, inside, result.times(before.to(-ONE))))
         multiplied = self._multiplied_out(inner)
@@ -530,7 +532,26 @@ def named_sums(term: Term, name: Callable[[Term], Term]) -> Term:
     if not term.bound:
         return term
     outside, inside = split_under_conditions(term)
-    return _outside(outside.times(name(inside)), term, inside)
+    shields = (c for c in outside.conditions if _shields(c, inside))
+    whole = replace(inside.under(*shields), solved=term.solved)
+    return _outside(outside.times(name(whole)), term, inside)
+
+
+def _shields(condition: Expr, inside: Term) -> bool:
+    """Whether a condition around a sum may keep what it reads inside of an axis.
+
+    Named, the sum is computed whether the condition holds or not: `i + 1 < n` around
+    `sum[j] y[j, i + 1]` is a condition of the sum, too.
+    """
+    used = free_indices(condition)
+    return any(
+        used & free_indices(subscript_value(subscript))
+        for atom in (*inside.factors, *inside.conditions)
+        for node in walk(atom)
+        if isinstance(node, Load)
+        for subscript, extent in zip(node.subscripts, node.tensor.extents, strict=True)
+        if not (isinstance(subscript, IndexValue) and subscript.index.extent == extent)
+    )
 
 
 def reads_of(terms: Iterable[Term]) -> Iterator[Tensor]:

@@ -107,10 +107,10 @@ def _values(seed: int, parameters: Sequence[Parameter]) -> dict[str, Argument]:
     return values
 
 
-def program_of(choices: bytes) -> Program:
+def program_of(choices: bytes, *, is_pure: bool = False) -> Program:
     """Return the program that a string of choices makes."""
     dice = Dice(choices)
-    world = World(dice)
+    world = World(dice, is_pure)
     Statements(world).draw()
     sizes = _sizes(dice, world)
     inputs = tuple(t for t in world.tensors if t.role in {"input", "update"})

@@ -18,6 +18,9 @@ STRATEGIES = (
 STRATEGIES_OF_STAGES = ("generic", "map", "generic", "reduce", "rows", "gemm")
 COMPOUND = ("+=", "-=", "*=", "/=")
 
+IMPURE = frozenset({"update", "in place", "kept", "again", "integers", "bits"})
+"""What writes in place or twice, or computes integers alone."""
+
 
 @dataclass
 class Statements:
@@ -56,6 +59,8 @@ class Statements:
             "kept": self.kept,
             "matrices": self.product,
         }
+        if self.world.is_pure:
+            kinds = {n: kind for n, kind in kinds.items() if n not in IMPURE}
         count = 1 + dice.below(3) if self.world.composites else 2 + dice.below(4)
         for name in dice.several(tuple(kinds), count):
             kinds[name]()

@@ -1,0 +1,40 @@
+"""Gradients of random programs are what differences give."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from .gradients import Verdict, check
+from .programs import CHOICES, program_of
+
+PARTS = 20
+EACH = 250
+"""Of each part: 5,000 gradients together."""
+
+
+def _campaign(part: int, count: int) -> Counter[str]:
+    """Check programs, always the same ones, until so many gradients are right."""
+    counts: Counter[str] = Counter()
+    rng = np.random.default_rng([part, 18])
+    while counts[Verdict.RIGHT.value] < count:
+        program = program_of(rng.bytes(CHOICES), is_pure=True)
+        counts[check(program).value] += 1
+    return counts
+
+
+def test_gradients_of_programs(record_property: Callable[[str, object], None]) -> None:
+    counts = _campaign(0, 30)
+    record_property("gradients of random programs", json.dumps(counts))
+    assert counts[Verdict.RIGHT.value] * 3 > counts.total()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(1, 1 + PARTS))
+def test_gradients_of_many_programs(part: int) -> None:
+    counts = _campaign(part, EACH)
+    assert counts[Verdict.RIGHT.value] * 3 > counts.total()
