@@ -49,7 +49,8 @@ fn main(
     let j = element % u.y_axis_3;
     var y_max = -infinity();
     for (var u_ = 0u; u_ < u.size_length; u_ += 1u) {
-        for (var v = 0u; v < u.size_length; v += 1u) {
+        let v_end = select(0u, u.size_length, on_axis(i32(i) * u.step + i32(u_) - u.edge, i32(u.h)));
+        for (var v = 0u; v < v_end; v += 1u) {
             y_max = max(y_max, select(-infinity(), x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) - u.edge, i32(u.w))));
         }
     }

@@ -24,8 +24,10 @@ fn main(
     if (c >= u.n_plus_block_minus_1_div_block) {
         return;
     }
+    let d_end = u32(clamp(i32(c), 0, i32(u.n_plus_block_minus_1_div_block)));
+    let row_end = min(u.n_plus_block_minus_1_div_block, d_end);
     var before_new_part = 0.0;
-    for (var d = 0u; d < u.n_plus_block_minus_1_div_block; d += 1u) {
+    for (var d = 0u; d < row_end; d += 1u) {
         before_new_part += select(0.0, part[d], i32(d) < i32(c));
     }
     let before_new = before_new_part;

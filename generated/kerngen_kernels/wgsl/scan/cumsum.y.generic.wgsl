@@ -31,8 +31,9 @@ fn main(
     if (element >= u.n) {
         return;
     }
+    let t_end = u32(clamp(remainder(i32(element), u.size), -1, i32(u.block_length) - 1) + 1);
     var y_sum = 0.0;
-    for (var t = 0u; t < u.block_length; t += 1u) {
+    for (var t = 0u; t < t_end; t += 1u) {
         y_sum += select(0.0, x[u32(clamp(i32(element) - remainder(i32(element), u.size) + i32(t), 0, i32(u.n) - 1))], i32(t) <= remainder(i32(element), u.size));
     }
     y[element] = before[u32(clamp(i32(element) / u.size, 0, i32(u.n_plus_block_minus_1_div_block) - 1))] + y_sum;

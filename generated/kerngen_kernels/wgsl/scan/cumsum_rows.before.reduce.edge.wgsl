@@ -50,22 +50,23 @@ fn main(
     }
     let i = group / count / u.n_plus_block_minus_1_div_block;
     let c = group / count % u.n_plus_block_minus_1_div_block;
+    let d_end = u32(clamp(i32(c), 0, i32(u.n_plus_block_minus_1_div_block)));
     var before_sum = 0.0;
-    for (var d = group % count * 4u * 256u + lane; d < u.n_plus_block_minus_1_div_block; d += count * 1024u) {
+    for (var d = group % count * 4u * 256u + lane; d < d_end; d += count * 1024u) {
         let d1 = d + 256u;
         let d2 = d + 512u;
         let d3 = d + 768u;
         let term = select(0.0, part[i * u.n_plus_block_minus_1_div_block + d], i32(d) < i32(c));
         var term1 = 0.0;
-        if (d1 < u.n_plus_block_minus_1_div_block) {
+        if (d1 < d_end) {
             term1 = select(0.0, part[i * u.n_plus_block_minus_1_div_block + d1], i32(d1) < i32(c));
         }
         var term2 = 0.0;
-        if (d2 < u.n_plus_block_minus_1_div_block) {
+        if (d2 < d_end) {
             term2 = select(0.0, part[i * u.n_plus_block_minus_1_div_block + d2], i32(d2) < i32(c));
         }
         var term3 = 0.0;
-        if (d3 < u.n_plus_block_minus_1_div_block) {
+        if (d3 < d_end) {
             term3 = select(0.0, part[i * u.n_plus_block_minus_1_div_block + d3], i32(d3) < i32(c));
         }
         before_sum += term + term1 + (term2 + term3);

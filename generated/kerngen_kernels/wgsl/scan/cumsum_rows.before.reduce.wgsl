@@ -50,22 +50,23 @@ fn main(
     }
     let i = group / count / u.n_plus_block_minus_1_div_block;
     let c = group / count % u.n_plus_block_minus_1_div_block;
+    let d_end = u32(clamp(i32(c), 0, i32(u.n_plus_block_minus_1_div_block)));
     var before_sum = vec4f(0.0);
-    for (var d = (group % count * 4u * 256u + lane) * 4u; d < u.n_plus_block_minus_1_div_block; d += count * 4096u) {
+    for (var d = (group % count * 4u * 256u + lane) * 4u; d < d_end; d += count * 4096u) {
         let d1 = d + 1024u;
         let d2 = d + 2048u;
         let d3 = d + 3072u;
         let term = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d) >> 2u], vec4i(i32(d)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         var term1 = vec4f(0.0);
-        if (d1 < u.n_plus_block_minus_1_div_block) {
+        if (d1 < d_end) {
             term1 = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d1) >> 2u], vec4i(i32(d1)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         }
         var term2 = vec4f(0.0);
-        if (d2 < u.n_plus_block_minus_1_div_block) {
+        if (d2 < d_end) {
             term2 = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d2) >> 2u], vec4i(i32(d2)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         }
         var term3 = vec4f(0.0);
-        if (d3 < u.n_plus_block_minus_1_div_block) {
+        if (d3 < d_end) {
             term3 = select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d3) >> 2u], vec4i(i32(d3)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         }
         before_sum += term + term1 + (term2 + term3);

@@ -72,6 +72,8 @@ fn main(
     let row_length = select(0u, u.n_plus_block_minus_1_div_block, own < u.m * u.n_plus_block_minus_1_div_block);
     let i = row / u.n_plus_block_minus_1_div_block;
     let c = row % u.n_plus_block_minus_1_div_block;
+    let d_end = u32(clamp(i32(c), 0, i32(u.n_plus_block_minus_1_div_block)));
+    let row_end = min(row_length, d_end);
     let d0 = place;
     let d1 = place + LANES;
     let d2 = place + LANES * 2u;
@@ -81,28 +83,28 @@ fn main(
     let d6 = place + LANES * 6u;
     let d7 = place + LANES * 7u;
     var before_new_part = 0.0;
-    if (d0 < row_length) {
+    if (d0 < row_end) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d0], i32(d0) < i32(c));
     }
-    if (d1 < row_length) {
+    if (d1 < row_end) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d1], i32(d1) < i32(c));
     }
-    if (d2 < row_length) {
+    if (d2 < row_end) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d2], i32(d2) < i32(c));
     }
-    if (d3 < row_length) {
+    if (d3 < row_end) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d3], i32(d3) < i32(c));
     }
-    if ((CHUNKS > 4u) & (d4 < row_length)) {
+    if ((CHUNKS > 4u) & (d4 < row_end)) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d4], i32(d4) < i32(c));
     }
-    if ((CHUNKS > 5u) & (d5 < row_length)) {
+    if ((CHUNKS > 5u) & (d5 < row_end)) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d5], i32(d5) < i32(c));
     }
-    if ((CHUNKS > 6u) & (d6 < row_length)) {
+    if ((CHUNKS > 6u) & (d6 < row_end)) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d6], i32(d6) < i32(c));
     }
-    if ((CHUNKS > 7u) & (d7 < row_length)) {
+    if ((CHUNKS > 7u) & (d7 < row_end)) {
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d7], i32(d7) < i32(c));
     }
     let before_new = row_sum(before_new_part, lane);

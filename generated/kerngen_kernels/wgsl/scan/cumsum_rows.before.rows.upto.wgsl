@@ -72,21 +72,23 @@ fn main(
     let row_length = select(0u, u.n_plus_block_minus_1_div_block, own < u.m * u.n_plus_block_minus_1_div_block);
     let i = row / u.n_plus_block_minus_1_div_block;
     let c = row % u.n_plus_block_minus_1_div_block;
+    let d_end = u32(clamp(i32(c), 0, i32(u.n_plus_block_minus_1_div_block)));
+    let row_end = min(row_length, d_end);
     let d0 = place * 4u;
     let d1 = place * 4u + LANES * 4u;
     let d2 = place * 4u + LANES * 8u;
     let d3 = place * 4u + LANES * 12u;
     var before_new_part = vec4f(0.0);
-    if (d0 < row_length) {
+    if (d0 < row_end) {
         before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d0) >> 2u], vec4i(i32(d0)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
     }
-    if (d1 < row_length) {
+    if (d1 < row_end) {
         before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d1) >> 2u], vec4i(i32(d1)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
     }
-    if ((CHUNKS > 2u) & (d2 < row_length)) {
+    if ((CHUNKS > 2u) & (d2 < row_end)) {
         before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d2) >> 2u], vec4i(i32(d2)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
     }
-    if ((CHUNKS > 3u) & (d3 < row_length)) {
+    if ((CHUNKS > 3u) & (d3 < row_end)) {
         before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d3) >> 2u], vec4i(i32(d3)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
     }
     let before_new = row_sum(before_new_part.x + before_new_part.y + (before_new_part.z + before_new_part.w), lane);

@@ -49,8 +49,10 @@ fn main(
     }
     let i = row / u.n_plus_block_minus_1_div_block;
     let c = row % u.n_plus_block_minus_1_div_block;
+    let d_end = u32(clamp(i32(c), 0, i32(u.n_plus_block_minus_1_div_block)));
+    let row_end = min(u.n_plus_block_minus_1_div_block, d_end);
     var before_new_part = 0.0;
-    for (var d = lane; d < u.n_plus_block_minus_1_div_block; d += 8192u) {
+    for (var d = lane; d < row_end; d += 8192u) {
         let d1 = d + 1024u;
         let d2 = d + 2048u;
         let d3 = d + 3072u;
@@ -59,25 +61,25 @@ fn main(
         let d6 = d + 6144u;
         let d7 = d + 7168u;
         before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d], i32(d) < i32(c));
-        if (d1 < u.n_plus_block_minus_1_div_block) {
+        if (d1 < row_end) {
             before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d1], i32(d1) < i32(c));
         }
-        if (d2 < u.n_plus_block_minus_1_div_block) {
+        if (d2 < row_end) {
             before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d2], i32(d2) < i32(c));
         }
-        if (d3 < u.n_plus_block_minus_1_div_block) {
+        if (d3 < row_end) {
             before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d3], i32(d3) < i32(c));
         }
-        if (d4 < u.n_plus_block_minus_1_div_block) {
+        if (d4 < row_end) {
             before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d4], i32(d4) < i32(c));
         }
-        if (d5 < u.n_plus_block_minus_1_div_block) {
+        if (d5 < row_end) {
             before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d5], i32(d5) < i32(c));
         }
-        if (d6 < u.n_plus_block_minus_1_div_block) {
+        if (d6 < row_end) {
             before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d6], i32(d6) < i32(c));
         }
-        if (d7 < u.n_plus_block_minus_1_div_block) {
+        if (d7 < row_end) {
             before_new_part += select(0.0, part[i * u.n_plus_block_minus_1_div_block + d7], i32(d7) < i32(c));
         }
     }

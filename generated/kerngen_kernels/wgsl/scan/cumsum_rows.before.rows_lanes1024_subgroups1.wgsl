@@ -49,19 +49,21 @@ fn main(
     }
     let i = row / u.n_plus_block_minus_1_div_block;
     let c = row % u.n_plus_block_minus_1_div_block;
+    let d_end = u32(clamp(i32(c), 0, i32(u.n_plus_block_minus_1_div_block)));
+    let row_end = min(u.n_plus_block_minus_1_div_block, d_end);
     var before_new_part = vec4f(0.0);
-    for (var d = lane * 4u; d < u.n_plus_block_minus_1_div_block; d += 16384u) {
+    for (var d = lane * 4u; d < row_end; d += 16384u) {
         let d1 = d + 4096u;
         let d2 = d + 8192u;
         let d3 = d + 12288u;
         before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d) >> 2u], vec4i(i32(d)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
-        if (d1 < u.n_plus_block_minus_1_div_block) {
+        if (d1 < row_end) {
             before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d1) >> 2u], vec4i(i32(d1)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         }
-        if (d2 < u.n_plus_block_minus_1_div_block) {
+        if (d2 < row_end) {
             before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d2) >> 2u], vec4i(i32(d2)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         }
-        if (d3 < u.n_plus_block_minus_1_div_block) {
+        if (d3 < row_end) {
             before_new_part += select(vec4f(0.0), part[(i * u.n_plus_block_minus_1_div_block + d3) >> 2u], vec4i(i32(d3)) + vec4i(0, 1, 2, 3) < vec4i(i32(c)));
         }
     }

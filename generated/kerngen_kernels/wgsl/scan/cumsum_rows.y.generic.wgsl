@@ -34,8 +34,9 @@ fn main(
     }
     let i = element / u.n;
     let j = element % u.n;
+    let t_end = u32(clamp(remainder(i32(j), u.size), -1, i32(u.block_length) - 1) + 1);
     var y_sum = 0.0;
-    for (var t = 0u; t < u.block_length; t += 1u) {
+    for (var t = 0u; t < t_end; t += 1u) {
         y_sum += select(0.0, x[i * u.n + u32(clamp(i32(j) - remainder(i32(j), u.size) + i32(t), 0, i32(u.n) - 1))], i32(t) <= remainder(i32(j), u.size));
     }
     y[i * u.n + j] = before[i * u.n_plus_block_minus_1_div_block + u32(clamp(i32(j) / u.size, 0, i32(u.n_plus_block_minus_1_div_block) - 1))] + y_sum;

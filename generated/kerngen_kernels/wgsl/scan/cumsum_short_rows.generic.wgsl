@@ -23,8 +23,9 @@ fn main(
     }
     let i = element / u.n;
     let j = element % u.n;
+    let p_end = u32(clamp(i32(j), -1, i32(u.n) - 1) + 1);
     var y_sum = 0.0;
-    for (var p = 0u; p < u.n; p += 1u) {
+    for (var p = 0u; p < p_end; p += 1u) {
         y_sum += select(0.0, x[i * u.n + p], i32(p) <= i32(j));
     }
     y[i * u.n + j] = y_sum;
