@@ -209,7 +209,7 @@ class RowWriter:
         folds = [action.value for action in each if isinstance(action, Fold)]
         alike = len({conditional(reduce).condition for reduce in folds}) == 1
         stores = any(isinstance(action, Store) for action in each)
-        if stores or not alike or len(columns) > 1:
+        if stores or not alike or len(columns) != 1:
             return
         to = Lowerer(self._shader, dict(self._at), self._body)
         along = terms_along(to, folds[0], columns[0], shape.width)

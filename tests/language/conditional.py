@@ -71,10 +71,10 @@ def _nested(x: Array, k: Array) -> Arrays:
 
 def _within(x: Array, first: Any, last: Any, otherwise: float = 0) -> Array:
     """Leave out what is before the first or past the last place of each row."""
-    places = np.arange(x.shape[1])
-    bounds = (np.reshape(np.asarray(end, np.int64), (-1, 1)) for end in (first, last))
-    low, high = bounds
-    return np.where((places >= low) & (places <= high), x, np.float32(otherwise))
+    _, places = np.indices(x.shape)
+    low, high = (np.asarray(end, np.int64).reshape(-1, 1) for end in (first, last))
+    inside = (places >= low) & (places <= high)
+    return np.where(inside, x, np.float32(otherwise))
 
 
 def _ends(draw: Inputs, count: int, length: int) -> Arrays:

@@ -10,17 +10,18 @@ from tests.language.cases import Array, Arrays, Case
 def _put(x: Array, value: Array, *places: Array | int) -> Array:
     """Store element by element, and drop what is outside."""
     result = x.copy()
-    spread = np.broadcast_arrays(*places, value)
-    for *place, one in zip(*(part.ravel() for part in spread), strict=True):
-        inside = (0 <= at < length for at, length in zip(place, x.shape, strict=True))
-        if all(inside):
+    given: list[Array] = [np.asarray(place) for place in places]
+    wide = np.broadcast_arrays(*given, value)
+    for *place, one in zip(*(part.ravel().tolist() for part in wide), strict=True):
+        pairs = zip(place, x.shape, strict=True)
+        if all(0 <= at < length for at, length in pairs):
             result[tuple(place)] = one
     return result
 
 
 def _rows(m: Array, v: Array, at: Array) -> Arrays:
     places = at.astype(np.int64)[0] + np.arange(len(v))
-    return (_put(m, 2 * v, places[:, None], np.arange(m.shape[1])),)
+    return (_put(m, 2 * v, places[:, None], np.arange(len(m[0]))),)
 
 
 def _updated(m: Array, v: Array, at: Array) -> Arrays:

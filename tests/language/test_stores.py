@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from kerngen.runtime import Context, ShapeError, f32, u32, vec3f
 from tests.compile import built_module
@@ -58,7 +60,8 @@ def test_vectors_and_their_components(ctx: Context, module: ModuleType) -> None:
 
 
 def test_structs_are_copied_to_a_position(ctx: Context, module: ModuleType) -> None:
-    balls, others = (np.zeros(n, module.Ball.DTYPE) for n in (5, 2))
+    balls: NDArray[Any] = np.zeros(5, module.Ball.DTYPE)
+    others: NDArray[Any] = np.zeros(2, module.Ball.DTYPE)
     others["pos"] = [[1, 2, 3], [4, 5, 6]]
     others["spin"] = [[1, 2], [3, 4]]
     given = ctx.tensor(balls, module.Ball)

@@ -158,9 +158,9 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a reduction over the wrong index",
-        "kerngen.schedule.lowering:Lowerer.serial_loops",
-        "self.shader.extent(index.extent)",
-        "self.shader.extent(indices[0].extent)",
+        "kerngen.schedule.ranges:terms_along",
+        "to.shader.extent(index.extent)",
+        "to.shader.extent(reduce.indices[0].extent)",
     ),
     PlantedFault(
         "a tile that is not cut at the edge",
@@ -213,8 +213,8 @@ FAULTS: Final = (
     PlantedFault(
         "slices of a column that all begin at the top",
         "kerngen.schedule.columnwise:slice_loop",
-        "t.count_up(counter.name, start, end,",
-        "t.count_up(counter.name, t.ZERO, end,",
+        "t.count_up(counter.name, along.begin + start,",
+        "t.count_up(counter.name, along.begin,",
     ),
     PlantedFault(
         "vectors of a row that overlap",
