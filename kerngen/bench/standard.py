@@ -164,5 +164,11 @@ STANDARD: Final = (
         shapes("m n", *_ROWS),
         shapes("m n", *_SMALL_ROWS),
     ),
+    Standard(
+        "indexing.argmax",
+        _each(1),
+        shapes("m n", (16384, 4096), (8192, 8192), (2048, 32768)),
+        shapes("m n", *_SMALL_ROWS),
+    ),
 )
 """The suite's kernels, in the order of the table that is printed."""

@@ -39,6 +39,7 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "reduction.sum": ("n", lambda v: v[0].sum()),
     "reduction.sum_squares": ("n", lambda v: np.dot(v[0], v[0])),
     "softmax.softmax": ("mn", lambda v: _softmax(v[0])),
+    "indexing.argmax": ("mn", lambda v: v[0].argmax(-1)),
     "norm.rmsnorm": ("mn", lambda v: _rmsnorm(v[0])),
 }
 """The arguments by their dims, and the function of them."""
