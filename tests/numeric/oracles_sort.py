@@ -87,7 +87,8 @@ def begins(x: Any) -> NDArray[np.bool_]:
 
 def is_nonzero(x: Any) -> NDArray[np.bool_]:
     """One bit of each."""
-    return np.asarray(exactly(x) if hasattr(x, "value") else x) != 0
+    flags: NDArray[np.bool_] = np.asarray(exactly(x)) != 0
+    return flags
 
 
 def run_lengths(starts: Words) -> Places:
