@@ -12,8 +12,9 @@ import kerngen_kernels
 from kerngen.bench.arguments import Sizes, own_sizes
 from kerngen.bench.case import Case, kernel_case
 from kerngen.bench.own import default_sizes
+from kerngen.bench.sorting import sort_case, sorting_cases, topk_case
 from kerngen.bench.standard import STANDARD, find_function
-from kerngen.bench.system_sizes import FEED_FORWARD, STEP
+from kerngen.bench.system_sizes import FEED_FORWARD, SORT, STEP, TOPK
 from kerngen.bench.systems import (
     feed_forward_case,
     step_case,
@@ -22,7 +23,12 @@ from kerngen.bench.systems import (
 from kerngen.runtime.choices import kernel_of
 from kerngen.runtime.kernel import Kernel
 
-_SYSTEMS: Final = {STEP: step_case, FEED_FORWARD: feed_forward_case}
+_SYSTEMS: Final = {
+    STEP: step_case,
+    FEED_FORWARD: feed_forward_case,
+    SORT: sort_case,
+    TOPK: topk_case,
+}
 
 
 class UnknownKernelError(Exception):
@@ -36,7 +42,13 @@ def suite(kind: str, *, quick: bool) -> Iterator[Case]:
         cases = [*standard.cases(small=small)]
         yield from cases[:1] if quick else cases
     if not quick:
-        yield from system_cases(small=small)
+        yield from _systems(small=small)
+
+
+def _systems(*, small: bool) -> Iterator[Case]:
+    """Yield the cases of several kernels."""
+    yield from system_cases(small=small)
+    yield from sorting_cases(small=small)
 
 
 def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[Case]:
@@ -46,7 +58,7 @@ def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[Case]:
     """
     small = kind != "gpu"
     if name in _SYSTEMS:
-        listed = [case for case in system_cases(small=small) if case.name == name]
+        listed = [case for case in _systems(small=small) if case.name == name]
         yield from map(_SYSTEMS[name], chosen) if chosen else listed
         return
     rows = [row for row in STANDARD if name in {row.name, row.path}]

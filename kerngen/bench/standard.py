@@ -260,5 +260,11 @@ STANDARD: Final = (
         shapes("b l d s", (8, 2048, 1024, 16)),
         shapes("b l d s", (1, 64, 64, 16)),
     ),
+    Standard(
+        "indexing.argmax",
+        _each(1),
+        shapes("m n", (16384, 4096), (8192, 8192), (2048, 32768)),
+        shapes("m n", *_SMALL_ROWS),
+    ),
 )
 """The suite's kernels, in the order of the table that is printed."""

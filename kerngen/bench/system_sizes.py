@@ -10,9 +10,12 @@ from kerngen.bench.arguments import Sizes
 from kerngen.runtime import ShapeError
 
 STEP, FEED_FORWARD = "clip and AdamW", "feed-forward"
+SORT, TOPK = "sort", "top-k"
 """The cases' names, to choose them by."""
 
 STEP_SIZES: Final = ("tensors", "shortest", "longest")
+SORT_SIZES: Final = ("n",)
+TOPK_SIZES: Final = ("m", "n", "k")
 FEED_FORWARD_SIZES: Final = ("m", "width", "inner", "layers")
 
 

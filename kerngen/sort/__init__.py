@@ -4,7 +4,7 @@
 
     best = topk(x, 8)                  # x: a matrix; best.values, best.places: [m, 8]
     ordered = sort(v)                  # v: a vector of f32, i32 or u32
-    places, count = nonzero(flags)     # places.numpy()[: count.item()]
+    places, number = nonzero(flags)    # places.numpy()[: number.item()]
 
 Nothing is read back: all results are tensors.  It needs the runtime and the generated
 kernels, nothing of the compiler.

@@ -1,7 +1,7 @@
 """Compaction: the elements that matter, side by side.
 
-How many they are is known on the device alone: results are as long as the input, with a
-count beside them, so that nothing waits for it.
+How many they are is known on the device alone: results are as long as the input, with
+their number beside them, so that nothing waits for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Nonzero(NamedTuple):
     """Places in ascending order, then 4294967295; and how many there are, of rank 0."""
 
     places: AnyTensor
-    count: AnyTensor
+    number: AnyTensor
 
 
 class Unique(NamedTuple):
@@ -41,14 +41,14 @@ class Unique(NamedTuple):
 
     values: AnyTensor
     counts: AnyTensor
-    count: AnyTensor
+    number: AnyTensor
 
 
 def nonzero(x: AnyTensor) -> Nonzero:
     """Return the places of the elements of a vector that are not 0.
 
-        places, count = nonzero(flags)
-        places.numpy()[: count.item()]
+        places, number = nonzero(flags)
+        places.numpy()[: number.item()]
 
     Raises:
         ArgumentError: If x is no tensor of f32, i32 or u32.
@@ -71,5 +71,5 @@ def unique(x: AnyTensor) -> Unique:
     if not x.size:
         return Unique(x, *kernels.nonzero(x.ctx.empty((0,), u32)))
     ordered = sort(x)
-    starts, count = kernels.nonzero(_BEGINS[x.element](ordered))
-    return Unique(take(ordered, starts), kernels.run_lengths(starts), count)
+    starts, number = kernels.nonzero(_BEGINS[x.element](ordered))
+    return Unique(take(ordered, starts), kernels.run_lengths(starts), number)

@@ -56,21 +56,35 @@ def topk(x: Tensor[Any, Any], k: int) -> TopK:
         ArgumentError: If x is no tensor of f32, or k no number from 1 to n.
         ShapeError: If x has no axis.
     """
-    if not is_tensor(x) or x.element is not f32:
-        raise ArgumentError(f"topk: x is {kind_of(x)}; expected a tensor of f32.")
+    _check_floats(x)
     if not x.shape:
         raise ShapeError("topk: x is a scalar; expected an axis at least.")
     *outer, n = x.shape
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= n:
-        raise ArgumentError(
-            f"topk: k is {k!r}; expected a whole number from 1 to {n}, the length of the "
-            "last axis."
-        )
+    _check_number(k, n)
     shape = (*outer, k)
     rows = x.reshape((x.size // n, n))
     places = _places(rows, k)
     taken = kernels.take_places(rows, places)
     return TopK(taken.y.reshape(shape), taken.places.reshape(shape))
+
+
+def _check_floats(x: object) -> None:
+    """Refuse what is no tensor of f32."""
+    if not is_tensor(x):
+        raise ArgumentError(f"topk: x is {kind_of(x)}; expected a tensor of f32.")
+    if x.element is not f32:
+        raise ArgumentError(
+            f"topk: x is a tensor of {x.element.__name__}; expected a tensor of f32."
+        )
+
+
+def _check_number(k: object, n: int) -> None:
+    """Refuse what is no number of elements of n."""
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= n:
+        raise ArgumentError(
+            f"topk: k is {k!r}; expected a whole number from 1 to {n}, the length of the "
+            "last axis."
+        )
 
 
 def _places(x: Matrix[f32], k: int) -> Matrix[i32]:

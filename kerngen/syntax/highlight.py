@@ -61,7 +61,7 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
                 "targets",
             ),
             (words(_WORDS, prefix=r"\b", suffix=r"\b"), Keyword),
-            (r"\b(?:sum|prod|(?:arg)?max|(?:arg)?min)(?=\s*\[)", Keyword.Reserved),
+            (r"\b(?:sum|prod|max|min|argmax|argmin)(?=\s*\[)", Keyword.Reserved),
             (_TYPE, Keyword.Type),
             (
                 words((*BUILTINS, *GEOMETRY), prefix=r"\b", suffix=r"(?=\s*\()"),

@@ -70,9 +70,11 @@ def test_numpy_s_rules_hold_for_odd_floats(ctx: gpu.Context, way: str) -> None:
 def test_the_lowest_number_is_found_and_nothing_is_not(
     ctx: gpu.Context, type_: str, way: str
 ) -> None:
-    dtype = np.dtype({"i32": np.int32, "u32": np.uint32, "f32": np.float32}[type_])
-    limits: Any = np.finfo(dtype) if type_ == "f32" else np.iinfo(dtype)
-    low, high = (-INF, INF) if type_ == "f32" else (limits.min, limits.max)
+    dtype, low, high = {
+        "i32": (np.dtype(np.int32), -(2**31), 2**31 - 1),
+        "u32": (np.dtype(np.uint32), 0, 2**32 - 1),
+        "f32": (np.dtype(np.float32), -INF, INF),
+    }[type_]
     x = np.array([[low] * 5, [high] * 5, [low, high] * 2 + [low], [0] * 5], dtype)
     counts = np.array([[0, 0, 1, 0, 1]] * 3 + [[0] * 5])
     with unless_unfit(way):

@@ -87,7 +87,8 @@ def begins(x: Any) -> NDArray[np.bool_]:
 
 def is_nonzero(x: Any) -> NDArray[np.bool_]:
     """One bit of each."""
-    return np.asarray(exactly(x) if hasattr(x, "value") else x) != 0
+    flags: NDArray[np.bool_] = np.asarray(exactly(x)) != 0
+    return flags
 
 
 def run_lengths(starts: Words) -> Places:
@@ -96,6 +97,16 @@ def run_lengths(starts: Words) -> Places:
     ends = np.append(starts[1:].astype(np.int64), n)
     lengths = np.minimum(ends, n) - starts.astype(np.int64)
     return np.where(starts < n, lengths, 0) % 2**32
+
+
+def numbers(*_: object, n: int) -> Places:
+    """From 0 on."""
+    return np.arange(n)
+
+
+def i32_of_keys(key: Words) -> Places:
+    """From the lowest on."""
+    return key.astype(np.int64) - 2**31
 
 
 def find_more(x: Array, found: Places, *, count: int = 0) -> Places:
@@ -152,7 +163,7 @@ def places_in_row(found: Places, chunks: Places, *, size: int) -> Places:
     return np.take_along_axis(chunks, which, 1) * size + found % size
 
 
-def take_places(x: Array, at: Places) -> tuple[Array, Places]:
+def take_places(x: Array, at: Places) -> tuple[Array, Words]:
     """Elements of each row."""
     rows = np.arange(len(at))[:, None]
     return x[rows, np.clip(at, 0, x.shape[1] - 1)], at.astype(np.uint32)
@@ -166,7 +177,7 @@ SORT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "count_digits": count_digits,
         "sums_before": sums_before,
         "move_by_digit": move_by_digit,
-        "numbers": lambda *_, n: np.arange(n),
+        "numbers": numbers,
         "take_f32": take,
         "take_i32": take,
         "take_u32": take,
@@ -176,7 +187,7 @@ SORT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "begins_u32": begins,
         "begins_i32": begins,
         "begins_f32": begins,
-        "i32_of_keys": lambda key: key.astype(np.int64) - 2**31,
+        "i32_of_keys": i32_of_keys,
         "run_lengths": run_lengths,
     },
     "topk": {

@@ -54,7 +54,7 @@ SYSTEMS = {
 
 BESIDES = {
     "jit": {"runtime"},
-    "bench": {"runtime", "train"},
+    "bench": {"runtime", "sort", "train"},
     "tune": {"runtime"},
     "verify": {"runtime"},
     "doctor": {"runtime"},

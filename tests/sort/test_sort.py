@@ -57,7 +57,7 @@ def test_what_is_not_zero_is_found(ctx: gpu.Context, drawn: str, n: int) -> None
     x = DRAWS[drawn](np.random.default_rng(n), n)
     found = nonzero(ctx.tensor(x))
     (places,) = np.nonzero(x)
-    assert found.count.item() == len(places)
+    assert found.number.item() == len(places)
     np.testing.assert_array_equal(found.places.numpy()[: len(places)], places)
     assert (found.places.numpy()[len(places) :] == 2**32 - 1).all()
 
@@ -68,7 +68,7 @@ def test_each_element_is_counted_once(ctx: gpu.Context, drawn: str, n: int) -> N
     x = DRAWS[drawn](np.random.default_rng(n), n)
     found = unique(ctx.tensor(x))
     values, counts = np.unique(x, return_counts=True)
-    count = found.count.item()
+    count = found.number.item()
     assert count == len(values)
     np.testing.assert_array_equal(found.values.numpy()[:count], values)
     np.testing.assert_array_equal(found.counts.numpy()[:count], counts)
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused(ctx: gpu.Context) -> None:
         with pytest.raises(
             ArgumentError, match="x is a list; expected a tensor of f32"
         ):
-            function([1, 2])  # type: ignore[operator]
+            function([1, 2])  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="there are 3 keys and 1 values"):
         sort_by_key(vector, ctx.tensor(np.zeros(1, np.int32)))
     with pytest.raises(ArgumentError, match="a tensor of f32"):

@@ -42,6 +42,7 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
     "scan.cumsum_rows": ("mn", lambda v: v[0].cumsum(1)),
     "scan.cumsum_columns": ("mn", lambda v: v[0].cumsum(0)),
     "softmax.softmax": ("mn", lambda v: _softmax(v[0])),
+    "indexing.argmax": ("mn", lambda v: v[0].argmax(-1)),
     "norm.rmsnorm": ("mn", lambda v: _rmsnorm(v[0])),
 }
 """The arguments by their dims, and the function of them."""

@@ -16,7 +16,7 @@ from kerngen.bench.arguments import Sizes, rotations
 from kerngen.bench.case import Case
 from kerngen.bench.measure import Clock, Launch, WallClock
 from kerngen.bench.peers.find import Peer
-from kerngen.bench.system_sizes import FEED_FORWARD, STEP, step_lengths
+from kerngen.bench.system_sizes import FEED_FORWARD, SORT, STEP, TOPK, step_lengths
 
 Twin: TypeAlias = Callable[[Any, list[Any]], Any]
 """A function of the module torch and its arguments."""
@@ -60,6 +60,8 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
         "mn n",
         lambda t, x: t.nn.functional.rms_norm(x[0], x[1].shape, x[1]),
     ),
+    "indexing.argmax": ("mn", lambda t, x: t.argmax(x[0], -1)),
+    SORT: ("n", lambda t, x: t.sort(x[0])),
 }
 """The arguments by their dims, and the function of them; f16's twins are f32's.
 
@@ -147,6 +149,7 @@ class Torch:
             STEP: self._step,
             FEED_FORWARD: self._feed_forward,
             "optim.adamw": self._adamw,
+            TOPK: self._topk,
         }
         if case.twin in composed:
             return composed[case.twin](case.sizes)
@@ -199,6 +202,10 @@ class Torch:
             optimizer.step()
 
         return launch
+
+    def _topk(self, sizes: Sizes) -> Launch:
+        x, k = self._random(sizes, "mn"), sizes["k"]
+        return lambda _: self._torch.topk(x, k, -1)
 
     def _step(self, sizes: Sizes) -> Launch:
         parameters = [self._parameter(n) for n in step_lengths(sizes)]

@@ -24,7 +24,7 @@ Names are WGSL's. A function of scalars takes vectors of one width, and works on
 
 Casts: {listed(CASTS)}. An f32 that becomes an integer is truncated, and kept inside the integer's range. Constructors: {listed(COMPOSITES)}.
 
-Functions of a whole axis are reductions, `sum`, `prod`, `max` and `min`: see [the language](../language.md#reductions).
+Functions of a whole axis are reductions, `sum`, `prod`, `max`, `min`, `argmax` and `argmin`: see [the language](../language.md#reductions).
 """
 
 
