@@ -457,7 +457,9 @@ def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:
     """Whether a condition takes a prefix or a suffix, never an empty one, of an index."""
     own = tuple(index for index in bound if index in free_indices(condition))
     found = prefix_of(Reduce("sum", own, Constant(1.0, _F32), _F32, condition))
-    if found is None or found.index.extent != own[0].extent:
+    if found is None or found.reduce.condition is not None:
+        return False
+    if found.index.extent != own[0].extent:
         return False
     shift = as_literal(found.shift)
     return shift is not None and (shift <= 0 if found.is_suffix else shift >= 0)
