@@ -145,7 +145,7 @@ def test_paragraphs_of_docstrings_are_whole(file: Path) -> None:
 def test_the_standard_kernels_take_few_lines_and_files() -> None:
     shaders = (ROOT / "generated" / "kerngen_kernels" / "wgsl").glob("*/*.wgsl")
     assert len([*shaders]) <= 1_160
-    assert sum(file.read_text("utf-8").count("\n") for file in GENERATED) <= 16_000
+    assert sum(file.read_text("utf-8").count("\n") for file in GENERATED) <= 16_500
 
 
 # Documentation can't become code
