@@ -17,6 +17,7 @@ from tests.judges import tint
 from tests.judges.tint import Tint, refused
 from tests.language.cases import CASES
 from tests.language.halves import HALVES
+from tests.project.tree import ROOT
 
 GENERATED = Path(__file__).parents[2] / "generated" / "kerngen_kernels" / "wgsl"
 
@@ -118,3 +119,15 @@ def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
             judge.refuses(NOT_UNIFORM)
     finally:
         judge.close()
+
+
+def test_tint_accepts_recurrences(tmp_path: Path) -> None:
+    """Dispatches for each step have a barrier, which Tint wants in uniform control flow."""
+    source = ROOT / "tests" / "language" / "recurrences.kern"
+    files = compile_text(source.read_text("utf-8"), "recurrences.kern").files
+    shaders = [tmp_path / Path(path).name for path in files if path.endswith(".wgsl")]
+    for path, content in files.items():
+        if path.endswith(".wgsl"):
+            (tmp_path / Path(path).name).write_bytes(content)
+    assert any("steps" in shader.name for shader in shaders)
+    assert refused(shaders) == {}

@@ -261,3 +261,13 @@ def test_loops_end_when_nothing_changes(kernels: Any, name: str, ends: bool) -> 
     kernel = getattr(kernels, f"_{name.upper()}")
     (dispatch,) = dispatches_in(kernel.body)
     assert ("break;" in kernel.shader(dispatch)) == ends
+
+
+def test_steps_are_captured(kernels: Any, ctx: gpu.Context) -> None:
+    alive = ctx.tensor(np.zeros((5, 5), np.int32), i32)
+    with ctx.capture() as step:
+        after = kernels.life(alive, steps=2)
+    glider = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], np.int32)
+    alive.copy_from(np.pad(glider, (0, 2)))
+    step.replay()
+    assert after.numpy().sum() == 5

@@ -341,3 +341,42 @@ def test_a_negative_number_of_workgroups_is_refused(
     ) as caught:
         ctx.choices(module.f, n=5)
     assert str(tmp_path) in str(caught.value)
+
+
+# ---- repetitions
+
+REPEATED = """
+    kernel spread(x: f32[n], steps: u32) -> y: f32[n] {
+        let h[t < steps + 1, i] = if t > 0 {
+            0.5 * (h[t - 1, i] + h[t - 1, mod(i + 1, n)])
+        } else {
+            x[i]
+        };
+        y[i] = h[i32(steps), i];
+    }
+"""
+
+
+def test_a_repetition_is_read_back() -> None:
+    text = compile_text(REPEATED, "s.kern").files["wgsl/s/s.plan"].decode()
+    assert "        repeat max(steps_plus_1 - 1, 0)\n          run spread" in text
+    assert plan_text(read_plan(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("repeat max(", "repeat most(", "        repeat most("),
+        ("- 1, 0)\n", "- 1, 0) | groups 1\n", "        repeat max("),
+        ("          run spread", "        run spread", "        repeat max("),
+        ("          run spread", "            run spread", "            run spread"),
+        ("repeat max(", "again max(", "        again max("),
+    ],
+)
+def test_a_damaged_repetition_is_refused(old: str, new: str, line: str) -> None:
+    body = body_of(compile_text(REPEATED, "s.kern").files["wgsl/s/s.plan"].decode())
+    assert body.count(old) >= 1
+    with pytest.raises(PlanSyntaxError) as caught:
+        read_plan(signed(body.replace(old, new)))
+    refused = body.replace(old, new).split("\n")[caught.value.line - 1]
+    assert refused.startswith(line)
