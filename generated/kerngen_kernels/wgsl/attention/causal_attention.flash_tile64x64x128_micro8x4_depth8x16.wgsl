@@ -405,6 +405,13 @@ fn main(
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0.w, score_1.w, score_2.w, score_3.w);
                 weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4.w, score_5.w, score_6.w, score_7.w);
             }
+            if (key + 16u > end) {
+                let left = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left);
+            }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             v_tile[v_j_2][v_at_2] = v_load_2;

@@ -139,7 +139,7 @@ fn main(
         sum_2 *= scale.z;
         sum_3 *= scale.w;
         for (var number_ = 0u; number_ < 32u; number_ += 1u) {
-            let value_key = min(first_key + ((lane >> 5u) * 32u + number_), u.t - 1u);
+            let value_key = min(first_key + ((lane >> 5u) * 32u + number_), end - 1u);
             let row_weights = weights[(lane >> 5u) * 32u + number_];
             let v_ = v[(((outer * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + value_key) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
             sum_0 += row_weights.x * v_;

@@ -138,7 +138,7 @@ fn main(
         sum_2 *= scale.z;
         sum_3 *= scale.w;
         for (var number_ = 0u; number_ < 32u; number_ += 1u) {
-            let value_key = min(first_key + ((lane >> 5u) * 32u + number_), u.t - 1u);
+            let value_key = min(first_key + ((lane >> 5u) * 32u + number_), end - 1u);
             let row_weights = weights[(lane >> 5u) * 32u + number_];
             let v_ = vec4f(v[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v[(value_key * u.r + u32(clamp(i32(first_head) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
             sum_0 += row_weights.x * v_;

@@ -612,6 +612,11 @@ fn main(
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.w, score_1_0.w, score_2_0.w, score_3_0.w);
                 weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.w, score_5_0.w, score_6_0.w, score_7_0.w);
             }
+            if (key + 16u > end) {
+                let left = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+            }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
             workgroupBarrier();
@@ -839,6 +844,11 @@ fn main(
                 weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.z, score_5_1.z, score_6_1.z, score_7_1.z);
                 weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.w, score_1_1.w, score_2_1.w, score_3_1.w);
                 weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.w, score_5_1.w, score_6_1.w, score_7_1.w);
+            }
+            if (key_ + 16u > end) {
+                let left_ = end - key_;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_);
             }
             v_tile[v_j_0][v_at_0] = v_load_0;
             v_tile[v_j_1][v_at_1] = v_load_1;
