@@ -68,6 +68,9 @@ Beyond those of a tile the scores are computed again for each.
 """
 
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
+FLASH_NARROW_ROWS: Final[Options] = {"tile": (64, 64, 64), "rows": (4,)}
+"""For few queries: all lanes of a workgroup have columns of their own, or share them."""
+
 FEW_QUERIES: Final = 16
 """So many leave most of a tile of 64 empty, and as a rule most of a device."""
 
@@ -204,14 +207,18 @@ def _attention(task: Task) -> Iterator[Choice]:
     together, columns = len(found.stages), found.column.extent
     if not suits_flash(task, FLASH_ROWS):
         few = _compare(found.row.extent, "<=", FEW_QUERIES)
-        yield Choice("flash", "few queries share the keys", few, FLASH_ROWS, together)
+        narrow = _both(few, _compare(columns, "<=", 64))
+        reason = "few queries, and many workgroups that share the keys"
+        for guard, options in ((narrow, FLASH_NARROW_ROWS), (few, FLASH_ROWS)):
+            yield Choice("flash", reason, guard, options, together)
     reason = "attention in one pass over the keys, which stores no scores"
     for most, options in FLASH_TILES:
         guard = _compare(columns, "<=", most)
         yield Choice("flash", reason, guard, options, together)
     scores = _size((*found.batch, found.row, found.key))
     many = _compare(scores, ">", MANY_SCORES)
-    yield Choice("flash", f"{reason}: they are many", many, options, together)
+    widest = FLASH_TILES[-1][1]
+    yield Choice("flash", f"{reason}: they are many", many, widest, together)
 
 
 def _in_tiles(task: Task) -> Iterator[Choice]:
