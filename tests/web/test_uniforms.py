@@ -6,7 +6,7 @@ import random
 from base64 import b64decode
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -100,7 +100,7 @@ def value(rng: random.Random, kernel: Kernel, slot: int) -> Any:
 
 def as_json(value: Any) -> Any:
     if isinstance(value, list):
-        return [*map(as_json, value)]
+        return [as_json(each) for each in cast("list[Any]", value)]
     return value if isfinite(value) else str(value).replace("inf", "Infinity")
 
 
