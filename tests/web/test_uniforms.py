@@ -6,7 +6,7 @@ import random
 from base64 import b64decode
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -98,9 +98,9 @@ def value(rng: random.Random, kernel: Kernel, slot: int) -> Any:
             raise AssertionError(element)
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: float | list[Any]) -> Any:
     if isinstance(value, list):
-        return [as_json(each) for each in cast("list[Any]", value)]
+        return [as_json(each) for each in value]
     return value if isfinite(value) else str(value).replace("inf", "Infinity")
 
 
