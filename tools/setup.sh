@@ -107,6 +107,26 @@ install_torch() {
     fi
 }
 
+# The program of a name, which a package of the distribution may have to bring.
+need_program() {
+    command -v "$1" >/dev/null && return
+    may_install || fail "There is no $1: install it (Debian's package is $2)."
+    install_package "$2"
+}
+
+# What the npm package needs, again only when that changed; and the package, compiled.
+install_web() {
+    local lock=web/package-lock.json stamp=web/node_modules/.kerngen-lock
+    need_program node nodejs
+    need_program npm npm
+    if ! cmp -s "$lock" "$stamp"; then
+        say "Installing what web/ needs ..."
+        npm --prefix web ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2
+        cp "$lock" "$stamp"
+    fi
+    web/node_modules/.bin/tsc -p web
+}
+
 # Vulkan and EGL complain about a missing run-time folder, on every start.
 quiet_drivers() {
     if [ ! -d "${XDG_RUNTIME_DIR:-}" ]; then

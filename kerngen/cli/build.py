@@ -117,12 +117,16 @@ def _build_once(
     if generated:
         stamp_all(out, {one.source: one.entry for one in generated})
     _report(summary, out)
-    if compiled:
-        from kerngen.report.python_names import rename_notes
     for source, one in compiled.items():
-        for note in rename_notes(source, one.renamed):
-            say(f"note: {note}.")
-        print_warnings(one.warnings, sys.stderr)
+        _report_notes(source, one)
+
+
+def _report_notes(source: SourceFile, compiled: Compiled) -> None:
+    from kerngen.report.python_names import rename_notes
+
+    for note in rename_notes(source, compiled.renamed):
+        say(f"note: {note}.")
+    print_warnings(compiled.warnings, sys.stderr)
 
 
 def _is_fresh(

@@ -39,8 +39,6 @@ class TargetsType(click.ParamType[Targets]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Targets:
         """Return the languages."""
-        if isinstance(value, frozenset):
-            return value
         try:
             return read_targets(str(value))
         except ValueError as error:

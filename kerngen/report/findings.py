@@ -123,8 +123,8 @@ class _Text:
 
 def check_text(text: str, path: str) -> list[Any]:
     """Return what `kerngen check --json` prints of a text that uses no other file."""
+    sources = Sources(Library.of_text(text, path), (_Text(path),))
     try:
-        sources = Sources(Library.of_text(text, path), (_Text(path),))
         faults = sources.diagnostics(sources.files)
     except CompileError as error:
         faults = [*error.diagnostics]

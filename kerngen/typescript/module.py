@@ -209,12 +209,11 @@ def equations(kernel: Kernel) -> list[str]:
     return [plain(line) for text in texts for line in text.splitlines()]
 
 
-def _default(value: object) -> str:
+def _default(value: float | tuple[float, ...]) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_default, value))}]"
-    return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(
-        repr(value), repr(value)
-    )
+    text = repr(value)
+    return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text, text)
 
 
 def _template(text: str) -> str:

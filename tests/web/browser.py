@@ -24,6 +24,8 @@ ROOT: Final = Path(__file__).parents[2]
 _TYPES: Final = {
     ".html": "text/html",
     ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".wasm": "application/wasm",
     ".wgsl": "text/plain",
     ".plan": "text/plain",
 }

@@ -47,7 +47,7 @@ def drawn(*, uniform: bool) -> list[Struct]:
         max_examples=NUMBER // 2,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[*HealthCheck.__members__.values()],
     )
     @given(Drawing(halves=True, uniform=uniform).structs())
     def collect(each: Struct) -> None:

@@ -98,9 +98,9 @@ def value(rng: random.Random, kernel: Kernel, slot: int) -> Any:
             raise AssertionError(element)
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: float | list[Any]) -> Any:
     if isinstance(value, list):
-        return [*map(as_json, value)]
+        return [as_json(each) for each in value]
     return value if isfinite(value) else str(value).replace("inf", "Infinity")
 
 
