@@ -109,7 +109,9 @@ def test_all_layers_compile_four_shaders_at_most_and_submit_once(
     assert (again.pipelines_created, again.submits) == (0, 1)
 
 
-def test_the_real_sizes_need_four_shaders_at_most_at_any_number_of_rows(ctx: Context) -> None:
+def test_the_real_sizes_need_four_shaders_at_most_at_any_number_of_rows(
+    ctx: Context,
+) -> None:
     hidden, inner = REAL
     for rows in [*range(1, 70), 127, 128, 129, 256, 1000, 1024]:
         found = [

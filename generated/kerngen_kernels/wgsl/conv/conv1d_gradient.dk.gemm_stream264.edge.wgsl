@@ -64,7 +64,7 @@ fn main(
     let tile_columns = (u.s + 127u) >> 7u;
     let turns = max((u.b * u.p + 15u) >> 4u, 1u);
     let all_turns = u.c * tile_rows * tile_columns * turns;
-    let share = max((all_turns + 263u) / 264u, 4u);
+    let share = max((all_turns + 263u) / 264u, 2u);
     if (group * share >= all_turns) {
         return;
     }

@@ -71,7 +71,7 @@ fn main(
     let tile_columns = (u.s_len_length + 127u) >> 7u;
     let turns = max((u.b * u.p * u.t + 15u) >> 4u, 1u);
     let all_turns = u.c * u.r_len_length * tile_rows * tile_columns * turns;
-    let share = max((all_turns + 263u) / 264u, 4u);
+    let share = max((all_turns + 263u) / 264u, 2u);
     if (group * share >= all_turns) {
         return;
     }
