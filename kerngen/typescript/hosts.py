@@ -33,6 +33,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
+from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.output.errors import OutputError
 from kerngen.typescript.builtins import FLOATS, INTEGERS
@@ -101,7 +102,7 @@ class HostPrinter:
                 return self._builtin(expr)
             case FunctionCall():
                 return self._function(expr)
-            case IndexValue() | Load() | Reduce() | Construct():
+            case IndexValue() | Load() | Reduce() | Construct() | StoreAt():
                 raise self._unprintable(f"a value such as {type(expr).__name__}")
             case _:
                 assert_never(expr)

@@ -29,7 +29,8 @@ def segment_mean(x: Array, segment: Numbers, *, segments: int) -> Array:
     """Means of the rows of each segment."""
     count = _members(segment, segments).sum(1)
     total = segment_sum(x, segment, segments=segments)
-    return total / np.maximum(count, 1)[:, None].astype(np.float64)
+    mean: Array = total / np.maximum(count, 1)[:, None].astype(np.float64)
+    return mean
 
 
 def segment_max(x: Array, segment: Numbers, *, segments: int) -> Array:
