@@ -51,8 +51,8 @@ fn philox(x: u32, y: u32, key: u32, word: u32) -> u32 {
 }
 
 // A number from 0 up to, but not, 1: the upper 24 bits.
-fn unit(bits: u32) -> f32 {
-    return f32(bits >> 8u) * 5.960464477539063e-08;
+fn unit(bits_: u32) -> f32 {
+    return f32(bits_ >> 8u) * 5.960464477539063e-08;
 }
 
 @compute @workgroup_size(256)

@@ -51,8 +51,8 @@ fn philox4(x: vec4u, y: vec4u, key: vec4u, word: vec4u) -> vec4u {
 }
 
 // A number from 0 up to, but not, 1: the upper 24 bits.
-fn unit4(bits: vec4u) -> vec4f {
-    return vec4f(bits >> vec4u(8u)) * 5.960464477539063e-08;
+fn unit4(bits_: vec4u) -> vec4f {
+    return vec4f(bits_ >> vec4u(8u)) * 5.960464477539063e-08;
 }
 
 @compute @workgroup_size(256)

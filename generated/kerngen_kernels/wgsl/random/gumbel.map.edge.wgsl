@@ -63,7 +63,7 @@ fn main(
     }
     let i = element / u.n;
     let j = element % u.n;
-    let bits = philox(u32(i32(j)), u.place, u.seed + u32(i32(i)), 0u) >> 9u;
-    let u_ = f32(bits) * 1.1920928955078125e-07 + 5.960464477539063e-08;
+    let bits_ = philox(u32(i32(j)), u.place, u.seed + u32(i32(i)), 0u) >> 9u;
+    let u_ = f32(bits_) * 1.1920928955078125e-07 + 5.960464477539063e-08;
     y[i * u.n + j] = x[i * u.n + j] / u.temperature - log(-log(u_));
 }

@@ -63,7 +63,7 @@ fn main(
     }
     let i = element / (u.n >> 2u);
     let j = element % (u.n >> 2u) * 4u;
-    let bits = philox4(vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)), vec4u(u.place), vec4u(u.seed + u32(i32(i))), vec4u(0u)) >> vec4u(9u);
-    let u_ = vec4f(bits) * 1.1920928955078125e-07 + 5.960464477539063e-08;
+    let bits_ = philox4(vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)), vec4u(u.place), vec4u(u.seed + u32(i32(i))), vec4u(0u)) >> vec4u(9u);
+    let u_ = vec4f(bits_) * 1.1920928955078125e-07 + 5.960464477539063e-08;
     y[(i * u.n + j) >> 2u] = x[(i * u.n + j) >> 2u] / u.temperature - log(-log(u_));
 }
