@@ -29,8 +29,8 @@ def _of_all(find: Find, x: Array, axis: int | None = None) -> Array:
 
 def _parted(x: Array, k: Array) -> Arrays:
     """Search the positive ones, and those before the middle with another key."""
-    number: Array = np.arange(x.shape[1])
-    before: Array = number < x.shape[1] // 2
+    number = np.arange(len(k))
+    before = number < len(k) // 2
     return (
         first_where(np.argmin, x, x > 0),
         first_where(np.argmax, x, before & (k != 1)),
@@ -55,8 +55,8 @@ def _nested(x: Array, w: Array) -> Arrays:
 
 
 def _of_parts(x: Array, k: Array) -> Arrays:
-    number: Array = np.arange(x.shape[1])
-    before: Array = number <= number[:, None]
+    number = np.arange(len(k))
+    before = number <= number[:, None]
     by_key = [first_where(np.argmin, x, k == key) for key in range(4)]
     up_to = [first_where(np.argmax, x, row) for row in before]
     return np.stack(up_to, 1), np.stack(by_key, 1)
