@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 _WIDER: Final[Mapping[str, tuple[str, ...]]] = {
+    "plan": ("emit/test_hostmath.py",),
     "source": ("syntax", "check", "cli"),
     "ir": ("check", "project/test_drift.py", "language", "programs"),
     "layout": ("project/test_drift.py", "runtime", "cli/test_layout.py"),

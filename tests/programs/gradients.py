@@ -32,6 +32,9 @@ STEPS: Final = (1e-5, 3e-6)
 CLOSE: Final = 1e-5
 """Of the largest share that an element has in the derivative."""
 
+LARGEST: Final = 1e6
+"""Beside larger results, a double has too few digits of what is added to them."""
+
 MOST: Final = 6
 """Lengths are at most this: of most programs, each element takes many terms."""
 
@@ -100,6 +103,8 @@ def _compare(
             results = _called(kernel, forward, values)
         except Error:
             return Verdict.UNDECIDED
+        if any(np.abs(result).max(initial=0.0) > LARGEST for result in results):
+            return Verdict.UNDECIDED
         outputs = [t for t in kernel.tensors if t.role is Role.OUTPUT]
         weights = {
             tensor.name: rng.normal(size=result.shape)
@@ -136,7 +141,7 @@ def _compare(
 def _verdict(program: Program, by: str, shares: Array, wanted: list[float]) -> Verdict:
     largest = float(np.abs(shares[np.isfinite(shares)]).max(initial=1.0))
     scale = max(largest, *map(abs, wanted))
-    if not np.isfinite(wanted).all() or scale > 1e6:
+    if not np.isfinite(wanted).all() or scale > LARGEST:
         return Verdict.UNDECIDED
     with np.errstate(all="ignore"):
         found = float(shares.sum())

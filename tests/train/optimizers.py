@@ -82,7 +82,10 @@ class InNumPy:
         self._step = 0
         moments = 2 if self._counts else 1
         self._state: dict[str, tuple[NDArray[Any], ...]] = {
-            name: (array.astype(np.float64), *np.zeros((moments, *array.shape)))
+            name: (
+                array.astype(np.float64),
+                *(np.zeros(array.shape) for _ in range(moments)),
+            )
             for name, array in parameters.items()
         }
 
