@@ -60,7 +60,8 @@ def test_plans_are_read_back(file: Path) -> None:
 
 
 def test_the_standard_kernels_take_few_lines() -> None:
-    assert sum(file.read_text("utf-8").count("\n") for file in PLANS) <= 4700
+    """A sort by key has a variant for each number of passes, of a dozen lines each."""
+    assert sum(file.read_text("utf-8").count("\n") for file in PLANS) <= 6000
 
 
 @pytest.mark.parametrize("module", [softmax, matmul, conv], ids=lambda m: m.__name__)
