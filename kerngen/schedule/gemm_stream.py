@@ -28,6 +28,7 @@ from kerngen.plan.size import (
     ceil_div,
     compare,
     maximum,
+    minimum,
     remainder,
     select,
 )
@@ -107,7 +108,8 @@ class TermShares:
     def share(self) -> Size:
         """The turns of a workgroup; the last one has what is left."""
         least = ceil_div(LEAST_WORK, self.m * self.n * self.k)
-        return maximum(ceil_div(self.all_turns, self.most), least)
+        shared = ceil_div(self.all_turns, self.most)
+        return maximum(shared, minimum(least, self.turns))
 
     @property
     def groups(self) -> Size:
