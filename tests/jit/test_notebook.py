@@ -77,7 +77,7 @@ def test_kernels_are_shown(notebook: Notebook) -> None:
     assert "c[i, j] = alpha * sum[p] a[i, p] * b[j, p];" in html
     assert "matmul_nt(a: Matrix[f32], b: Matrix[f32], *, " in html
     assert "<td>0</td><td>4</td><td>m: u32</td>" in html
-    assert "<summary>gemm</summary>" in html
+    assert "<summary>gemm_stream264</summary>" in html
     assert "<summary>gemv when m == 1</summary>" in html
     assert "<summary>matmul_nt.gemm when k % 16 == 0 and " in html
     assert "@compute @workgroup_size(" in html

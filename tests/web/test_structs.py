@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from kerngen.emit.python_names import module_names
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct, structs_in
-from kerngen.ir.nodes import Kernel, Module, Parameter
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Parameter
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.source.text import Source, Span
 from kerngen.typescript import emit_module
