@@ -232,7 +232,8 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     m, n, *_ = numbers.values()
     piece_size = JOIN_COLUMNS * lanes
 
-    place = _find_slots(tiles, pieces := m * n // piece_size)
+    pieces = tiles.let("pieces", m * n // piece_size)
+    place = _find_slots(tiles, pieces)
     lane = shader.lane % JOIN_COLUMNS
     piece = place.number % pieces * JOIN_COLUMNS + lane
     element = tiles.let("element", piece * lanes)

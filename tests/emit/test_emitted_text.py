@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 import json
 import keyword
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
