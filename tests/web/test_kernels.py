@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,22 +62,33 @@ def hold_to_oracle(page: Browser, way: Way) -> None:
             want.check(got, str(way))
 
 
-@pytest.mark.parametrize("way", list(some(WAYS, most=3)))
+@pytest.mark.parametrize("way", list(some(WAYS, most=1)))
 def test_schedule(firefox: Browser, way: Way) -> None:
     hold_to_oracle(firefox, way)
 
 
-def spread() -> list[Way]:
-    """One way of each strategy and variant, but tiles, which SwiftShader compiles long."""
+def spread() -> Iterator[Any]:
+    """One way of each strategy and variant, but tiles, which SwiftShader compiles long.
+
+    By default the first and the last variant of each strategy, and two with subgroups:
+    tests/judges asks Tint about all shaders.
+    """
     kinds: dict[tuple[str, str], Way] = {}
     for way in WAYS:
-        if not way.halves and way.kind[0] != "gemm":
+        if not way.halves and way.kind[0] not in ("gemm", "flash"):
             kinds.setdefault(way.kind, way)
     lanes = [way for way in WAYS if "subgroups" in str(way) and not way.halves]
-    return [*kinds.values(), *lanes[:: len(lanes) // 6]]
+    variants: dict[str, list[Way]] = {}
+    for (strategy, _), way in kinds.items():
+        variants.setdefault(strategy, []).append(way)
+    default = {*lanes[:: len(lanes) // 2]}
+    default.update(way for each in variants.values() for way in (each[0], each[-1]))
+    for way in dict.fromkeys((*kinds.values(), *lanes[:: len(lanes) // 6])):
+        marks = [] if way in default else [pytest.mark.nightly]
+        yield pytest.param(way, marks=marks, id=str(way))
 
 
-@pytest.mark.parametrize("way", spread(), ids=str)
+@pytest.mark.parametrize("way", list(spread()))
 def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
     """By Tint, and with subgroups; what needs more than SwiftShader has is refused."""
     limits = chromium.do("describe")["limits"]
@@ -86,7 +99,15 @@ def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
         hold_to_oracle(chromium, way)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+def called() -> Iterator[Any]:
+    """Every fourth kernel by default; a driver compiles attention for many seconds."""
+    for number, case in enumerate(CASES):
+        kept = number % 4 == 0 and "attention" not in str(case)
+        marks = [] if kept else [pytest.mark.nightly]
+        yield pytest.param(case, marks=marks, id=str(case))
+
+
+@pytest.mark.parametrize("case", list(called()))
 def test_as_called(firefox: Browser, case: Case) -> None:
     """With all choices left to the runtime, as users call it."""
     sums = [each for way in ways(case) for each in way.summations]

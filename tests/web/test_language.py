@@ -22,7 +22,7 @@ from tests.web.calls import begin, results
 pytestmark = pytest.mark.web
 
 SIZES = (1, 67)
-SHARE = 4
+SHARE = 8
 """One case in so many is run by default: what they test is the compiler, mostly."""
 
 
