@@ -33,7 +33,7 @@ fn main(
     let tile_columns = (u.t + TILE_N - 1u) / TILE_N;
     let turns = max((u.d + TILE_K - 1u) / TILE_K, 1u);
     let all_turns = u.h * tile_rows * tile_columns * turns;
-    let share = max((all_turns + STREAM - 1u) / STREAM, (524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K));
+    let share = max((all_turns + STREAM - 1u) / STREAM, min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns));
     let pieces = (TILE_M * TILE_N) >> 6u;
     let which = number / pieces;
     let by_tile = share < turns;
