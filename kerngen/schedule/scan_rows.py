@@ -67,7 +67,7 @@ class ScannedRows:
         aligned = all_divisible((self.scan.index.extent, *extents), LANES)
         for shape in shapes(lanes, alone=not self.rows):
             when, read = (ALWAYS, set[str]()) if shape.width == 1 else (aligned, names)
-            if shape.width > 1 and not names or when == NEVER:
+            if (shape.width > 1 and not names) or when == NEVER:
                 continue
             if lanes and shape.rows > 1:
                 yield Variant(_shared(shape), when, (self._whole(shape, read),))
@@ -137,7 +137,9 @@ class ScannedRows:
             groups=ceil_div(domain_size(self.rows), shape.rows),
             workgroup_size=shape.workgroup,
             summary=f"{shared}, read once.",
-            variant=_file_name(shape) if is_short or shape.rows == 1 else _shared(shape),
+            variant=(
+                _file_name(shape) if is_short or shape.rows == 1 else _shared(shape)
+            ),
             trips=self._trips(ceil_div(self._length, shape.tile)),
         )
 
