@@ -25,6 +25,7 @@ from kerngen.plan.size import (
     Literal,
     Size,
     Symbol,
+    add,
     ceil_div,
     compare,
     maximum,
@@ -110,6 +111,11 @@ class TermShares:
         least = ceil_div(LEAST_WORK, self.m * self.n * self.k)
         shared = ceil_div(self.all_turns, self.most)
         return maximum(shared, minimum(least, self.turns))
+
+    @property
+    def trips(self) -> Size:
+        """How often the loops of a workgroup run: over its turns, and over their tiles."""
+        return add(self.share, ceil_div(self.share, self.turns), 1)
 
     @property
     def groups(self) -> Size:
@@ -246,7 +252,8 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     last_group = t.Binary("-", first + turns, t.ONE) // share
     last = tiles.let("last_group", last_group)
     elsewhere = t.all_of(t.Unary("!", by_tile), t.Binary("!=", group, which))
-    body.append(t.If(t.any_of(group.equals(last), elsewhere), (t.Return(),)))
+    beyond = first >= tiles[shares.all_turns]
+    body.append(t.If(t.any_of(group.equals(last), elsewhere, beyond), (t.Return(),)))
     lane = shader.lane % JOIN_COLUMNS
     element = tiles.let("element", (number % pieces * JOIN_COLUMNS + lane) * lanes)
 
