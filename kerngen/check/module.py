@@ -156,9 +156,11 @@ def _check_items(
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
     copied, warnings = Copied(), Faults()
+    bodies = {function.name: function for function in checked_functions}
 
     def checked(item: ast.KernelItem) -> Kernel:
         env = _kernel_environment(faults, warnings, callable_, item, known, copied)
+        env.bodies.update(bodies)
         scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
         return _check_kernel(item, env, scope, known, wanted)
 

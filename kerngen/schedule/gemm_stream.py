@@ -25,6 +25,7 @@ from kerngen.plan.size import (
     Literal,
     Size,
     Symbol,
+    add,
     ceil_div,
     compare,
     maximum,
@@ -110,6 +111,11 @@ class TermShares:
         least = ceil_div(LEAST_WORK, self.m * self.n * self.k)
         shared = ceil_div(self.all_turns, self.most)
         return maximum(shared, minimum(least, self.turns))
+
+    @property
+    def trips(self) -> Size:
+        """How often the loops of a workgroup run: over its turns, and over their tiles."""
+        return add(self.share, ceil_div(self.share, self.turns), 1)
 
     @property
     def groups(self) -> Size:
@@ -290,7 +296,9 @@ def _find_slots(tiles: Tiles, pieces: t.Expr) -> Slots:
     first = tiles.let("first", first_turn // share)
     last = tiles.let("last", t.Binary("-", first_turn + turns, t.ONE) // share)
     elsewhere = t.all_of(t.Unary("!", by_tile), t.Binary("!=", first, which))
-    tiles.body.append(t.If(t.any_of(first.equals(last), elsewhere), (t.Return(),)))
+    beyond = first_turn >= tiles[shares.all_turns]
+    nothing = t.any_of(first.equals(last), elsewhere, beyond)
+    tiles.body.append(t.If(nothing, (t.Return(),)))
     return Slots(number, tile, first, last)
 
 

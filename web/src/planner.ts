@@ -214,7 +214,7 @@ function checkDispatch(
   const counted = evaluate(terms, lengths);
   if (counted >= MOST_TERMS)
     throw new LimitError(
-      `${start} reduces ${counted} terms; it can count fewer than ${MOST_TERMS}.`,
+      `${start} counts to ${counted}; it can count to less than ${MOST_TERMS}. Use smaller tensors.`,
     );
   const turns = evaluate(trips, lengths);
   if (turns > limits.loopTurns)
