@@ -63,7 +63,7 @@ fn main(
     let first_turn = tile * turns;
     let first = first_turn / share;
     let last = (first_turn + turns - 1u) / share;
-    if (first == last || (!by_tile && first != which)) {
+    if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
         return;
     }
     let element = number % pieces * 64u + (lane & 63u);
