@@ -10,7 +10,7 @@ from kerngen.check.literals import Kinds
 from kerngen.check.traverse import Read
 from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.nodes import DerivedDim, Expr, Index, Load, Path, Role, Tensor
+from kerngen.ir.nodes import DerivedDim, Expr, Function, Index, Load, Path, Role, Tensor
 from kerngen.ir.requirements import Known
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
@@ -106,7 +106,7 @@ class Environment:
     `identifiers` all that the text names.  `later` holds the names that a statement further down defines, `indices`
     every index seen so far, `reported` the unknown names that need no second report,
     `lets` the indices and values of lets that are arithmetic on indices and scalars,
-    `structs` those in sight, `parts` what is written of outputs, `kinds` those
+    `bodies` the functions of the file, `structs` those in sight, `parts` what is written of outputs, `kinds` those
     of literals; `copied` and `warnings` are of the whole file.
     """
 
@@ -129,6 +129,7 @@ class Environment:
     structs: Mapping[str, Struct | None] = field(
         default_factory=dict[str, "Struct | None"]
     )
+    bodies: dict[str, Function] = field(default_factory=dict[str, Function])
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
     kinds: Kinds = field(default_factory=Kinds)
     copied: Copied = field(default_factory=Copied)

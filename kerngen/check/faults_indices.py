@@ -401,11 +401,18 @@ class NegativeDividend(Worded):
         "'{operator}' rounds toward 0, and what it divides can be negative."
     )
     points: ClassVar[str] = "of -1 and 3, '/' is 0 and '%' is -1"
-    advice: ClassVar[str] = "'{function}({left}, {right})' rounds down, as Python does."
+    advice: ClassVar[str] = "{quotient} rounds down, as Python does."
 
     operator: Literal["/", "%"]
     left: str
     right: str
+    within: str = ""
+
+    @property
+    def quotient(self) -> str:
+        """What to write, and in which function, if the subscript calls one."""
+        form = f"'{self.function}({self.left}, {self.right})'"
+        return f"In '{self.within}', {form}" if self.within else form
 
     @property
     def function(self) -> str:

@@ -100,11 +100,13 @@ class UnknownOption(Worded):
     name: str
     known: str
     suggestion: str
+    instead: str
 
     @property
     def remedy(self) -> str:
-        """What may be meant."""
-        return did_you_mean(self.suggestion) or "Remove it, or name another strategy."
+        """What may be meant, or what to write instead of an option of old."""
+        other = "Remove it, or name another strategy."
+        return self.instead or did_you_mean(self.suggestion) or other
 
 
 @final

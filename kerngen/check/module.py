@@ -32,7 +32,8 @@ from kerngen.check.unread import find_unread
 from kerngen.check.unseen import say_where
 from kerngen.check.written import all_parts
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Function, Kernel, Module, Role, Tensor
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Function, Kernel, Role, Tensor
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -155,9 +156,11 @@ def _check_items(
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
     copied, warnings = Copied(), Faults()
+    bodies = {function.name: function for function in checked_functions}
 
     def checked(item: ast.KernelItem) -> Kernel:
         env = _kernel_environment(faults, warnings, callable_, item, known, copied)
+        env.bodies.update(bodies)
         scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
         return _check_kernel(item, env, scope, known, wanted)
 

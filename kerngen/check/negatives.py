@@ -3,12 +3,13 @@
 `x[(i - 1) % n]` reads element 0 where `i` is 0, and who thinks in Python means the last
 one.  In a branch of an `if` this is reported only where the condition is of indices and
 dims that the dividend has not: `if j < 3 { x[(i - 1) % n] }`.  Any other condition may be
-there to prevent it.
+there to prevent it.  The functions of the file that a subscript calls are looked into.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 
@@ -22,16 +23,19 @@ from kerngen.ir.nodes import (
     ConstRef,
     DimValue,
     Expr,
+    Function,
+    FunctionCall,
     Index,
     IndexValue,
     Load,
     Role,
+    Select,
     Unary,
     UniformValue,
 )
 from kerngen.ir.signs import may_be_negative
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, subscript_value, walk
+from kerngen.ir.walk import called, map_children, subscript_value, walk
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
@@ -40,6 +44,11 @@ if TYPE_CHECKING:
 _Plain: TypeAlias = (
     Binary | Unary | Constant | ConstRef | DimValue | IndexValue | UniformValue
 )
+
+_MOST_VALUES: Final = 3
+"""Lets of functions double, too."""
+
+_Careful: TypeAlias = Select | FunctionCall
 
 _MOST_PARTS: Final = 100
 """Of a longer let nothing is kept: lets that read each other twice would double it."""
@@ -62,9 +71,69 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: Expr) -> None:
         if (
             quotient.type is Scalar.I32
             and may_be_negative(dividend)
-            and not _is_guarded(ex, place)
+            and not _is_guarded(ex, place.left)
         ):
             _warn(ex.env, place)
+    _warn_of_calls(ex, node, value)
+
+
+def _warn_of_calls(ex: Expressions, node: ast.Expr, value: Expr) -> None:
+    """Record a warning for each call of a function that divides what it is given so."""
+    typed = [part for part in walk(value) if isinstance(part, FunctionCall)]
+    written = [
+        part
+        for part in walk_syntax(node)
+        if isinstance(part, ast.Call) and part.function.name in ex.env.functions
+    ]
+    for call, place in zip(typed, written, strict=False):
+        function = ex.env.bodies.get(call.function)
+        if function is None or _is_guarded(ex, *place.arguments):
+            continue
+        arguments = tuple(_unfolded(ex.env, each) for each in call.arguments)
+        operator = _rounded_up(function, arguments)
+        if operator is not None:
+            ex.env.warnings.add(
+                NegativeDividend(
+                    span=place.span,
+                    operator=operator,
+                    left="a",
+                    right="b",
+                    within=call.function,
+                )
+            )
+
+
+def _rounded_up(
+    function: Function, arguments: tuple[Expr, ...]
+) -> Literal["/", "%"] | None:
+    """Return the operator by which a function divides what can be negative, if it does.
+
+    A function with an `if`, or one that calls others, may know what it does; so does one
+    that adds the divisor again: `(i % n + n) % n`.
+    """
+    values = (*(value for _, value in function.lets), function.body)
+    parts = [part for value in values for part in walk(value)]
+    many = len(values) > _MOST_VALUES or len(parts) > _MOST_PARTS
+    if many or any(isinstance(part, _Careful) for part in parts):
+        return None
+    corrected = {part.left for part in parts if _adds_divisor(part)}
+    for part in parts:
+        if not isinstance(part, Binary) or not _divides(part.op):
+            continue
+        if part.type is not Scalar.I32 or corrected & {part, *walk(part.left)}:
+            continue
+        if may_be_negative(called(replace(function, body=part.left), arguments)):
+            return part.op
+    return None
+
+
+def _adds_divisor(part: Expr) -> TypeGuard[Binary]:
+    """Whether an expression is `i % n + n`."""
+    match part:
+        case Binary(op="+", left=Binary(op="%", right=divisor), right=added):
+            return divisor == added
+        case _:
+            return False
 
 
 def remember_let(
@@ -100,11 +169,11 @@ def _put(expr: Expr, values: Mapping[Index, Expr]) -> Expr:
     return map_children(expr, lambda part: _put(part, values))
 
 
-def _is_guarded(ex: Expressions, place: ast.Binary) -> bool:
+def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
     """Whether a condition around a quotient may keep out what is negative."""
     if not ex.in_branch:
         return False
-    divided = _names(place.left)
+    divided = {name for part in divided_in for name in _names(part)}
     guards = {name for guard in ex.guards for name in _names(guard)}
     return not guards or any(
         name in divided or not _is_index_or_dim(ex, name) for name in guards

@@ -20,7 +20,7 @@ from kerngen.ir.nodes import (
     Schedule,
     UniformValue,
 )
-from kerngen.ir.strategies import OPTIONS, OptionRule
+from kerngen.ir.strategies import OPTIONS, REPLACED, OptionRule
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest
@@ -107,6 +107,7 @@ def _report_option(
             name=name.name,
             known=_in_words(known),
             suggestion=closest(name.name, known),
+            instead=REPLACED.get((strategy, name.name), ""),
         )
     )
 

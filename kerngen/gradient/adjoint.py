@@ -10,7 +10,7 @@ from typing import Final, assert_never, final
 from kerngen.gradient.conditions import BOOL, all_hold, chosen, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form
-from kerngen.gradient.forward import Forward, as_select, called
+from kerngen.gradient.forward import Forward, as_select
 from kerngen.gradient.partials import partials
 from kerngen.gradient.solve import solved
 from kerngen.gradient.terms import ONE, Term, product_of
@@ -40,6 +40,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import called
 
 _F32: Final = Scalar.F32
 _ZERO: Final = Constant(0.0, _F32)

@@ -25,7 +25,6 @@ from kerngen.ir.nodes import (
     IndexValue,
     Kernel,
     Load,
-    LocalValue,
     Reduce,
     Role,
     Select,
@@ -37,7 +36,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, walk
+from kerngen.ir.walk import called, map_children, walk
 
 _F32: Final = Scalar.F32
 
@@ -157,23 +156,6 @@ def _inlined(
         return visit(called(function, node.arguments))
 
     return visit(expr)
-
-
-def called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
-    """Return the value of a function at some arguments."""
-    values = {
-        local.name: value
-        for local, value in zip(function.parameters, arguments, strict=True)
-    }
-
-    def visit(node: Expr) -> Expr:
-        if isinstance(node, LocalValue):
-            return values[node.name]
-        return map_children(node, visit)
-
-    for local, value in function.lets:
-        values[local.name] = visit(value)
-    return visit(function.body)
 
 
 # Indices

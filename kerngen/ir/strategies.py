@@ -117,7 +117,11 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             tried=((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32)),
         ),
         "stream": OptionRule(
-            "stream(groups)", 1, lowest=0, tried=((0,), (132,), (264,), (396,), (528,))
+            "stream(groups)",
+            1,
+            lowest=0,
+            highest=65535,
+            tried=((0,), (132,), (264,), (396,), (528,)),
         ),
     },
     "scan": {
@@ -150,3 +154,12 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
     "steps": {},
 }
 """The options of each strategy."""
+
+REPLACED: Final[Mapping[tuple[str, str], str]] = {
+    ("gemm", "split"): (
+        "Write 'stream(264)' instead: at most so many workgroups, and not so many for "
+        "each tile, share the terms of all tiles. Twice the device's multiprocessors is "
+        "a good number."
+    ),
+}
+"""What to write instead of options that strategies had once."""

@@ -19,6 +19,7 @@ from kerngen.ir.nodes import (
     Construct,
     DimValue,
     Expr,
+    Function,
     FunctionCall,
     IndexValue,
     Load,
@@ -177,3 +178,20 @@ def walk(expr: Expr) -> Iterator[Expr]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(children(node)))
+
+
+def called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
+    """Return the value of a function at some arguments."""
+    values = {
+        local.name: value
+        for local, value in zip(function.parameters, arguments, strict=True)
+    }
+
+    def visit(node: Expr) -> Expr:
+        if isinstance(node, LocalValue):
+            return values[node.name]
+        return map_children(node, visit)
+
+    for local, value in function.lets:
+        values[local.name] = visit(value)
+    return visit(function.body)

@@ -168,8 +168,8 @@ class Planner:
         terms, trips = evaluate(dispatch.terms, dims), evaluate(dispatch.trips, dims)
         if terms >= MOST_TERMS:
             raise LimitError(
-                f"{kernel.place}: '{dispatch.wgsl}' reduces {terms} terms; "
-                f"it can count fewer than {MOST_TERMS}."
+                f"{kernel.place}: '{dispatch.wgsl}' counts to {terms}; it can count to "
+                f"less than {MOST_TERMS}. Use smaller tensors."
             )
         most = capabilities.loop_turns
         if most and trips > most:

@@ -100,11 +100,12 @@ def _whole_vectors(task: Task) -> Guard:
     """Return the condition that every vector is whole.
 
     Vectors end where the last of several indices does, which is soon in windows: whole
-    turns of those would gain nothing.
+    turns of those would gain nothing.  A factor that lies along neither index in memory is
+    brought by fours of terms, too.
     """
     found, row = product_of(task)
-    axes = list(_axes(found, row))
-    if len(found.over) > 1 and not all(axes):
+    axes = [axis or found.last for axis in _axes(found, row)]
+    if len(found.over) > 1 and not all(_axes(found, row)):
         return NEVER
     column = found.column
     names = vector_tensors(task.stage, task.values, column)

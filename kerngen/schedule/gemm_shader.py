@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from kerngen.ir.nodes import Expr, Index
-from kerngen.plan.size import ALWAYS, ceil_div, divides
+from kerngen.plan.size import ALWAYS, ceil_div, divides, maximum
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import (
     Contraction,
@@ -117,16 +117,17 @@ class GemmShader:
     def shader(self) -> Shader:
         """Return the whole shader."""
         t_ = self.tiling
-        shares = self.shares
+        shares, terms = self.shares, counted_terms(reduction_of(self.task))
         body = self._streamed() if t_.stream else self._tile_by_tile()
+        turns = ceil_div(domain_size(self.over), t_.k)
         return self.builder.finish(
             body,
             groups=shares.groups if t_.stream else shares.tiles,
             workgroup_size=t_.invocations,
             summary=self._summary(),
             variant="" if self.whole else "edge",
-            terms=counted_terms(reduction_of(self.task)),
-            trips=ceil_div(domain_size(self.over), t_.k),
+            terms=maximum(terms, shares.all_turns) if t_.stream else terms,
+            trips=shares.trips if t_.stream else turns,
         )
 
     def _summary(self) -> str:

@@ -123,3 +123,40 @@ def test_the_default_stays_within_default_limits() -> None:
         for case in cases_in(kernel.body):
             assert case.needs.workgroup_bytes <= 16384
             assert case.needs.invocations <= DEFAULT_INVOCATIONS
+
+
+def test_terms_beyond_the_end_are_zero_in_both_factors(ctx: gpu.Context) -> None:
+    """An operand of neither index in runs, and terms that make no fours: inf stays inf."""
+    text = (
+        "kernel f(a: f32[m2, k2], b: f32[k, n]) -> c: f32[m2 / 2, n] {"
+        " c[i, j] = sum[p] a[2 * i, 2 * p] * b[p, j]; }"
+    )
+    a, b = np.ones((10, 34), np.float32), np.ones((17, 8), np.float32)
+    a[:, 2:8] = np.inf
+    with built(f"{text} schedule f {{ gemm tile(32, 32, 16) micro(4, 4) }}") as (
+        kernel,
+    ):
+        (c,) = kernel.launch(ctx, (ctx.tensor(a), ctx.tensor(b)), (), (None,))
+        np.testing.assert_array_equal(c.numpy(), np.full((5, 8), np.inf))
+
+
+@pytest.mark.parametrize(
+    ("groups", "batch", "k", "said"),
+    [
+        (1, 400, 680, "runs a loop 68401 times"),
+        (20_000, 2**18, 4 * 2**13, "counts to 2147483648"),
+    ],
+)
+def test_more_turns_than_an_adapter_or_a_counter_has_are_refused(
+    ctx: gpu.Context, groups: int, batch: int, k: int, said: str
+) -> None:
+    text = (
+        "kernel f(a: f32[2, m, k], b: f32[k, n], d: f32[t]) -> c: f32[t, m, n] {"
+        " c[x, i, j] = d[x] + sum[p] a[x % 2, i, p] * b[p, j]; }"
+        f" schedule f {{ gemm tile(32, 16, 4) micro(4, 4) stream({groups}) }}"
+    )
+    with built(text) as (kernel,):
+        shapes = (2, 1, k), (k, 1), (batch,)
+        tensors = tuple(ctx.tensor(np.ones(shape, np.float32)) for shape in shapes)
+        with pytest.raises(gpu.LimitError, match=said):
+            kernel.launch(ctx, tensors, (), (None,))
