@@ -20,7 +20,7 @@ def begin(
     module: str,
     kernel: Kernel,
     arrays: Iterable[NDArray[Any]],
-    scalars: Mapping[str, float],
+    scalars: Mapping[str, float | tuple[float, ...]],
     plan: str = "",
 ) -> int:
     """Start a call, by a plan other than the kernel's own if one is given."""
@@ -58,5 +58,8 @@ def _received(each: dict[str, Any], spec: TensorSpec) -> NDArray[Any]:
     return array.astype(spec.element.DTYPE.base)
 
 
-def _number(value: float) -> float | str:
+def _number(value: float | tuple[float, ...]) -> Any:
+    """A scalar as JSON, which has no words for infinities and NaN."""
+    if isinstance(value, tuple):
+        return [*map(_number, value)]
     return value if isfinite(value) else str(value).replace("inf", "Infinity")

@@ -19,7 +19,8 @@ function encode(array) {
 }
 
 // Numbers of JSON, with the three that it has no words for.
-const number = (value) => (typeof value === "string" ? Number(value) : value);
+const number = (value) =>
+  Array.isArray(value) ? value.map(number) : typeof value === "string" ? Number(value) : value;
 
 const upload = ({ data, shape, element }) =>
   element === "f16"
