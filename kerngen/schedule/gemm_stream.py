@@ -249,8 +249,7 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     tile = tiles.let("tile", t.call("select", begun_last, which, by_tile))
     first = tiles.let("first", tile * turns)
     group = tiles.let("group", first // share)
-    last_group = t.Binary("-", first + turns, t.ONE) // share
-    last = tiles.let("last_group", last_group)
+    last = tiles.let("last_group", t.Binary("-", first + turns, t.ONE) // share)
     elsewhere = t.all_of(t.Unary("!", by_tile), t.Binary("!=", group, which))
     beyond = first >= tiles[shares.all_turns]
     body.append(t.If(t.any_of(group.equals(last), elsewhere, beyond), (t.Return(),)))
