@@ -13,7 +13,8 @@ from kerngen.emit.python_names import imported_structs
 from kerngen.emit.targets import SUFFIXES, Target
 from kerngen.gradient.item import derive_item
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Kernel, Module, Schedule
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Schedule
 from kerngen.ir.stages import StagedKernel
 from kerngen.ir.staging import form_stages
 from kerngen.plan.tree import ModulePlan

@@ -22,7 +22,7 @@ from typing import Any
 from kerngen.check.files import Checker
 from kerngen.compiler import Compiler, compile_text
 from kerngen.gradient.item import derive_item
-from kerngen.ir.nodes import Module
+from kerngen.ir.module import Module
 from kerngen.jit.memory import installed
 from kerngen.runtime.kernel import Kernel
 from kerngen.source.diagnostic import CompileError

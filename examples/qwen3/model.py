@@ -210,7 +210,7 @@ class Model:
                 x, layer.hidden_gain, layer.gate, layer.up, eps=self.config.eps
             )
             self._run.linear_add(x, gated, layer.down)
-        decoder.advance(cache.at, by=len(ids))
+        decoder.advance(cache.at, rows=len(ids))
         return x
 
     def head(self, x: Matrix[f32]) -> Matrix[f32]:

@@ -244,9 +244,9 @@ STANDARD: Final = (
     Standard(
         "indexing.embedding_gradient",
         lambda sizes: sizes["n"] * sizes["d"],
-        shapes("n d rows", (8192, 768, 50257), (16384, 1024, 50000)),
-        shapes("n d rows", (1024, 64, 2000)),
-        below="rows",
+        shapes("n d v_len", (8192, 768, 50257), (16384, 1024, 50000)),
+        shapes("n d v_len", (1024, 64, 2000)),
+        below="v_len",
     ),
     Standard(
         "recurrence.ema",

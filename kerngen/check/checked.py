@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias, final
 from kerngen.check.environment import Signature
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Function, Module, Schedule
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Function, Schedule
 from kerngen.source.text import Span
 
 ItemKind: TypeAlias = Literal["function", "constant", "struct", "kernel"]

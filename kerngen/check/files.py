@@ -9,7 +9,7 @@ from kerngen.check.given import with_given
 from kerngen.check.gradients import Derive, no_gradients
 from kerngen.check.linking import link
 from kerngen.check.module import check_file
-from kerngen.ir.nodes import Module
+from kerngen.ir.module import Module
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax.library import Library
 from kerngen.syntax.parser import read

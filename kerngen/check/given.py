@@ -13,7 +13,8 @@ from kerngen.check.scheduled import Scheduled
 from kerngen.check.schedules import check_schedule
 from kerngen.check.scope import Scope
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.nodes import Kernel, Module, Schedule
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Schedule
 from kerngen.syntax import ast
 
 Given: TypeAlias = Mapping[tuple[str, str], tuple[Schedule, ...]]

@@ -14,7 +14,8 @@ from pathlib import PurePosixPath
 from typing import TypeAlias, final
 
 from kerngen.check.checked import CheckedFile
-from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Kernel, Module
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Kernel
 from kerngen.ir.walk import map_children
 
 _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]

@@ -32,7 +32,8 @@ from kerngen.check.unread import find_unread
 from kerngen.check.unseen import say_where
 from kerngen.check.written import all_parts
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Function, Kernel, Module, Role, Tensor
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Function, Kernel, Role, Tensor
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast

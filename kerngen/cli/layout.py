@@ -19,7 +19,7 @@ from kerngen.source.similar import suggesting
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kerngen.ir.nodes import Module
+    from kerngen.ir.module import Module
     from kerngen.layout.order import BetterOrder
     from kerngen.report.layout_data import Subject
     from kerngen.report.layout_picture import Pieces

@@ -30,7 +30,8 @@ from kerngen.emit.structs import write_structs, write_uniform
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.emit.writer import Writer
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Kernel, Module
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel
 from kerngen.layout.struct import uniform_layout
 
 ABI = 5

@@ -8,7 +8,8 @@ from typing import Final, final
 
 from kerngen.emit.python_names import KernelNames, module_names, value_name
 from kerngen.emit.signature import element_name, parameter_element
-from kerngen.ir.nodes import Expr, Kernel, Module, Role, UniformValue
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Expr, Kernel, Role, UniformValue
 from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.subscript_checks import Gather as IrGather
 from kerngen.ir.subscript_checks import RangeCheck as IrRangeCheck

@@ -21,7 +21,8 @@ from typing import final
 from kerngen.emit.imports import IMPORTABLE, STRUCT_IMPORTS
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.ir.memory import FixedArray, MemoryType, Struct, structs_in
-from kerngen.ir.nodes import Function, Kernel, Module, Reduce, Role
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Function, Kernel, Reduce, Role
 from kerngen.ir.once import once
 from kerngen.ir.walk import walk
 from kerngen.layout.rules import Space

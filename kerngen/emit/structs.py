@@ -21,7 +21,8 @@ from kerngen.emit.python_names import (
 from kerngen.emit.signature import memory_annotation
 from kerngen.emit.writer import Writer
 from kerngen.ir.memory import Leaf, Struct, structs_in
-from kerngen.ir.nodes import Kernel, Module
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel
 from kerngen.ir.types import Matrix, Scalar, Storage, Vector
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout

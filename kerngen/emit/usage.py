@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Kernel, Module
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Kernel
 from kerngen.ir.walk import walk
 
 

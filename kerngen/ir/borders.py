@@ -77,31 +77,49 @@ class Borders:
         if shift > 0:
             last = _difference(length_of(load.tensor.extents[axis]), _ONE)
             wanted = _difference(last, place)
-        facts = (fact for each in under for fact in self._facts(*each))
-        return any(
-            self.lengths.never_negative(_difference(wanted, fact)) for fact in facts
-        )
+        facts = self._all_facts(under)
+        return any(self._follows(wanted, fact) for fact in facts)
 
-    def _facts(self, condition: Expr, holds: bool) -> Iterator[Expr]:
+    def _all_facts(self, under: tuple[Condition, ...]) -> tuple[Expr, ...]:
+        """Return what is not negative under conditions; one may need another.
+
+        `t - 1` is not where `t != 0`, and so `t - 2` is not if `t != 1` as well.
+        """
+        known: tuple[Expr, ...] = ()
+        while True:
+            facts = tuple(x for each in under for x in self._facts(*each, known))
+            if len(facts) == len(known):
+                return facts
+            known = facts
+
+    def _follows(self, wanted: Expr, fact: Expr) -> bool:
+        return self.lengths.never_negative(_difference(wanted, fact))
+
+    def _facts(
+        self, condition: Expr, holds: bool, known: tuple[Expr, ...]
+    ) -> Iterator[Expr]:
         """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
         match condition:
             case Unary(op="not", operand=operand):
-                yield from self._facts(operand, not holds)
+                yield from self._facts(operand, not holds, known)
             case Binary(op="and" | "or" as op, left=left, right=right):
                 if holds == (op == "and"):
-                    yield from self._facts(left, holds)
-                    yield from self._facts(right, holds)
+                    yield from self._facts(left, holds, known)
+                    yield from self._facts(right, holds, known)
             case Binary(op=op, left=left, right=right) if op in _NEGATED:
                 # The arithmetic of u32 wraps below 0, so that it proves nothing.
                 if left.type is Scalar.I32:
+                    sides = _difference(left, right), _difference(right, left)
                     yield from self._compared(
-                        op if holds else _NEGATED[op], left, right
+                        op if holds else _NEGATED[op], *sides, known
                     )
             case _:
                 return
 
-    def _compared(self, op: BinaryOp, left: Expr, right: Expr) -> Iterator[Expr]:
-        up, down = _difference(left, right), _difference(right, left)
+    def _compared(
+        self, op: BinaryOp, up: Expr, down: Expr, known: tuple[Expr, ...]
+    ) -> Iterator[Expr]:
+        """Yield what is not negative, by the left side less the right, and the reverse."""
         match op:
             case "<":
                 yield _difference(down, _ONE)
@@ -116,7 +134,8 @@ class Borders:
             case "!=":
                 # At an end of its range, not equal is beyond.
                 for each in (up, down):
-                    if self.lengths.never_negative(each):
+                    at_end = any(self._follows(each, fact) for fact in known)
+                    if at_end or self.lengths.never_negative(each):
                         yield _difference(each, _ONE)
             case _:
                 return

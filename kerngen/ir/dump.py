@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from kerngen.ir.module import Module
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -27,7 +28,6 @@ from kerngen.ir.nodes import (
     Kernel,
     Load,
     LocalValue,
-    Module,
     Part,
     Path,
     Reduce,

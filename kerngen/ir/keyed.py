@@ -159,6 +159,14 @@ def prefix_of(reduce: Reduce) -> Prefix | None:
     return None
 
 
+def bounding_index(reduce: Reduce) -> Index | None:
+    """Return the index of the result that bounds the terms, whatever else reads it."""
+    if len(reduce.indices) != 1:
+        return None
+    bounds = (_bound(part, reduce.indices[0]) for part in conjuncts(reduce.condition))
+    return next((found[1] for found in bounds if found), None)
+
+
 def _bound(part: Expr, own: Index) -> tuple[BinaryOp, Index, Expr] | None:
     """
     Return how a condition bounds the reduction's index by one of the result.

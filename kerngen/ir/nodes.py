@@ -16,7 +16,6 @@ from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.plan.tree import GradientOf
-from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 Extent: TypeAlias = str | int
@@ -585,23 +584,3 @@ class Kernel:
     def lengths(self) -> tuple[str, ...]:
         """The names of all dims: those of arguments, then the derived ones."""
         return (*self.dims, *(dim.name for dim in self.derived))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Module:
-    """One `.kern` file, checked.
-
-    `functions` holds those in scope and all that they call, callees before callers.
-    `imported` are the names of constants that stand in other files.
-    """
-
-    path: str
-    doc: str
-    functions: tuple[Function, ...]
-    kernels: tuple[Kernel, ...]
-    imported: frozenset[str] = frozenset()
-    structs: tuple[Struct, ...] = ()
-    """Those that the file declares, in its order."""
-    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
-    """What is legal in the file, and probably not meant."""

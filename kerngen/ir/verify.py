@@ -17,6 +17,7 @@ from kerngen.ir.dump import dump_expr
 from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import LEAVES, Leaf, MemoryType, Struct
+from kerngen.ir.module import Module
 from kerngen.ir.nodes import (
     Affine,
     At,
@@ -36,7 +37,6 @@ from kerngen.ir.nodes import (
     Kernel,
     Load,
     LocalValue,
-    Module,
     Part,
     Reduce,
     Role,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypedDict, assert_never, final
 
 from kerngen.ir.memory import Struct, structs_in
-from kerngen.ir.nodes import Kernel, Module
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel
 from kerngen.layout.order import BetterOrder, better_order
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout

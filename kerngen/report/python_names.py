@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from kerngen.emit.python_names import module_names
-from kerngen.ir.nodes import Module
+from kerngen.ir.module import Module
 
 
 class NamedFile(Protocol):

@@ -74,6 +74,8 @@ class Attention:
     column: Index
     finish: Stage
     beside: tuple[tuple[tuple[Index, ...], Write], ...]
+    differs: bool
+    """Whether conditions leave out keys of some rows that count for others."""
 
     @property
     def key(self) -> Index:
@@ -125,6 +127,7 @@ class _Reader:
         self._known: dict[Tensor, tuple[tuple[Index, ...], Expr]] = {}
         self._score: Expr | None = None
         self._value: Expr | None = None
+        self._differs = False
         self._written: list[tuple[tuple[Index, ...], Write]] = []
 
     def read(self) -> Attention:
@@ -269,6 +272,7 @@ class _Reader:
         ]
         for condition, holds in parts:
             if self._row in free_indices(condition) or _is_computed(condition):
+                self._differs = True
                 continue
             sides = (value, _ZERO) if holds else (_ZERO, value)
             value = Select(condition, *sides, Scalar.F32)
@@ -317,6 +321,7 @@ class _Reader:
             columns[0],
             finish,
             beside,
+            self._differs,
         )
         self._check_tensors(found)
         return found

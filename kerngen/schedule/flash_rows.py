@@ -396,10 +396,21 @@ class FlashRows:
         ]
         value = self._value(inner, {**self.shared, found.key: key})
         inner += [
-            t.Assign(total, t.Member(weight, c) * value, "+=")
+            t.Assign(total, self._weighted(t.Member(weight, c), value), "+=")
             for total, c in zip(self.sums, COMPONENTS, strict=True)
         ]
         return [t.count_up(number.name, 0, t.u32(keys), 1, *inner)]
+
+    def _weighted(self, weight: t.Expr, value: t.Expr) -> t.Expr:
+        """Return a row's weight times values, which may be NaN where a row leaves them out.
+
+        Reading takes longer than the selection, and more than all arithmetic.
+        """
+        term = weight * value
+        if not self.found.differs:
+            return term
+        counts = t.Binary("!=", weight, t.Literal("0.0"))
+        return t.call("select", t.call("vec4f", t.Literal("0.0")), term, counts)
 
     def _value(self, body: list[t.Stmt], at: dict[Index, t.Expr]) -> t.Expr:
         """Name the values of the lane's four columns; beyond the last, those of that."""

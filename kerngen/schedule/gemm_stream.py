@@ -238,37 +238,18 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     m, n, *_ = numbers.values()
     piece_size = JOIN_COLUMNS * lanes
 
-    number = tiles.let("number", linear_group(shader))
-    tiles.name_shares()
-    turns, share = tiles[shares.turns], tiles[shares.share]
     pieces = tiles.let("pieces", m * n // piece_size)
-    which = tiles.let("which", number // pieces)
-    by_tile = tiles.let("by_tile", share < turns)
-    end = t.call("min", which * share + share, tiles[shares.all_turns])
-    begun_last = t.Binary("-", end, t.ONE) // turns
-    tile = tiles.let("tile", t.call("select", begun_last, which, by_tile))
-    first = tiles.let("first", tile * turns)
-    group = tiles.let("group", first // share)
-    last = tiles.let("last_group", t.Binary("-", first + turns, t.ONE) // share)
-    elsewhere = t.all_of(t.Unary("!", by_tile), t.Binary("!=", group, which))
-    beyond = first >= tiles[shares.all_turns]
-    body.append(t.If(t.any_of(group.equals(last), elsewhere, beyond), (t.Return(),)))
+    place = _find_slots(tiles, pieces)
     lane = shader.lane % JOIN_COLUMNS
-    element = tiles.let("element", (number % pieces * JOIN_COLUMNS + lane) * lanes)
-
-    total, part = (t.Ident(shader.fresh(name)) for name in ("total", "part"))
-    kept = shader.scratch("parts", reduce.type, written=False)
-    slot = slot_of(part, begun=part.equals(group))
-    take = accumulate(
-        reduce.kind, total, kept.load((slot * (m * n) + element) // lanes)
-    )
-    start = group + shader.lane // JOIN_COLUMNS
+    piece = place.number % pieces * JOIN_COLUMNS + lane
+    element = tiles.let("element", piece * lanes)
+    total = t.Ident(shader.fresh("total"))
     body += [
         t.Var(total.name, identity(shader, reduce.kind, reduce.type, lanes)),
-        t.count_up(part.name, start, last + 1, JOIN_ROWS, take),
+        _add_slots(shader, place, total, (m * n, element, lanes)),
         *_joined_rows(shader, reduce, total, lanes),
     ]
-    at, tile_row, tile_column = tiles.place(tile)
+    at, tile_row, tile_column = tiles.place(place.tile)
     at |= {row: tile_row + element // n, found.column: tile_column + element % n}
     body.append(leave_outside(shader, at))
     vector = found.column if wide else None
@@ -284,6 +265,58 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
         variant="finish" if wide else "finish.edge",
         trips=loop_trips(task, {reduce: ceil_div(own.groups, JOIN_ROWS)}),
     )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Where a workgroup of the second dispatch finds what it adds.
+
+    `tile` has slots of the workgroups `first` to `last` of the first dispatch.
+    """
+
+    number: t.Expr
+    tile: t.Expr
+    first: t.Expr
+    last: t.Expr
+
+
+def _find_slots(tiles: Tiles, pieces: t.Expr) -> Slots:
+    """Write which tile a workgroup has a piece of; leave those of one slot."""
+    shares = tiles.shares
+    number = tiles.let("number", linear_group(tiles.shader))
+    tiles.name_shares()
+    turns, share = tiles[shares.turns], tiles[shares.share]
+    which = tiles.let("which", number // pieces)
+    by_tile = tiles.let("by_tile", share < turns)
+    end = t.call("min", which * share + share, tiles[shares.all_turns])
+    begun_last = t.Binary("-", end, t.ONE) // turns
+    tile = tiles.let("tile", t.call("select", begun_last, which, by_tile))
+    first_turn = tiles.let("first_turn", tile * turns)
+    first = tiles.let("first", first_turn // share)
+    last = tiles.let("last", t.Binary("-", first_turn + turns, t.ONE) // share)
+    elsewhere = t.all_of(t.Unary("!", by_tile), t.Binary("!=", first, which))
+    beyond = first_turn >= tiles[shares.all_turns]
+    nothing = t.any_of(first.equals(last), elsewhere, beyond)
+    tiles.body.append(t.If(nothing, (t.Return(),)))
+    return Slots(number, tile, first, last)
+
+
+def _add_slots(
+    shader: ShaderBuilder,
+    slots: Slots,
+    total: t.Ident,
+    at: tuple[t.Expr, t.Expr, int],
+) -> t.Stmt:
+    """Return the loop that takes an element, or four, of every fourth slot."""
+    reduce, (size, element, lanes) = reduction_of(shader.task), at
+    part = t.Ident(shader.fresh("part"))
+    kept = shader.scratch("parts", reduce.type, written=False)
+    slot = slot_of(part, begun=part.equals(slots.first))
+    value = kept.load((slot * size + element) // lanes)
+    start = slots.first + shader.lane // JOIN_COLUMNS
+    take = accumulate(reduce.kind, total, value)
+    return t.count_up(part.name, start, slots.last + 1, JOIN_ROWS, take)
 
 
 def _joined_rows(

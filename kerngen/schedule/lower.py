@@ -8,7 +8,8 @@ from math import prod
 from typing import Final
 
 from kerngen.ir.conditions import without_conditions
-from kerngen.ir.nodes import Expr, Function, Index, Module, Reduce, Schedule
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Expr, Function, Index, Reduce, Schedule
 from kerngen.ir.stages import Stage, StagedKernel, computed_by
 from kerngen.ir.walk import children
 from kerngen.layout.struct import uniform_layout

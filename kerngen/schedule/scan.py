@@ -17,6 +17,7 @@ from kerngen.schedule.program import Variant
 from kerngen.schedule.scan_across import lower_across
 from kerngen.schedule.scan_form import scan_in
 from kerngen.schedule.scan_rows import ScannedRows
+from kerngen.schedule.scan_shape import ALONE
 from kerngen.schedule.task import Options, Task
 
 
@@ -30,6 +31,8 @@ def suits_scan(task: Task, options: Options) -> str:
     (lanes,) = options.get("lanes", (2,))
     if lanes & (lanes - 1):
         return f"{lanes} lanes are not a power of two"
+    if "lanes" in options and lanes < ALONE and by_subgroups(options):
+        return f"rows of fewer than {ALONE} lanes share a workgroup, not subgroups"
     if runs_across(task) and options:
         return "memory runs across its rows, and each lane scans one of its own"
     return ""

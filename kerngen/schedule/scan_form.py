@@ -7,7 +7,7 @@ from typing import final
 
 from kerngen.ir.affine import as_literal
 from kerngen.ir.conditions import conditional, unconditional
-from kerngen.ir.keyed import Prefix, prefix_of
+from kerngen.ir.keyed import Prefix, bounding_index, prefix_of
 from kerngen.ir.nodes import Expr, Index, Reduce
 from kerngen.ir.once import once
 from kerngen.ir.stages import Stage
@@ -40,9 +40,7 @@ def scan_of(stage: Stage) -> Scan | str:
         return "the stage holds no reduction"
     prefix = prefix_of(conditional(reduce))
     if prefix is None:
-        return (
-            "it holds no reduction of a prefix or a suffix, as 'sum[j when j <= i]' is"
-        )
+        return _why_no_prefix(conditional(reduce))
     (own,) = reduce.indices
     if own.extent != prefix.index.extent:
         lengths = f"'{own.name}' and '{prefix.index.name}'"
@@ -53,6 +51,17 @@ def scan_of(stage: Stage) -> Scan | str:
     term = unconditional(prefix.reduce).body
     is_exclusive = distance == 1
     return Scan(reduce, prefix.index, own, term, prefix.is_suffix, is_exclusive)
+
+
+def _why_no_prefix(reduce: Reduce) -> str:
+    index = bounding_index(reduce)
+    if index is None:
+        return (
+            "it holds no reduction of a prefix or a suffix, as 'sum[j when j <= i]' is"
+        )
+    if reduce.finds_place:
+        return "a place is not known from the one before"
+    return f"it reads '{index.name}' for more than where a prefix or a suffix ends"
 
 
 def fits_scan(task: Task) -> str:

@@ -66,10 +66,13 @@ class ScannedRows:
         extents = last_extents(self.task.stage, self.task.values, names)
         aligned = all_divisible((self.scan.index.extent, *extents), LANES)
         for shape in shapes(lanes, alone=not self.rows):
-            if shape.width == 1:
-                yield from self._of_shape(shape, ALWAYS, set())
-            elif names and aligned != NEVER:
-                yield from self._of_shape(shape, aligned, names)
+            when, read = (ALWAYS, set[str]()) if shape.width == 1 else (aligned, names)
+            if (shape.width > 1 and not names) or when == NEVER:
+                continue
+            if lanes and shape.rows > 1:
+                yield Variant(_shared(shape), when, (self._whole(shape, read),))
+            else:
+                yield from self._of_shape(shape, when, read)
 
     def _of_shape(
         self, shape: Shape, when: Guard, names: set[str]
@@ -78,7 +81,8 @@ class ScannedRows:
         if shape.rows > 1:
             short = all_of(when, at_most((self.scan.index,), shape.tile))
             if short != NEVER:
-                yield Variant(_name(shape), short, (self._whole(shape, names),))
+                shader = self._whole(shape, names, is_short=True)
+                yield Variant(_name(shape), short, (shader,))
             return
         whole = self.cut(shape).is_needless(LONG_ROW, self.rows, MANY_ROWS)
         if (wanted := all_of(when, whole)) != NEVER:
@@ -100,8 +104,10 @@ class ScannedRows:
 
     # One dispatch
 
-    def _whole(self, shape: Shape, names: set[str]) -> Shader:
-        """Return the shader that scans whole rows."""
+    def _whole(
+        self, shape: Shape, names: set[str], *, is_short: bool = False
+    ) -> Shader:
+        """Return the shader that scans whole rows, of one tile each if they are short."""
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         row = t.Ident(shader.fresh("row"))
         number, total = linear_group(shader), shader.size(self.rows)
@@ -121,7 +127,7 @@ class ScannedRows:
             body.append(t.If(row >= total, (t.Return(),)))
         to = self._lowerer(shader, body, row)
         length = shader.extent(self.scan.index.extent)
-        line = Line(t.ZERO, length, length, place, inside)
+        line = Line(t.ZERO, length, length, place, inside, is_short)
         self._writer(to, shape, lanes).write(line)
         shared = (
             "LANES of a workgroup per row" if shape.rows > 1 else "a workgroup per row"
@@ -131,7 +137,9 @@ class ScannedRows:
             groups=ceil_div(domain_size(self.rows), shape.rows),
             workgroup_size=shape.workgroup,
             summary=f"{shared}, read once.",
-            variant=_file_name(shape),
+            variant=(
+                _file_name(shape) if is_short or shape.rows == 1 else _shared(shape)
+            ),
             trips=self._trips(ceil_div(self._length, shape.tile)),
         )
 
@@ -298,6 +306,11 @@ def _name(shape: Shape) -> str:
     """Return what the variant of a shape is called: `aligned`, `edge_upto32`."""
     name = _file_name(shape)
     return f"{name}{shape.tile}" if shape.rows > 1 else name
+
+
+def _shared(shape: Shape) -> str:
+    """Return what rows of any length are called of which several share a workgroup."""
+    return "aligned_shared" if shape.width > 1 else "edge_shared"
 
 
 def _file_name(shape: Shape) -> str:

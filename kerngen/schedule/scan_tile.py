@@ -31,7 +31,8 @@ class Line:
     """What of a row is scanned: the places from `start` to `end`, of a row of `length`.
 
     Places are counted in the order of the scan.  `place` is that of the lane among those
-    that share the row; `inside` is whether there is such a row, if not all have one.
+    that share the row; `inside` is whether there is such a row, if not all have one.  A
+    line `is_short` if one tile is as long as it.
     """
 
     start: t.Expr
@@ -39,6 +40,7 @@ class Line:
     length: t.Expr
     place: t.Expr
     inside: t.Expr | None = None
+    is_short: bool = False
 
 
 @final
@@ -71,17 +73,15 @@ class TileWriter:
         self._order = COMPONENTS[::-1] if backward else COMPONENTS
 
     def write(self, line: Line, carried: t.Expr | None = None) -> None:
-        """Scan a line, with what is carried into it, if anything is.
-
-        Where several rows share a workgroup, each has one tile at most.
-        """
+        """Scan a line, with what is carried into it, if anything is."""
         body = self._terms.to.block
         body.append(t.Var(self._carried.name, carried or self._start))
-        if self._shape.rows > 1:
+        if line.is_short:
             body.extend(self._tile(line.start, line))
             return
         tile = (*self._tile(self._first, line), t.BARRIER)
-        step, name = self._shape.tile, self._first.name
+        name = self._first.name
+        step = self._shape.tile if self._shape.rows == 1 else self._step * RUNS
         body.append(t.count_up(name, line.start, line.end, step, *tile))
 
     def _tile(self, first: t.Expr, line: Line) -> Iterator[t.Stmt]:

@@ -35,8 +35,16 @@ def fits_scatter(task: Task) -> str:
 def suits_scatter(task: Task, options: Options) -> str:
     """Say why options do not suit a stage that fits; empty if they do."""
     found = scatter_of(task)
-    sorts = _flag(options, "lists", 0)
-    return _refused(found, sorts) if sorts and isinstance(found, Scatter) else ""
+    if not isinstance(found, Scatter):
+        return ""
+    must, sorts = by_lists(found), _flag(options, "lists", 0)
+    if must and "lists" in options and not sorts:
+        return (
+            f"no atomic operation does this '{found.reduce.kind}': its terms are sorted"
+        )
+    if (must or sorts) and _flag(options, "private", 0):
+        return "sorted lists have no bins of workgroups"
+    return _refused(found, sorts) if sorts else ""
 
 
 def _refused(found: Scatter, sorts: int) -> str:

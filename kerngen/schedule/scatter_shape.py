@@ -136,6 +136,8 @@ def scatter_of(task: Task) -> Scatter | str:
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"
+    if reduce.finds_place:
+        return "its reduction finds a place"
     found = keyed(conditional(reduce))
     if found is None or not {key.index for key in found.keys} <= {*task.domain}:
         return (

@@ -27,6 +27,11 @@ FLOATS: Final = {
     "step": "{1} >= {0} ? 1 : 0",
     "is_nan": "Number.isNaN({0})",
     "is_finite": "Number.isFinite({0})",
+    "smoothstep": (
+        "((t) => t * t * (3 - 2 * t))"
+        "($.host.min($.host.max(({2} - {0}) / ({1} - {0}), 0), 1))"
+    ),
+    "ldexp": "((x, e) => x && x * 2 ** (e >> 1) * 2 ** (e - (e >> 1)))({0}, {1})",
     "degrees": "{0} * (180 / Math.PI)",
     "radians": "{0} * (Math.PI / 180)",
 }
@@ -42,3 +47,29 @@ INTEGERS: Final = {
     "mod": "$.host.mod({0}, {1})",
 }
 """Those of integers."""
+
+_FIELD: Final = "at = $.host.min(o, 32n), n = $.host.min(c, 32n - at)"
+"""The offset and the width of a bit field, both cut to 32 bits."""
+
+BITS: Final = {
+    "bits": "(x) => BigInt(new Uint32Array(Float32Array.of(x).buffer)[0])",
+    "countOneBits": (
+        "(x) => BigInt(BigInt.asUintN(32, x).toString(2).replaceAll('0', '').length)"
+    ),
+    "countLeadingZeros": "(x) => BigInt(Math.clz32(Number(BigInt.asUintN(32, x))))",
+    "countTrailingZeros": (
+        "(x) => x ? BigInt(31 - Math.clz32(Number(BigInt.asIntN(32, x & -x)))) : 32n"
+    ),
+    "firstLeadingBit": "(x) => BigInt(31 - Math.clz32(Number(x < 0n ? ~x : x)))",
+    "firstTrailingBit": "(x) => BigInt(31 - Math.clz32(Number(x & -x)))",
+    "reverseBits": (
+        "(x) => BigInt('0b' + [...BigInt.asUintN(32, x).toString(2).padStart(32, '0')]"
+        ".reverse().join(''))"
+    ),
+    "extractBits": f"(x, o, c, {_FIELD}) => BigInt.{{as_int}}(Number(n), x >> at)",
+    "insertBits": (
+        f"(x, y, o, c, {_FIELD}, m = ((1n << n) - 1n) << at) => "
+        "(x & ~m) | ((y << at) & m)"
+    ),
+}
+"""Those of bits: functions of 32-bit integers; `as_int` cuts to a width, by the type."""

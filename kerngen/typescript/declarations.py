@@ -15,7 +15,8 @@ from kerngen.emit.python_names import (
 from kerngen.emit.signature import output_tensors, tensor_parameters
 from kerngen.emit.structs import inner_first
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Kernel, Module, Parameter, Role, Tensor
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Parameter, Role, Tensor
 from kerngen.layout.struct import struct_layout
 from kerngen.typescript.module import equations, header, import_lines
 from kerngen.typescript.names import RUNTIME, js_name, js_string

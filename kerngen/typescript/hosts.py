@@ -36,7 +36,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.output.errors import OutputError
-from kerngen.typescript.builtins import FLOATS, INTEGERS
+from kerngen.typescript.builtins import BITS, FLOATS, INTEGERS
 
 ValueText: TypeAlias = Callable[[DimValue | UniformValue], str]
 """How a dim or scalar is spelled, or a part of one."""
@@ -161,6 +161,8 @@ class HostPrinter:
                 assert_never(to)
 
     def _builtin(self, expr: BuiltinCall) -> str:
+        if expr.builtin in BITS:
+            return self._of_bits(expr)
         table = INTEGERS if is_integer(expr) else FLOATS
         if expr.builtin not in table:
             raise self._unprintable(f"the built-in '{expr.builtin}'")
@@ -168,6 +170,18 @@ class HostPrinter:
         if self.wraps and is_integer(expr):
             texts = [*map(_wrapped, expr.arguments, texts)]
         return f"({table[expr.builtin].format(*texts)})"
+
+    def _of_bits(self, expr: BuiltinCall) -> str:
+        """Return a call of a function of 32-bit integers, or of a float."""
+        texts = [self.print(each) for each in expr.arguments]
+        given = [
+            _wrapped(each, text) if is_integer(each) else text
+            for each, text in zip(expr.arguments, texts, strict=True)
+        ]
+        # A host's type is i32, whatever it is computed of.
+        as_int = _as_int(expr.arguments[0])
+        function = BITS[expr.builtin].format(as_int=as_int)
+        return f"BigInt.{as_int}(32, ({function})({', '.join(given)}))"
 
     def _function(self, expr: FunctionCall) -> str:
         """Return a call of one of the user's functions, as a function of its own."""
@@ -225,5 +239,8 @@ def _leaf(text: str, expr: Expr) -> str:
 
 def _wrapped(expr: Expr, text: str) -> str:
     """Return what 32 bits keep of a value."""
-    as_int = "asUintN" if scalar_of(expr.type) is Scalar.U32 else "asIntN"
-    return f"BigInt.{as_int}(32, {text})"
+    return f"BigInt.{_as_int(expr)}(32, {text})"
+
+
+def _as_int(expr: Expr) -> str:
+    return "asIntN" if scalar_of(expr.type) is Scalar.I32 else "asUintN"

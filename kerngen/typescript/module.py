@@ -25,7 +25,8 @@ from kerngen.emit.python_names import (
 )
 from kerngen.emit.structs import inner_first
 from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.nodes import DimValue, Expr, Function, Kernel, Module, UniformValue
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import DimValue, Expr, Function, Kernel, UniformValue
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
 from kerngen.typescript.hosts import HostPrinter

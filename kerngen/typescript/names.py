@@ -25,7 +25,8 @@ _TYPES: Final = frozenset(
     "any bigint boolean never number object string symbol undefined unknown".split()
 )
 _GLOBALS: Final = frozenset(
-    "BigInt Infinity Math NaN Number URL Readonly ReadonlyArray options".split()
+    "BigInt Float32Array Infinity Math NaN Number Uint32Array URL Readonly ReadonlyArray "
+    "options".split()
 )
 """What generated text reads."""
 

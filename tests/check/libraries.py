@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kerngen.check.files import Checker
 from kerngen.gradient.item import derive_item
-from kerngen.ir.nodes import Module
+from kerngen.ir.module import Module
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Member, MemoryType, Struct, structs_in
-from kerngen.ir.nodes import Kernel, Module, Parameter
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Parameter
 from kerngen.runtime import Struct as RuntimeStruct
 from kerngen.source.text import Source, Span
 from tests.compile import imported_binding

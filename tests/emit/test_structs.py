@@ -15,7 +15,7 @@ from kerngen.check.structs import LARGEST
 from kerngen.compiler import compile_text
 from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, MemoryType, Struct, structs_in
-from kerngen.ir.nodes import Module
+from kerngen.ir.module import Module
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout
 from kerngen.runtime import Struct as RuntimeStruct

@@ -20,7 +20,8 @@ from kerngen.compiler import CompiledModule, Compiler
 from kerngen.emit import emit_binding, plan_kernels
 from kerngen.emit.python_names import module_names
 from kerngen.gradient import derive
-from kerngen.ir.nodes import Kernel, Module, Role, Schedule
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Role, Schedule
 from kerngen.ir.staging import form_stages
 from kerngen.ir.types import Scalar
 from kerngen.jit.memory import installed

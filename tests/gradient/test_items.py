@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from kerngen.compiler import Compiler, compile_text
-from kerngen.ir.nodes import FunctionCall, Kernel, Module
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import FunctionCall, Kernel
 from kerngen.ir.walk import walk
 from kerngen.jit.memory import installed
 from kerngen.runtime import ArgumentError, Context, ShapeError, f32

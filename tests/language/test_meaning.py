@@ -7,14 +7,9 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
 from tests.compile import built, unless_unfit
-from tests.language.cases import CASES, Case
-from tests.language.conditional import CONDITIONAL
-from tests.language.halves import HALVES
+from tests.language.cases import Case
+from tests.language.every import EVERY
 from tests.language.meaning import check, fitting
-from tests.language.places import PLACES
-from tests.language.products import PRODUCTS
-from tests.language.stores import STORES
-from tests.language.windows import WINDOWS
 
 SMALL_TILES = "gemm tile(16, 32, 8) micro(4, 4)"
 STRATEGIES = (
@@ -48,7 +43,6 @@ def marks(case: int, strategy: int) -> list[pytest.MarkDecorator]:
     return [] if is_due and strategy < len(STRATEGIES) else [pytest.mark.nightly]
 
 
-EVERY = (*CASES, *HALVES, *PRODUCTS, *WINDOWS, *CONDITIONAL, *STORES, *PLACES)
 ALL = [
     pytest.param(
         case, strategy, id=shown(case, strategy), marks=marks(number, position)

@@ -72,6 +72,8 @@ def test_fibonacci_wraps(kernels: Any, either: gpu.Context, steps: int) -> None:
     while len(numbers) < steps:
         numbers.append((numbers[-1] + numbers[-2]) % 2**32)
     assert y.tolist() == numbers[:steps]
+    y = kernels.fibonacci_by_cases(steps=steps, ctx=either).numpy()
+    assert y.tolist() == [0, *numbers][:steps]
 
 
 def test_the_logistic_map_is_evaluated_in_order(kernels: Any, ctx: gpu.Context) -> None:

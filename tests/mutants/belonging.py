@@ -14,6 +14,7 @@ _WIDER: Final[Mapping[str, tuple[str, ...]]] = {
     "syntax": ("check", "format", "explain", "cli/test_check_and_show.py"),
     "format": ("cli/test_fmt.py",),
     "check": ("explain", "project/test_drift.py", "language", "programs"),
+    "report": ("cli/test_check_and_show.py", "cli/test_layout.py"),
     "shader": ("project/test_drift.py", "emit", "judges"),
     "schedule": ("project/test_drift.py", "language", "programs"),
     "emit": ("project/test_drift.py", "language", "jit", "programs"),

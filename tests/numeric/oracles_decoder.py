@@ -125,9 +125,9 @@ def _kept(
     )
 
 
-def advance(at: Numbers, *, by: int) -> Numbers:
+def advance(at: Numbers, *, rows: int) -> Numbers:
     """A sum."""
-    return at + by
+    return at + rows
 
 
 def decode_attention(q: Array, k: Array, v: Array, at: Numbers) -> Array:

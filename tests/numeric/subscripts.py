@@ -65,7 +65,7 @@ class Instrumented:
         done = 0
         for word in _WORD.finditer(text):
             kind = self._variables.get(word[0])
-            free = word.start() >= done and text[word.start() - 1] not in ".&"
+            free = word.start() >= done and text[word.start() - 1] != "."
             if (
                 kind is None
                 or not free

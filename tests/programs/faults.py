@@ -129,7 +129,7 @@ FAULTS: Final = (
     PlantedFault(
         "no snapshot of what a statement reads elsewhere",
         "kerngen.ir.hoisting:_split",
-        "if not clashes(statement):",
+        "if statement.along or not clashes(statement):",
         "if statement:",
     ),
     PlantedFault(
@@ -165,8 +165,8 @@ FAULTS: Final = (
     PlantedFault(
         "a tile that is not cut at the edge",
         "kerngen.schedule.operand:_Unit.clear",
-        'kept = t.call("select", zero, register, self._over < left)',
-        "kept = register",
+        "kept = self._over < count",
+        "kept = self._over < count + 1",
     ),
     PlantedFault(
         "a dropped part of a total",

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.gradient import GradientError, derive
-from kerngen.ir.nodes import Kernel, Module, Role
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Role
 from kerngen.ir.types import Scalar
 from kerngen.runtime.errors import Error, ShapeError
 from kerngen.source.diagnostic import CompileError

@@ -389,3 +389,16 @@ def test_what_is_behind_the_last_key_is_not_used(ctx: gpu.Context, tiles: str) -
             given = map(ctx.tensor, (q, k, v))
             found = module.f(*given, first=filled - s).numpy()
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
+
+
+def test_values_of_keys_that_few_rows_leave_out_may_be_no_numbers(
+    ctx: gpu.Context,
+) -> None:
+    case = CASES["causal by a condition"]
+    q, k, v = arguments((1, 4, 2, 7, 40, 8, 12))
+    v[:, :, 36] = np.nan
+    with built_module(case.text(FEW)) as module:
+        found = module.f(*map(ctx.tensor, (q, k, v))).numpy()
+    wanted = case.meaning(q, k, np.nan_to_num(v))
+    np.testing.assert_allclose(found[:, :, :3], wanted[:, :, :3], rtol=2e-5, atol=2e-6)
+    assert np.isnan(found[:, :, 3:]).all()

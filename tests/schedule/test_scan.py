@@ -97,6 +97,19 @@ def test_long_rows(ctx: gpu.Context, options: str) -> None:
             np.testing.assert_array_equal(got, np.cumsum(x, dtype=np.uint32))
 
 
+@pytest.mark.parametrize("length", [1, 31, 33, 128, 132, 1031])
+def test_few_lanes_take_rows_of_any_length(ctx: gpu.Context, length: int) -> None:
+    """Several rows share a workgroup, and each is scanned tile by tile."""
+    text = (
+        "kernel f(x: u32[m, n]) -> y: u32[m, n] {"
+        " y[i, j] = sum[p when p <= j] x[i, p]; } schedule f { scan lanes(8) }"
+    )
+    x = np.random.default_rng(length).integers(0, 2**32, (35, length), np.uint32)
+    with built(text) as (kernel,):
+        (got,) = run(ctx, kernel, x)
+    np.testing.assert_array_equal(got, np.cumsum(x, 1, dtype=np.uint32))
+
+
 @pytest.mark.nightly
 def test_many_rows(ctx: gpu.Context) -> None:
     """More workgroups than one dimension of a dispatch holds, with rows to spare."""
@@ -155,8 +168,9 @@ def test_is_chosen(value: str) -> None:
     ("value", "reason"),
     [
         ("sum[p] x[p] * f32(i)", "no reduction of a prefix or a suffix"),
-        ("sum[p when p <= i] x[p] * x[i]", "no reduction of a prefix or a suffix"),
-        ("sum[p when p <= i and p > i - 3] x[p]", "no reduction of a prefix"),
+        ("sum[p when p <= i] x[p] * x[i]", "more than where a prefix or a suffix ends"),
+        ("f32(argmax[p when p <= i] x[p])", "a place is not known from the one before"),
+        ("sum[p when p <= i and p > i - 3] x[p]", "more than where a prefix"),
         ("sum[p when p < i - 1] x[p]", "a part does not end at 'i', or right before"),
         ("sum[p when p <= i + 1] x[p]", "a part does not end at 'i', or right before"),
         ("sum[p < 4 when p <= i] x[0] * f32(p)", "'p' and 'i' range over different"),
@@ -175,6 +189,11 @@ def test_says_which_options_suit() -> None:
     with pytest.raises(CompileError) as caught:
         compile_text(f"{PREFIX} schedule f {{ scan lanes(48) }}", "scan.kern")
     assert "48 lanes are not a power of two" in str(caught.value)
+    with pytest.raises(CompileError) as caught:
+        compile_text(
+            f"{PREFIX} schedule f {{ scan lanes(32) subgroups(1) }}", "scan.kern"
+        )
+    assert "rows of fewer than 64 lanes share a workgroup" in str(caught.value)
     text = (
         "kernel f(x: f32[m, n]) -> y: f32[m, n] {"
         " y[i, j] = sum[p when p <= i] x[p, j]; } schedule f { scan lanes(64) }"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.kernel import Kernel
+from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 
 COUNTS = """kernel f(x: u32[n], bins: u32) -> y: u32[bins] {
@@ -319,3 +320,31 @@ def test_derived_gradients_of_reads_by_number(ctx: gpu.Context) -> None:
         y = call(ctx, kernel, *given, v_len=30)
     read = np.minimum(ids, 29)
     np.testing.assert_array_equal(y, added(read, dy * w[:, None], 30))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("lists(0)", "no atomic operation does this 'sum': its terms are sorted"),
+        ("private(1)", "sorted lists have no bins of workgroups"),
+    ],
+)
+def test_options_that_a_sum_of_floats_would_ignore_are_refused(
+    options: str, reason: str
+) -> None:
+    text = (
+        "kernel f(x: u32[n], v: f32[n], bins: u32) -> y: f32[bins] {"
+        " y[k] = sum[i when x[i] == u32(k)] v[i]; }"
+    )
+    with pytest.raises(CompileError) as caught:
+        compile_text(f"{text} schedule f {{ scatter {options} }}", "scatter.kern")
+    assert reason in str(caught.value)
+
+
+def test_places_by_key_are_refused_by_what_they_are() -> None:
+    text = (
+        "kernel f(x: u32[n], v: f32[n], bins: u32) -> y: i32[bins] {"
+        " y[k] = argmax[i when x[i] == u32(k)] v[i]; }"
+    )
+    with pytest.raises(CompileError, match="its reduction finds a place"):
+        compile_text(f"{text} schedule f {{ scatter }}", "scatter.kern")

@@ -79,10 +79,12 @@ def test_docs_end_no_comment(files: dict[str, str]) -> None:
     assert "require n % 4 == 0;" in comments[1]
 
 
-def test_what_javascript_cannot_compute_is_refused() -> None:
+@pytest.mark.parametrize("name", ["erf", "quantizeToF16"])
+def test_what_javascript_cannot_compute_is_refused(name: str) -> None:
     text = (
-        "kernel k(x: f32[n], a: f32) -> y: f32[n] { host e = erf(a); y[i] = x[i] * e; }"
+        "kernel k(x: f32[n], a: f32) -> y: f32[n] {"
+        f" host e = {name}(a); y[i] = x[i] * e; }}"
     )
-    with pytest.raises(OutputError, match=r"k \(dsl/sample.kern:1\): .* 'erf'"):
+    with pytest.raises(OutputError, match=rf"k \(dsl/sample.kern:1\): .* '{name}'"):
         compiled(text, Target.TYPESCRIPT)
     assert compiled(text, Target.PYTHON).binding

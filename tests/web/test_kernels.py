@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from kerngen.plan.read import read_plan
 from kerngen.plan.tree import KernelPlan
 from kerngen.plan.write import kernel_lines
-from kerngen.runtime.fields import is_leaf
-from kerngen.runtime.kernel import TensorSpec
 from tests.numeric.cases import Arrays, Case, Scalars, standard_kernels
 from tests.numeric.tolerance import expect, shader_arithmetic
 from tests.numeric.ways import Way, some, ways
 from tests.web.browser import ROOT, Browser, JobError
+from tests.web.calls import begin, results
 
 pytestmark = pytest.mark.web
 
@@ -37,50 +34,6 @@ def plans(module: str) -> dict[str, KernelPlan]:
     return {each.name: each for each in read_plan(text).kernels}
 
 
-def tensors(case: Case, arrays: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
-    """Arguments as JSON; f16 go as f32, which the page makes f16 of."""
-    listed: list[dict[str, Any]] = []
-    for spec in case.kernel.inputs:
-        assert is_leaf(spec.element)
-        array = arrays[spec.name]
-        name = spec.element.__name__
-        sent = array.astype(np.float32) if name == "f16" else array
-        data = b64encode(np.ascontiguousarray(sent).tobytes()).decode()
-        listed.append({"data": data, "shape": array.shape, "element": name})
-    return listed
-
-
-def received(each: dict[str, Any], spec: TensorSpec) -> NDArray[Any]:
-    """A result; f16 come as f32, which hold them exactly."""
-    dtype = each["dtype"].removesuffix("Array").lower()
-    array = np.frombuffer(b64decode(each["data"]), dtype).reshape(each["shape"])
-    return array.astype(spec.element.DTYPE.base)
-
-
-def as_json(value: float) -> float | str:
-    return value if isfinite(value) else str(value).replace("inf", "Infinity")
-
-
-def begin(
-    page: Browser, case: Case, arrays: Arrays, scalars: Scalars, plan: str = ""
-) -> int:
-    """Start a call, by a plan other than the kernel's own if one is given."""
-    return page.start(
-        "call",
-        module=case.module,
-        kernel=case.kernel.name,
-        plan=plan,
-        tensors=tensors(case, arrays),
-        scalars={name: as_json(value) for name, value in scalars.items()},
-    )
-
-
-def results(page: Browser, case: Case, number: int) -> list[NDArray[Any]]:
-    changed = [spec for spec in case.kernel.inputs if spec.access == "update"]
-    specs = *changed, *case.kernel.outputs
-    return [*map(received, page.finish(number)["arrays"], specs)]
-
-
 def hold_to_oracle(page: Browser, way: Way) -> None:
     """Run a kernel one way at several sizes; a device without subgroups refuses some."""
     case = way.case
@@ -92,33 +45,50 @@ def hold_to_oracle(page: Browser, way: Way) -> None:
     for seed, size in enumerate(SIZES):
         rng = np.random.default_rng(seed)
         arrays, scalars = way.draw(rng, dict.fromkeys(case.kernel.dims, size))
-        waiting.append((begin(page, case, arrays, scalars, text), arrays, scalars))
+        waiting.append(
+            (
+                begin(page, case.module, case.kernel, arrays.values(), scalars, text),
+                arrays,
+                scalars,
+            )
+        )
     for number, arrays, scalars in waiting:
         if lacking:
             with pytest.raises(JobError, match=r"LimitError: .* no subgroups"):
                 page.finish(number)
             continue
         expected = expect(case.oracle, way.arithmetic, arrays, scalars)
-        for want, got in zip(expected, results(page, case, number), strict=True):
+        for want, got in zip(expected, results(page, case.kernel, number), strict=True):
             want.check(got, str(way))
 
 
-@pytest.mark.parametrize("way", list(some(WAYS, most=3)))
+@pytest.mark.parametrize("way", list(some(WAYS, most=1)))
 def test_schedule(firefox: Browser, way: Way) -> None:
     hold_to_oracle(firefox, way)
 
 
-def spread() -> list[Way]:
-    """One way of each strategy and variant, but tiles, which SwiftShader compiles long."""
+def spread() -> Iterator[Any]:
+    """One way of each strategy and variant, but tiles, which SwiftShader compiles long.
+
+    By default the first and the last variant of each strategy, and two with subgroups:
+    tests/judges asks Tint about all shaders.
+    """
     kinds: dict[tuple[str, str], Way] = {}
     for way in WAYS:
-        if not way.halves and way.kind[0] != "gemm":
+        if not way.halves and way.kind[0] not in ("gemm", "flash"):
             kinds.setdefault(way.kind, way)
     lanes = [way for way in WAYS if "subgroups" in str(way) and not way.halves]
-    return [*kinds.values(), *lanes[:: len(lanes) // 6]]
+    variants: dict[str, list[Way]] = {}
+    for (strategy, _), way in kinds.items():
+        variants.setdefault(strategy, []).append(way)
+    default = {*lanes[:: len(lanes) // 2]}
+    default.update(way for each in variants.values() for way in (each[0], each[-1]))
+    for way in dict.fromkeys((*kinds.values(), *lanes[:: len(lanes) // 6])):
+        marks = [] if way in default else [pytest.mark.nightly]
+        yield pytest.param(way, marks=marks, id=str(way))
 
 
-@pytest.mark.parametrize("way", spread(), ids=str)
+@pytest.mark.parametrize("way", list(spread()))
 def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
     """By Tint, and with subgroups; what needs more than SwiftShader has is refused."""
     limits = chromium.do("describe")["limits"]
@@ -129,7 +99,15 @@ def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
         hold_to_oracle(chromium, way)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+def called() -> Iterator[Any]:
+    """Every fourth kernel by default; a driver compiles attention for many seconds."""
+    for number, case in enumerate(CASES):
+        kept = number % 4 == 0 and "attention" not in str(case)
+        marks = [] if kept else [pytest.mark.nightly]
+        yield pytest.param(case, marks=marks, id=str(case))
+
+
+@pytest.mark.parametrize("case", list(called()))
 def test_as_called(firefox: Browser, case: Case) -> None:
     """With all choices left to the runtime, as users call it."""
     sums = [each for way in ways(case) for each in way.summations]
@@ -139,7 +117,7 @@ def test_as_called(firefox: Browser, case: Case) -> None:
     dims = dict.fromkeys(case.kernel.dims, min(36, longest))
     scalars = case.scalars(rng)
     arrays = case.arrays(rng, case.domain.fit(dims))
-    number = begin(firefox, case, arrays, scalars)
+    number = begin(firefox, case.module, case.kernel, arrays.values(), scalars)
     expected = expect(case.oracle, arithmetic, arrays, scalars)
-    for want, got in zip(expected, results(firefox, case, number), strict=True):
+    for want, got in zip(expected, results(firefox, case.kernel, number), strict=True):
         want.check(got, str(case))

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from kerngen.emit.python_names import module_names
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct, structs_in
-from kerngen.ir.nodes import Kernel, Module, Parameter
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Kernel, Parameter
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.source.text import Source, Span
 from kerngen.typescript import emit_module
@@ -26,7 +27,8 @@ from tests.web import node
 
 pytestmark = pytest.mark.web
 
-NUMBER = 1000
+FEW, MANY = 100, 500
+"""How many structs are drawn, by default and in nightly runs."""
 CODES = {"f32": "f", "f16": "e", "i32": "i", "u32": "I"}
 
 JOB = """
@@ -40,11 +42,11 @@ export default (given) => given.map(([name, value]) => {
 """
 
 
-def drawn(*, uniform: bool) -> list[Struct]:
+def drawn(number: int, *, uniform: bool) -> list[Struct]:
     found: list[Struct] = []
 
     @settings(
-        max_examples=NUMBER // 2,
+        max_examples=number,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -101,10 +103,11 @@ def expected(type_: Struct, *, uniform: bool) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.parametrize("number", [FEW, pytest.param(MANY, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("uniform", [False, True])
-def test_bytes(package: Path, tmp_path: Path, uniform: bool) -> None:
+def test_bytes(package: Path, tmp_path: Path, number: int, uniform: bool) -> None:
     assert package.is_dir()
-    structs = drawn(uniform=uniform)
+    structs = drawn(number, uniform=uniform)
     every = dict.fromkeys(inner for each in structs for inner in structs_in(each))
     parameters = tuple(Parameter(s.name.lower(), s, None) for s in structs)
     span = Span(Source("dsl/sample.kern", ""), 0, 0)
@@ -123,7 +126,7 @@ def test_bytes(package: Path, tmp_path: Path, uniform: bool) -> None:
         for each in structs
     ]
     result = node.run(tmp_path, JOB, job)
-    assert len(result) == NUMBER // 2
+    assert len(result) == number
     for each, (data, same) in zip(structs, result, strict=True):
         assert same, each
         want, got = expected(each, uniform=uniform), b64decode(data)

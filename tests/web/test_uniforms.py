@@ -75,6 +75,24 @@ kernel odd(x: f32[m, n], a: f32, b: f32, i: i32, j: i32, u: u32, v: vec3f, t: ma
 }
 """
 
+BITS = """
+kernel of_bits(x: f32[n], a: f32, i: i32, u: u32, at: u32, width: u32) -> y: f32[n] {
+    host s1 = bits(a * 0.5);
+    host s2 = countOneBits(i) + 100 * countLeadingZeros(i) + 10000 * countTrailingZeros(i);
+    host s3 = firstLeadingBit(i) + 100 * firstTrailingBit(i);
+    host s4 = firstLeadingBit(u);
+    host s5 = firstTrailingBit(u);
+    host s6 = reverseBits(i);
+    host s7 = extractBits(i, at, width);
+    host s8 = extractBits(u, at, width);
+    host s9 = insertBits(u, 1234567, at, width);
+    host t1 = smoothstep(-1.0, 3.0, a);
+    host t2 = ldexp(a, i);
+    let all = f32(s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9);
+    y[p] = x[p] + t1 + t2 + all;
+}
+"""
+
 
 def value(rng: random.Random, kernel: Kernel, slot: int) -> Any:
     element = kernel.scalars[slot].element
@@ -158,9 +176,10 @@ def test_standard_kernels(package: Path, generated: Path) -> None:
     assert compare(generated, [(case.module, case.kernel) for case in cases]) > 1000
 
 
-def test_odd_hosts(package: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "text"), [("odd", ODD), ("bits", BITS)])
+def test_odd_hosts(package: Path, tmp_path: Path, name: str, text: str) -> None:
     assert package.is_dir()
-    (tmp_path / "odd.kern").write_text(ODD, "utf-8")
-    build([tmp_path / "odd.kern"], tmp_path, Target.TYPESCRIPT)
-    with built(ODD) as (kernel,):
-        assert compare(tmp_path, [("odd", kernel)] * 10) > 50
+    (tmp_path / f"{name}.kern").write_text(text, "utf-8")
+    build([tmp_path / f"{name}.kern"], tmp_path, Target.TYPESCRIPT)
+    with built(text) as (kernel,):
+        assert compare(tmp_path, [(name, kernel)] * 10) > 50

@@ -60,7 +60,13 @@ export interface Choice {
   readonly cases: readonly Case[];
 }
 
-export type Step = Dispatch | Choice;
+/** Dispatches that run `count` times, one round after the other; 0 times below 1. */
+export interface Repeat {
+  readonly count: Size;
+  readonly body: readonly Dispatch[];
+}
+
+export type Step = Dispatch | Choice | Repeat;
 
 export interface KernelPlan {
   readonly name: string;
@@ -84,7 +90,7 @@ interface Line {
   readonly fields: string[];
 }
 
-const HEAD = "kerngen plan 2 | ";
+const HEAD = "kerngen plan 3 | ";
 
 /** Return the lines of each kernel in a plan's text. */
 export function kernelTexts(text: string): Map<string, string> {
@@ -121,7 +127,7 @@ export function readKernel(block: string): KernelPlan {
   for (; at < lines.length; at++) {
     const { depth, fields } = lines[at]!;
     const [word, rest] = cut(fields[0]!, " ");
-    if (depth !== 1 || word === "stage" || word === "run") break;
+    if (depth !== 1 || /^(stage|run|repeat)$/.test(word)) break;
     if (word in lists) lists[word] = listed(rest);
     else if (word === "scalar") scalars.push(cut(rest, " "));
     else if (word === "require")
@@ -200,6 +206,11 @@ function steps(lines: readonly Line[], depth: number, lets: Record<string, Size>
     const inner = lines.slice(at + 1, end);
     const [word, rest] = cut(fields[0]!, " ");
     if (word === "run") found.push(dispatch(fields, lets));
+    else if (word === "repeat")
+      found.push({
+        count: parse(rest, lets),
+        body: steps(inner, depth + 1, lets) as Dispatch[],
+      });
     else if (word === "stage") {
       const [choice] = steps(inner, depth + 1, lets) as [Choice];
       found.push({ stages: listed(rest), cases: choice.cases });

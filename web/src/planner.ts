@@ -3,12 +3,14 @@ import { checkFeatures, shapeOf, type Lengths } from "./check.js";
 import type { Context } from "./context.js";
 import { KerngenError, LimitError } from "./errors.js";
 import type { Kernel } from "./kernel.js";
-import type { Case, Choice, Dispatch, Step as PlanStep } from "./plan.js";
+import type { Case, Choice, Dispatch, Repeat, Step as PlanStep } from "./plan.js";
 import { evaluate, holds, show, type Size } from "./size.js";
 import type { Compiled, Shaders } from "./shaders.js";
 import type { ElementType } from "./struct.js";
 import { product, roundUp, tuple, type Shape } from "./tensor.js";
 
+/** The most dispatches of one call: each is recorded, and takes some microseconds. */
+const MOST_DISPATCHES = 4096;
 /** Above this, a lane's counter and its stride might pass 32 bits. */
 const MOST_TERMS = 2 ** 31;
 
@@ -72,19 +74,30 @@ export function select({ plan }: Kernel, lengths: Lengths, ctx: Context): Select
         `${subgroups ? "subgroups" : "no subgroups"}.`,
     );
   };
-  const walk = (body: readonly PlanStep[], scratch: Planned["scratch"]): void => {
+  const repeat = ({ count, body }: Repeat, scratch: Planned["scratch"], stage: string): void => {
+    const times = Math.max(evaluate(count, values), 0);
+    const total = found.dispatches.length + times * body.length;
+    if (total > MOST_DISPATCHES)
+      throw new LimitError(
+        `${plan.place}: stage '${stage}' takes ${total} dispatches, one for each step; a call ` +
+          `may have ${MOST_DISPATCHES}. Make several calls of fewer steps, each of which ` +
+          `starts from the end of the last.`,
+      );
+    for (let i = 0; i < times; i++) walk(body, scratch, stage);
+  };
+  const walk = (body: readonly PlanStep[], scratch: Planned["scratch"], stage: string): void => {
     for (const step of body) {
-      if ("wgsl" in step) {
-        found.dispatches.push({ dispatch: step, scratch });
-        continue;
+      if ("wgsl" in step) found.dispatches.push({ dispatch: step, scratch });
+      else if ("count" in step) repeat(step, scratch, stage);
+      else {
+        const chosen = choose(step);
+        const own = { ...scratch };
+        for (const each of chosen.scratch) own[each[0]] = found.scratch.push(each) - 1;
+        walk(chosen.body, own, step.stages[0] ?? stage);
       }
-      const chosen = choose(step);
-      const own = { ...scratch };
-      for (const each of chosen.scratch) own[each[0]] = found.scratch.push(each) - 1;
-      walk(chosen.body, own);
     }
   };
-  walk(plan.body, {});
+  walk(plan.body, {}, "");
   return found;
 }
 

@@ -91,7 +91,7 @@ KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
     ),
     "indexing.embedding_gradient": (
         "nd",
-        "rows",
+        "v_len",
         lambda t, x, keys, bins: t.ops.aten.embedding_dense_backward(
             x[0], keys, bins, -1, False
         ),

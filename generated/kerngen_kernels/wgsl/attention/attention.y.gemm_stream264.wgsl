@@ -46,7 +46,7 @@ fn main(
     let tile_columns = (u.e + 127u) >> 7u;
     let turns = max((u.t + 15u) >> 4u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let share = max((all_turns + 263u) / 264u, 2u);
+    let share = max((all_turns + 263u) / 264u, min(2u, turns));
     if (group * share >= all_turns) {
         return;
     }

@@ -55,7 +55,7 @@ fn main(
     let tile_columns = (u.d + 31u) >> 5u;
     let turns = max((u.t + 31u) >> 5u, 1u);
     let all_turns = u.b * u.h * tile_rows * tile_columns * turns;
-    let share = max((all_turns + 527u) / 528u, 16u);
+    let share = max((all_turns + 527u) / 528u, min(16u, turns));
     if (group * share >= all_turns) {
         return;
     }

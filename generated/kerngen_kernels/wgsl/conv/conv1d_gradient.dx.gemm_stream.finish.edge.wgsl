@@ -33,26 +33,26 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
+    let pieces = (TILE_M * TILE_N) >> 6u;
     let number = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.c + TILE_M - 1u) / TILE_M;
     let tile_columns = (u.w + TILE_N - 1u) / TILE_N;
     let turns = max((u.o * u.s + TILE_K - 1u) / TILE_K, 1u);
     let all_turns = u.b * tile_rows * tile_columns * turns;
-    let share = max((all_turns + STREAM - 1u) / STREAM, (524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K));
-    let pieces = (TILE_M * TILE_N) >> 6u;
+    let share = max((all_turns + STREAM - 1u) / STREAM, min((524288u + TILE_M * TILE_N * TILE_K - 1u) / (TILE_M * TILE_N * TILE_K), turns));
     let which = number / pieces;
     let by_tile = share < turns;
     let tile = select((min(which * share + share, all_turns) - 1u) / turns, which, by_tile);
-    let first = tile * turns;
-    let group = first / share;
-    let last_group = (first + turns - 1u) / share;
-    if (group == last_group || (!by_tile && group != which)) {
+    let first_turn = tile * turns;
+    let first = first_turn / share;
+    let last = (first_turn + turns - 1u) / share;
+    if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
         return;
     }
     let element = number % pieces * 64u + (lane & 63u);
     var total = 0.0;
-    for (var part = group + (lane >> 6u); part < last_group + 1u; part += 4u) {
-        total += parts[(part * 2u + u32(part == group)) * (TILE_M * TILE_N) + element];
+    for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
+        total += parts[(part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element];
     }
     totals[lane] = total;
     workgroupBarrier();

@@ -71,7 +71,7 @@ fn main(
     let tile_columns = (u.s_len_length + 31u) >> 5u;
     let turns = max((u.b * u.p * u.t + 31u) >> 5u, 1u);
     let all_turns = u.c * u.r_len_length * tile_rows * tile_columns * turns;
-    let share = max((all_turns + 527u) / 528u, 16u);
+    let share = max((all_turns + 527u) / 528u, min(16u, turns));
     if (group * share >= all_turns) {
         return;
     }

@@ -41,7 +41,7 @@ fn main(
     let tile_columns = tile_rows;
     let turns = max((u.m + 15u) >> 4u, 1u);
     let all_turns = tile_columns * tile_columns * turns;
-    let share = max((all_turns + 263u) / 264u, 2u);
+    let share = max((all_turns + 263u) / 264u, min(2u, turns));
     if (group * share >= all_turns) {
         return;
     }

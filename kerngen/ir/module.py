@@ -1,0 +1,30 @@
+"""A checked `.kern` file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Function, Kernel
+from kerngen.source.diagnostic import Diagnostic
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One `.kern` file, checked.
+
+    `functions` holds those in scope and all that they call, callees before callers.
+    `imported` are the names of constants that stand in other files.
+    """
+
+    path: str
+    doc: str
+    functions: tuple[Function, ...]
+    kernels: tuple[Kernel, ...]
+    imported: frozenset[str] = frozenset()
+    structs: tuple[Struct, ...] = ()
+    """Those that the file declares, in its order."""
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
+    """What is legal in the file, and probably not meant."""

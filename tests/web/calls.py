@@ -1,0 +1,62 @@
+"""Calls of kernels in a browser: arguments and results as JSON."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime.fields import is_leaf
+from kerngen.runtime.kernel import Kernel, TensorSpec
+from tests.web.browser import Browser
+
+
+def begin(
+    page: Browser,
+    module: str,
+    kernel: Kernel,
+    arrays: Iterable[NDArray[Any]],
+    scalars: Mapping[str, float],
+    plan: str = "",
+) -> int:
+    """Start a call, by a plan other than the kernel's own if one is given."""
+    specs = kernel.inputs
+    return page.start(
+        "call",
+        module=module,
+        kernel=kernel.name,
+        plan=plan,
+        tensors=[_sent(*pair) for pair in zip(specs, arrays, strict=True)],
+        scalars={name: _number(value) for name, value in scalars.items()},
+    )
+
+
+def results(page: Browser, kernel: Kernel, number: int) -> list[NDArray[Any]]:
+    """Wait for a call; return the tensors that change, then the outputs."""
+    changed = [spec for spec in kernel.inputs if spec.access == "update"]
+    specs = *changed, *kernel.outputs
+    return [*map(_received, page.finish(number)["arrays"], specs)]
+
+
+def _sent(spec: TensorSpec, array: NDArray[Any]) -> dict[str, Any]:
+    """An argument as JSON; f16 go as f32, which the page makes f16 of."""
+    assert is_leaf(spec.element)
+    name = spec.element.__name__
+    sent = array.astype(np.float32) if name == "f16" else array
+    data = b64encode(np.ascontiguousarray(sent).tobytes()).decode()
+    return {"data": data, "shape": array.shape, "element": name}
+
+
+def _received(each: dict[str, Any], spec: TensorSpec) -> NDArray[Any]:
+    """A result; f16 come as f32, which hold them exactly."""
+    dtype = each["dtype"].removesuffix("Array").lower()
+    array = np.frombuffer(b64decode(each["data"]), dtype).reshape(each["shape"])
+    return array.astype(spec.element.DTYPE.base)
+
+
+def _number(value: float) -> float | str:
+    return value if isfinite(value) else str(value).replace("inf", "Infinity")
