@@ -257,8 +257,8 @@ STANDARD: Final = (
     Standard(
         "recurrence.selective_scan",
         _each(7),
-        shapes("b l d s", (8, 2048, 1024, 16)),
-        shapes("b l d s", (1, 64, 64, 16)),
+        shapes("b m d s", (8, 2048, 1024, 16)),
+        shapes("b m d s", (1, 64, 64, 16)),
     ),
     Standard(
         "indexing.argmax",
