@@ -9,6 +9,7 @@ workgroups share, a second dispatch does them (`gemm_stream.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import final
 
@@ -72,6 +73,7 @@ class GemmShader:
     def __post_init__(self) -> None:
         found, self.row = product_of(self.task)
         self.column, self.over = found.column, found.over
+        self.tiled = self.row, self.column
         self.shares = TermShares.of(self.task, self.tiling)
         self.builder = ShaderBuilder(self.task, self._lanes(found))
         t_ = self.tiling
@@ -313,27 +315,47 @@ class GemmShader:
     # The result
 
     def _finish(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
-        """Hand every accumulator to the function that does the stage's steps."""
-        finish = self._declare_finish()
-        calls: list[t.Stmt] = []
+        """Hand every accumulator to the function that does the stage's steps.
 
-        def call(i: t.Expr, j: t.Expr, total: t.Expr) -> None:
+        In the loop over tiles, a loop does so: SwiftShader takes minutes, and gigabytes, to
+        compile many calls there.
+        """
+        finish = self._declare_finish()
+        if not self.tiling.stream:
+            return [
+                call
+                for i, columns, total in self.registers.results()
+                for call in self._calls(finish, batch, (i, columns), total)
+            ]
+        totals, number = (t.Ident(self.builder.fresh(x)) for x in ("totals", "number"))
+        every = self.registers.totals
+        type_ = f"array<{wgsl_type(self.registers.found.type, LANES)}, {len(every)}>"
+        place = self.registers.place_of(number)
+        calls = self._calls(finish, batch, place, totals[number])
+        return [
+            t.Var(totals.name, t.Call(type_, (*every,))),
+            t.count_up(number.name, 0, t.u32(len(every)), 1, *calls),
+        ]
+
+    def _calls(
+        self,
+        finish: str,
+        batch: dict[Index, t.Expr],
+        place: tuple[t.Expr, list[t.Expr]],
+        total: t.Expr,
+    ) -> Iterator[t.Stmt]:
+        """Yield the call for a total, or for each of its four components."""
+        i, columns = place
+        slot = (self.whole_tile, self.slot) if self.tiling.stream else ()
+        each = [total] if self.whole else [t.Member(total, c) for c in COMPONENTS]
+        for j, part in zip(columns, each, strict=False):
             at = {
                 **batch,
                 self.row: self.left.origin + i,
                 self.column: self.right.origin + j,
             }
-            place = (at[index] for index in self.task.domain)
-            slot = (self.whole_tile, self.slot) if self.tiling.stream else ()
-            calls.append(t.Evaluate(t.call(finish, *slot, *place, total)))
-
-        for i, columns, total in self.registers.results():
-            if self.whole:
-                call(i, columns[0], total)
-                continue
-            for j, component in zip(columns, COMPONENTS, strict=True):
-                call(i, j, t.Member(total, component))
-        return calls
+            ordered = (at[index] for index in self.task.domain)
+            yield t.Evaluate(t.call(finish, *slot, *ordered, part))
 
     def _declare_finish(self) -> str:
         """Declare the function that takes one total, or with whole vectors four."""
@@ -344,7 +366,11 @@ class GemmShader:
         value = t.Ident(
             s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
         )
-        body: list[t.Stmt] = [leave_outside(s, at)]
+        steps: list[t.Stmt] = []
+        lowerer = Lowerer(s, {**at}, steps, vector=self.column if self.whole else None)
+        lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
+        write_steps(lowerer, self.task.stage)
+        body: list[t.Stmt] = [leave_outside(s, at), *steps]
         inputs = [(i.name, "u32") for i in at.values()]
         about = f"What becomes of {'four neighbouring totals of a row' if self.whole else 'one total'}"
         if self.tiling.stream:
@@ -352,11 +378,9 @@ class GemmShader:
             inputs = [(whole.name, "bool"), (slot.name, "u32"), *inputs]
             place = at[self.row], at[self.column]
             keep = keep_total(s, self.tiling, slot, place, value, lanes)
-            body.append(t.If(t.Unary("!", whole), (keep, t.Return())))
+            inside = t.all_of(whole, *(at[x] < s.extent(x.extent) for x in self.tiled))
+            body = [t.If(t.Unary("!", whole), (keep,)), t.If(inside, (*steps,))]
             about += "; those of a part of a tile are kept"
-        lowerer = Lowerer(s, {**at}, body, vector=self.column if self.whole else None)
-        lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
-        write_steps(lowerer, self.task.stage)
         type_ = wgsl_type(self.registers.found.type, lanes)
         signature = (*inputs, (value.name, type_))
         s.declare(

@@ -117,6 +117,19 @@ class RegisterTile:
         for (r, v), total in self._sums.items():
             yield self.tile_row(r), self._tile_columns(v), total
 
+    @property
+    def totals(self) -> list[t.Expr]:
+        """The accumulators, those of a row side by side."""
+        return [self._sums[r, v] for r in self._rows for v in self._vectors]
+
+    def place_of(self, number: t.Expr) -> tuple[t.Expr, list[t.Expr]]:
+        """Return the row and the columns of the total that has a number."""
+        t_, vectors = self._tiling, len(self._vectors)
+        r, v = number // vectors, number % vectors
+        row = self._row * VECTOR + (r // VECTOR) * (t_.rows * VECTOR) + r % VECTOR
+        first = self._column * VECTOR + v * (t_.columns * VECTOR)
+        return row, [first + n for n in range(VECTOR)]
+
     def tile_row(self, r: int) -> t.Expr:
         """Return the place in the tile of a row of this invocation."""
         block, within = divmod(r, VECTOR)

@@ -40,14 +40,12 @@ fn b_vector(n: u32, g: u32, term: u32, c: u32) -> vec4f {
 
 // What becomes of one total; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, c: u32, dv_sum: f32) {
-    if (j >= u.t || c >= u.e) {
-        return;
-    }
     if (!is_whole) {
         parts[in_slot * 1024u + ((j & 31u) * 32u + (c & 31u))] = dv_sum;
-        return;
     }
-    dv[((n * u.r + g) * u.t + j) * u.e + c] = dv_sum;
+    if (is_whole && j < u.t && c < u.e) {
+        dv[((n * u.r + g) * u.t + j) * u.e + c] = dv_sum;
+    }
 }
 
 @compute @workgroup_size(64)
@@ -423,21 +421,12 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, n, g, tile_row + row * 4u, tile_column + column * 4u, acc_0.x);
-        finish(whole, slot, n, g, tile_row + row * 4u, tile_column + (column * 4u + 1u), acc_0.y);
-        finish(whole, slot, n, g, tile_row + row * 4u, tile_column + (column * 4u + 2u), acc_0.z);
-        finish(whole, slot, n, g, tile_row + row * 4u, tile_column + (column * 4u + 3u), acc_0.w);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1.x);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 1u), acc_1.y);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 2u), acc_1.z);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 3u), acc_1.w);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2.x);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 1u), acc_2.y);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 2u), acc_2.z);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 3u), acc_2.w);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3.x);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 1u), acc_3.y);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 2u), acc_3.z);
-        finish(whole, slot, n, g, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 3u), acc_3.w);
+        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
+        for (var number = 0u; number < 4u; number += 1u) {
+            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
+            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
+            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
+            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+        }
     }
 }

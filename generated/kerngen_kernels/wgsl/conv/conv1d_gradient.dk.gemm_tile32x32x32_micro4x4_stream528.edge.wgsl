@@ -43,14 +43,12 @@ fn b_vector(q: u32, v: u32, term: u32) -> vec4f {
 
 // What becomes of one total; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, f: u32, q: u32, v: u32, dk_sum: f32) {
-    if (f >= u.o || v >= u.s) {
-        return;
-    }
     if (!is_whole) {
         parts[in_slot * 1024u + ((f & 31u) * 32u + (v & 31u))] = dk_sum;
-        return;
     }
-    dk[(f * u.c + q) * u.s + v] = dk_sum;
+    if (is_whole && f < u.o && v < u.s) {
+        dk[(f * u.c + q) * u.s + v] = dk_sum;
+    }
 }
 
 @compute @workgroup_size(64)
@@ -425,21 +423,12 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, q, tile_column + column * 4u, acc_0.x);
-        finish(whole, slot, tile_row + row * 4u, q, tile_column + (column * 4u + 1u), acc_0.y);
-        finish(whole, slot, tile_row + row * 4u, q, tile_column + (column * 4u + 2u), acc_0.z);
-        finish(whole, slot, tile_row + row * 4u, q, tile_column + (column * 4u + 3u), acc_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 1u), q, tile_column + column * 4u, acc_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 1u), q, tile_column + (column * 4u + 1u), acc_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 1u), q, tile_column + (column * 4u + 2u), acc_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 1u), q, tile_column + (column * 4u + 3u), acc_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 2u), q, tile_column + column * 4u, acc_2.x);
-        finish(whole, slot, tile_row + (row * 4u + 2u), q, tile_column + (column * 4u + 1u), acc_2.y);
-        finish(whole, slot, tile_row + (row * 4u + 2u), q, tile_column + (column * 4u + 2u), acc_2.z);
-        finish(whole, slot, tile_row + (row * 4u + 2u), q, tile_column + (column * 4u + 3u), acc_2.w);
-        finish(whole, slot, tile_row + (row * 4u + 3u), q, tile_column + column * 4u, acc_3.x);
-        finish(whole, slot, tile_row + (row * 4u + 3u), q, tile_column + (column * 4u + 1u), acc_3.y);
-        finish(whole, slot, tile_row + (row * 4u + 3u), q, tile_column + (column * 4u + 2u), acc_3.z);
-        finish(whole, slot, tile_row + (row * 4u + 3u), q, tile_column + (column * 4u + 3u), acc_3.w);
+        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
+        for (var number = 0u; number < 4u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), q, tile_column + column * 4u, totals[number].x);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), q, tile_column + (column * 4u + 1u), totals[number].y);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), q, tile_column + (column * 4u + 2u), totals[number].z);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), q, tile_column + (column * 4u + 3u), totals[number].w);
+        }
     }
 }

@@ -24,14 +24,12 @@ var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 32>;
 
 // What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, g: u32, i: u32, j: u32, product_sum: vec4f) {
-    if (i >= u.s || j >= u.t) {
-        return;
-    }
     if (!is_whole) {
         parts[(in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))) >> 2u] = product_sum;
-        return;
     }
-    product[((g * u.s + i) * u.t + j) >> 2u] = product_sum;
+    if (is_whole && i < u.s && j < u.t) {
+        product[((g * u.s + i) * u.t + j) >> 2u] = product_sum;
+    }
 }
 
 @compute @workgroup_size(64)
@@ -392,9 +390,9 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, g, tile_row + row * 4u, tile_column + column * 4u, acc_0);
-        finish(whole, slot, g, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1);
-        finish(whole, slot, g, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2);
-        finish(whole, slot, g, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3);
+        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
+        for (var number = 0u; number < 4u; number += 1u) {
+            finish(whole, slot, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+        }
     }
 }

@@ -35,14 +35,12 @@ fn b_vector(start: u32) -> vec4f {
 
 // What becomes of one total; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, y_sum: f32) {
-    if (i >= u.s || j >= u.f) {
-        return;
-    }
     if (!is_whole) {
         parts[in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))] = y_sum;
-        return;
     }
-    y[i * u.f + j] = scale[i] * y_sum;
+    if (is_whole && i < u.s && j < u.f) {
+        y[i * u.f + j] = scale[i] * y_sum;
+    }
 }
 
 @compute @workgroup_size(256)
@@ -490,69 +488,12 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, tile_column + column * 4u, acc_0_0.x);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 1u), acc_0_0.y);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 2u), acc_0_0.z);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 3u), acc_0_0.w);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 64u), acc_0_1.x);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 65u), acc_0_1.y);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 66u), acc_0_1.z);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 67u), acc_0_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 1u), acc_1_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 2u), acc_1_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 3u), acc_1_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 64u), acc_1_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 65u), acc_1_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 66u), acc_1_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 67u), acc_1_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 1u), acc_2_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 2u), acc_2_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 3u), acc_2_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 64u), acc_2_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 65u), acc_2_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 66u), acc_2_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 67u), acc_2_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 1u), acc_3_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 2u), acc_3_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 3u), acc_3_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 64u), acc_3_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 65u), acc_3_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 66u), acc_3_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 67u), acc_3_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + column * 4u, acc_4_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 1u), acc_4_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 2u), acc_4_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 3u), acc_4_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 64u), acc_4_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 65u), acc_4_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 66u), acc_4_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 67u), acc_4_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + column * 4u, acc_5_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 1u), acc_5_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 2u), acc_5_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 3u), acc_5_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 64u), acc_5_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 65u), acc_5_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 66u), acc_5_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 67u), acc_5_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + column * 4u, acc_6_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 1u), acc_6_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 2u), acc_6_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 3u), acc_6_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 64u), acc_6_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 65u), acc_6_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 66u), acc_6_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 67u), acc_6_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + column * 4u, acc_7_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 1u), acc_7_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 2u), acc_7_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 3u), acc_7_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 64u), acc_7_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 65u), acc_7_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 66u), acc_7_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 67u), acc_7_1.w);
+        var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
+        for (var number = 0u; number < 16u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+        }
     }
 }

@@ -56,15 +56,13 @@ fn gelu(x: f32) -> f32 {
 
 // What becomes of one total; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: f32) {
-    if (i >= u.m || j >= u.n) {
-        return;
-    }
     if (!is_whole) {
         parts[in_slot * 8192u + ((i & 127u) * 64u + (j & 63u))] = z_sum;
-        return;
     }
-    let z = u.alpha * z_sum;
-    c[i * u.n + j] = gelu(z);
+    if (is_whole && i < u.m && j < u.n) {
+        let z = u.alpha * z_sum;
+        c[i * u.n + j] = gelu(z);
+    }
 }
 
 @compute @workgroup_size(128)
@@ -534,69 +532,12 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, tile_column + column * 4u, acc_0_0.x);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 1u), acc_0_0.y);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 2u), acc_0_0.z);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 3u), acc_0_0.w);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 32u), acc_0_1.x);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 33u), acc_0_1.y);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 34u), acc_0_1.z);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 35u), acc_0_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 1u), acc_1_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 2u), acc_1_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 3u), acc_1_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 32u), acc_1_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 33u), acc_1_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 34u), acc_1_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 35u), acc_1_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 1u), acc_2_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 2u), acc_2_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 3u), acc_2_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 32u), acc_2_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 33u), acc_2_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 34u), acc_2_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 35u), acc_2_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 1u), acc_3_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 2u), acc_3_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 3u), acc_3_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 32u), acc_3_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 33u), acc_3_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 34u), acc_3_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 35u), acc_3_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + column * 4u, acc_4_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 1u), acc_4_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 2u), acc_4_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 3u), acc_4_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 32u), acc_4_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 33u), acc_4_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 34u), acc_4_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 35u), acc_4_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + column * 4u, acc_5_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 1u), acc_5_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 2u), acc_5_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 3u), acc_5_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 32u), acc_5_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 33u), acc_5_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 34u), acc_5_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 35u), acc_5_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + column * 4u, acc_6_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 1u), acc_6_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 2u), acc_6_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 3u), acc_6_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 32u), acc_6_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 33u), acc_6_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 34u), acc_6_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 35u), acc_6_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + column * 4u, acc_7_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 1u), acc_7_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 2u), acc_7_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 3u), acc_7_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 32u), acc_7_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 33u), acc_7_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 34u), acc_7_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 35u), acc_7_1.w);
+        var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
+        for (var number = 0u; number < 16u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), totals[number].x);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 1u), totals[number].y);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 2u), totals[number].z);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u + 3u), totals[number].w);
+        }
     }
 }

@@ -31,14 +31,12 @@ fn b_vector(start_: u32) -> vec4f {
 
 // What becomes of one total; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: f32) {
-    if (i >= u.m || j >= u.n) {
-        return;
-    }
     if (!is_whole) {
         parts[in_slot * 2048u + ((i & 15u) * 128u + (j & 127u))] = c_sum;
-        return;
     }
-    c[i * u.n + j] = u.alpha * c_sum;
+    if (is_whole && i < u.m && j < u.n) {
+        c[i * u.n + j] = u.alpha * c_sum;
+    }
 }
 
 @compute @workgroup_size(64)
@@ -386,37 +384,12 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, tile_column + column * 4u, acc_0_0.x);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 1u), acc_0_0.y);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 2u), acc_0_0.z);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 3u), acc_0_0.w);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 64u), acc_0_1.x);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 65u), acc_0_1.y);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 66u), acc_0_1.z);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 67u), acc_0_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 1u), acc_1_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 2u), acc_1_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 3u), acc_1_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 64u), acc_1_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 65u), acc_1_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 66u), acc_1_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 67u), acc_1_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 1u), acc_2_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 2u), acc_2_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 3u), acc_2_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 64u), acc_2_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 65u), acc_2_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 66u), acc_2_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 67u), acc_2_1.w);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0.x);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 1u), acc_3_0.y);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 2u), acc_3_0.z);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 3u), acc_3_0.w);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 64u), acc_3_1.x);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 65u), acc_3_1.y);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 66u), acc_3_1.z);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 67u), acc_3_1.w);
+        var totals = array<vec4f, 8>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1);
+        for (var number = 0u; number < 8u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+        }
     }
 }

@@ -21,14 +21,12 @@ var<workgroup> b_tile: array<array<array<vec4f, 16>, 2>, 16>;
 
 // What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: vec4f) {
-    if (i >= u.m || j >= u.n) {
-        return;
-    }
     if (!is_whole) {
         parts[(in_slot * 4096u + ((i & 31u) * 128u + (j & 127u))) >> 2u] = c_sum;
-        return;
     }
-    c[(i * u.n + j) >> 2u] = u.alpha * c_sum;
+    if (is_whole && i < u.m && j < u.n) {
+        c[(i * u.n + j) >> 2u] = u.alpha * c_sum;
+    }
 }
 
 @compute @workgroup_size(64)
@@ -537,21 +535,9 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, tile_column + column * 4u, acc_0_0);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 64u), acc_0_1);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 64u), acc_1_1);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 64u), acc_2_1);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 64u), acc_3_1);
-        finish(whole, slot, tile_row + (row * 4u + 16u), tile_column + column * 4u, acc_4_0);
-        finish(whole, slot, tile_row + (row * 4u + 16u), tile_column + (column * 4u + 64u), acc_4_1);
-        finish(whole, slot, tile_row + (row * 4u + 17u), tile_column + column * 4u, acc_5_0);
-        finish(whole, slot, tile_row + (row * 4u + 17u), tile_column + (column * 4u + 64u), acc_5_1);
-        finish(whole, slot, tile_row + (row * 4u + 18u), tile_column + column * 4u, acc_6_0);
-        finish(whole, slot, tile_row + (row * 4u + 18u), tile_column + (column * 4u + 64u), acc_6_1);
-        finish(whole, slot, tile_row + (row * 4u + 19u), tile_column + column * 4u, acc_7_0);
-        finish(whole, slot, tile_row + (row * 4u + 19u), tile_column + (column * 4u + 64u), acc_7_1);
+        var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
+        for (var number = 0u; number < 16u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 16u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number]);
+        }
     }
 }

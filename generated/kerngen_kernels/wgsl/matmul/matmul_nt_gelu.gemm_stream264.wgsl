@@ -45,15 +45,13 @@ fn gelu4(x: vec4f) -> vec4f {
 
 // What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: vec4f) {
-    if (i >= u.m || j >= u.n) {
-        return;
-    }
     if (!is_whole) {
         parts[(in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))) >> 2u] = z_sum;
-        return;
     }
-    let z = u.alpha * z_sum;
-    c[(i * u.n + j) >> 2u] = gelu4(z);
+    if (is_whole && i < u.m && j < u.n) {
+        let z = u.alpha * z_sum;
+        c[(i * u.n + j) >> 2u] = gelu4(z);
+    }
 }
 
 @compute @workgroup_size(128)
@@ -829,37 +827,9 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, tile_column + column * 4u, acc_0_0);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 32u), acc_0_1);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 64u), acc_0_2);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 96u), acc_0_3);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 32u), acc_1_1);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 64u), acc_1_2);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 96u), acc_1_3);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 32u), acc_2_1);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 64u), acc_2_2);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 96u), acc_2_3);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 32u), acc_3_1);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 64u), acc_3_2);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 96u), acc_3_3);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + column * 4u, acc_4_0);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 32u), acc_4_1);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 64u), acc_4_2);
-        finish(whole, slot, tile_row + (row * 4u + 64u), tile_column + (column * 4u + 96u), acc_4_3);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + column * 4u, acc_5_0);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 32u), acc_5_1);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 64u), acc_5_2);
-        finish(whole, slot, tile_row + (row * 4u + 65u), tile_column + (column * 4u + 96u), acc_5_3);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + column * 4u, acc_6_0);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 32u), acc_6_1);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 64u), acc_6_2);
-        finish(whole, slot, tile_row + (row * 4u + 66u), tile_column + (column * 4u + 96u), acc_6_3);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + column * 4u, acc_7_0);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 32u), acc_7_1);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 64u), acc_7_2);
-        finish(whole, slot, tile_row + (row * 4u + 67u), tile_column + (column * 4u + 96u), acc_7_3);
+        var totals = array<vec4f, 32>(acc_0_0, acc_0_1, acc_0_2, acc_0_3, acc_1_0, acc_1_1, acc_1_2, acc_1_3, acc_2_0, acc_2_1, acc_2_2, acc_2_3, acc_3_0, acc_3_1, acc_3_2, acc_3_3, acc_4_0, acc_4_1, acc_4_2, acc_4_3, acc_5_0, acc_5_1, acc_5_2, acc_5_3, acc_6_0, acc_6_1, acc_6_2, acc_6_3, acc_7_0, acc_7_1, acc_7_2, acc_7_3);
+        for (var number = 0u; number < 32u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+        }
     }
 }

@@ -45,15 +45,13 @@ fn gelu4(x: vec4f) -> vec4f {
 
 // What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: vec4f) {
-    if (i >= u.m || j >= u.n) {
-        return;
-    }
     if (!is_whole) {
         parts[(in_slot * 4096u + ((i & 63u) * 64u + (j & 63u))) >> 2u] = z_sum;
-        return;
     }
-    let z = u.alpha * z_sum;
-    c[(i * u.n + j) >> 2u] = gelu4(z);
+    if (is_whole && i < u.m && j < u.n) {
+        let z = u.alpha * z_sum;
+        c[(i * u.n + j) >> 2u] = gelu4(z);
+    }
 }
 
 @compute @workgroup_size(64)
@@ -525,21 +523,9 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, tile_column + column * 4u, acc_0_0);
-        finish(whole, slot, tile_row + row * 4u, tile_column + (column * 4u + 32u), acc_0_1);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1_0);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + (column * 4u + 32u), acc_1_1);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2_0);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + (column * 4u + 32u), acc_2_1);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3_0);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + (column * 4u + 32u), acc_3_1);
-        finish(whole, slot, tile_row + (row * 4u + 32u), tile_column + column * 4u, acc_4_0);
-        finish(whole, slot, tile_row + (row * 4u + 32u), tile_column + (column * 4u + 32u), acc_4_1);
-        finish(whole, slot, tile_row + (row * 4u + 33u), tile_column + column * 4u, acc_5_0);
-        finish(whole, slot, tile_row + (row * 4u + 33u), tile_column + (column * 4u + 32u), acc_5_1);
-        finish(whole, slot, tile_row + (row * 4u + 34u), tile_column + column * 4u, acc_6_0);
-        finish(whole, slot, tile_row + (row * 4u + 34u), tile_column + (column * 4u + 32u), acc_6_1);
-        finish(whole, slot, tile_row + (row * 4u + 35u), tile_column + column * 4u, acc_7_0);
-        finish(whole, slot, tile_row + (row * 4u + 35u), tile_column + (column * 4u + 32u), acc_7_1);
+        var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
+        for (var number = 0u; number < 16u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 32u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 32u), totals[number]);
+        }
     }
 }

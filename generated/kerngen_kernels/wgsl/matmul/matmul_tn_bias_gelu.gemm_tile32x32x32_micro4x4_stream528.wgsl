@@ -46,15 +46,13 @@ fn gelu4(x: vec4f) -> vec4f {
 
 // What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
 fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: vec4f) {
-    if (i >= u.m || j >= u.n) {
-        return;
-    }
     if (!is_whole) {
         parts[(in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))) >> 2u] = z_sum;
-        return;
     }
-    let z = u.alpha * z_sum + bias[j >> 2u];
-    c[(i * u.n + j) >> 2u] = gelu4(z);
+    if (is_whole && i < u.m && j < u.n) {
+        let z = u.alpha * z_sum + bias[j >> 2u];
+        c[(i * u.n + j) >> 2u] = gelu4(z);
+    }
 }
 
 @compute @workgroup_size(64)
@@ -436,9 +434,9 @@ fn main(
             workgroupBarrier();
         }
 
-        finish(whole, slot, tile_row + row * 4u, tile_column + column * 4u, acc_0);
-        finish(whole, slot, tile_row + (row * 4u + 1u), tile_column + column * 4u, acc_1);
-        finish(whole, slot, tile_row + (row * 4u + 2u), tile_column + column * 4u, acc_2);
-        finish(whole, slot, tile_row + (row * 4u + 3u), tile_column + column * 4u, acc_3);
+        var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
+        for (var number = 0u; number < 4u; number += 1u) {
+            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+        }
     }
 }
