@@ -23,8 +23,8 @@ Structs: TypeAlias = dict[str, dict[str, str]]
 _VARIABLE = re.compile(r"var<[^>]+>\s+(\w+)\s*:\s*(.+);")
 _STRUCT = re.compile(r"struct\s+(\w+)\s*\{(.*?)\n\}", re.DOTALL)
 _MEMBER = re.compile(r"(\w+)\s*:\s*([^:]+?),\s*(?://.*)?$", re.MULTILINE)
-_UNTOLD = re.compile(r"\[(?!inside\(|u32\(clamp\(|\d+[ui]?\]).*")
-"""What is no subscript of a variable, nor clamped, nor a constant."""
+_UNTOLD = re.compile(r"\[(?!inside\(|u32\(clamp\(|\d+[ui]?\]|number\]).*")
+"""What is no subscript of a variable, nor clamped, a constant, or that of a tile's totals."""
 
 _CONSTANT = re.compile(r"\d+[ui]?")
 _VECTOR = re.compile(r"(?:vec|mat(\d)x)(\d)(?:<(\w+)>|([fiuh]))")
