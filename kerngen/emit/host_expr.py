@@ -41,7 +41,7 @@ from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
 ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
-"""How a dim or scalar is spelled where the expression stands."""
+"""How a dim or scalar is spelled in the place of the expression."""
 
 _CASTS = {
     Scalar.F32: "float",
@@ -64,7 +64,7 @@ _FUNCTIONS_OF_INTEGERS = {
 }
 _FUNCTIONS_OF_FLOATS = {"/": "hostmath.divide", "%": "hostmath.remainder"}
 _OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
-"""Python's own, where neither a sign nor a division by zero can tell them apart."""
+"""Python's own, where neither a sign nor a division by zero makes a difference."""
 
 
 def _is_leaf(expr: Expr) -> bool:

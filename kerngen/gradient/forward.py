@@ -140,7 +140,7 @@ def _inlined(
 ) -> Expr:
     """Put functions in the place of their calls, where the gradient passes through.
 
-    Conditions are inlined, too: what they say of indices is wanted.  Functions of
+    Conditions are inlined, too: what they imply of indices is wanted.  Functions of
     integers stay calls, as ten rounds of Philox would grow without bound; so do those
     whose derivatives the user gave.
     """

@@ -102,7 +102,7 @@ def _fold_binary(expr: Binary) -> Expr:
 
 
 def _is_plain(expr: Binary) -> bool:
-    """Whether WGSL computes the constant expression as it stands."""
+    """Whether WGSL computes the constant expression as it is."""
     if not expr.type.is_integer:
         return True
     left, right = constant_value(expr.left), constant_value(expr.right)

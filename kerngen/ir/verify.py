@@ -307,7 +307,7 @@ def _place(subscript: Subscript) -> Iterator[str]:
     if not value.type.is_integer:
         yield "a subscript that is no integer"
     if isinstance(subscript, Affine) and affine_form(value) is None:
-        yield "a subscript that is said to be affine"
+        yield "a subscript that is marked as affine"
 
 
 def _operation(expr: Unary | Binary | Select) -> Iterator[str]:

@@ -65,7 +65,7 @@ def load_ipython_extension(shell: Shell) -> None:
 
 
 def run_cell(shell: Shell, name: str, cell: str) -> None:
-    """Compile a cell; an empty line stands for the magic's own, so that lines agree."""
+    """Compile a cell; an empty line replaces the magic's own, so that lines agree."""
     module = compile_source(f"\n{cell}", name=name or _DEFAULT_NAME)
     if name:
         shell.user_ns[name] = module

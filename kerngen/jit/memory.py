@@ -137,7 +137,7 @@ def functions(
 def _install(
     package: str, compiled: Sequence[CompiledModule]
 ) -> dict[str, KernelModule]:
-    """Import modules to where each finds the others, as their imports say."""
+    """Import modules to where each finds the others, as their imports name them."""
     paths = [module_path("", each.module.path).removesuffix(".py") for each in compiled]
     deepest = max((path.split("/").count("..") for path in paths), default=0)
     modules: dict[str, KernelModule] = {}

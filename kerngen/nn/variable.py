@@ -25,7 +25,7 @@ Value: TypeAlias = "Variable | AnyTensor"
 Pull: TypeAlias = Callable[[AnyTensor, Sequence[AnyTensor | None]], Sequence[AnyTensor]]
 """From the gradient by a value to those by some inputs, each put where it is wanted.
 
-The second argument says where: a tensor of the input's shape, or None for a new one.  An
+The second argument is the destination: a tensor of the input's shape, or None for a new one.  An
 edge may ignore it; who called then copies.
 """
 

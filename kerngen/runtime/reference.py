@@ -84,7 +84,7 @@ def index(length: int) -> Array:
 
 
 def take(x: Array, places: ArrayLike, axis: int) -> Array:
-    """Return what stands at places along an axis, clamped to it; zeros if it is empty."""
+    """Return the elements at positions along an axis, clamped to it; zeros if it is empty."""
     wide = np.asarray(places, np.int64)
     if x.shape[axis]:
         return np.take(x, wide, axis, mode="clip")

@@ -72,7 +72,7 @@ class Contraction:
 
 
 def contraction_of(task: Task) -> Contraction | str:
-    """Return the stage's contraction, or say why it is none."""
+    """Return the stage's contraction, or why it is none."""
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"

@@ -53,7 +53,7 @@ def _is_plain(expr: Expr) -> bool:
 def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
     """Return those that compute with scalars alone, as do all that they call.
 
-    Callees stand before callers.
+    Callees come before callers.
     """
     plain: set[str] = set()
     for function in functions:

@@ -177,7 +177,7 @@ def _check_schedule(
 
 
 def _options_span(schedule: Schedule) -> Span:
-    """Return where a schedule's options stand, or its strategy where it has none."""
+    """Return the span of a schedule's options, or of its strategy where it has none."""
     span = schedule.span
     options = span.text[len(schedule.strategy) :].lstrip()
     return Span(span.source, span.end - len(options), span.end) if options else span

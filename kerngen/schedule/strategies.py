@@ -83,11 +83,11 @@ def _no_faults(options: Options) -> Iterator[str]:
 class Strategy:
     """A way to run stages: those of recurrences `in_order`, or all others.
 
-    `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
+    `fits` returns why a stage does not suit it, or nothing; `lower` yields the variants of
     one that does, one of which takes any size.  `runs` returns the stages that those
-    run, the given one first.  `suits` says of a stage that fits why it does
+    run, the given one first.  `suits` returns, for a stage that fits, why it does
     not do so with some options.  `settled` is what options come to, those left out
-    included; `faults` says what is wrong with them, whatever the stage.
+    included; `faults` yields what is wrong with them, whatever the stage.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Mappings by the names of parameters, which say what they know of a wrong one."""
+"""Mappings by the names of parameters, whose errors name the nearest ones."""
 
 from __future__ import annotations
 

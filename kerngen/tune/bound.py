@@ -1,4 +1,4 @@
-"""Whether a result is right: arguments that tell, and how far off it may be.
+"""Whether a result is right: arguments that show a fault, and the bound of the error.
 
 Arguments are whole numbers, so that sums of products are exact in whatever order a
 schedule adds, and one term too few or too many is seen: 1 to 4, and 1 or -1 in f16, whose

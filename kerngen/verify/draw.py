@@ -70,7 +70,7 @@ def _repeat(arrays: list[Array], fitting: Fitting) -> None:
 
 
 def twins(fitting: Fitting, arrays: Sequence[Array]) -> list[tuple[int, int]]:
-    """Return pairs of inputs that one tensor can stand for."""
+    """Return pairs of inputs that one tensor can serve as."""
     specs = fitting.kernel.inputs
     found: list[tuple[int, int]] = []
     for n, spec in enumerate(specs):

@@ -1,7 +1,7 @@
 """A device whose storage buffers lie between guard zones, to see what shaders touch.
 
 Each buffer that the runtime asks for becomes the middle of a larger one that is full of
-a pattern.  A binding starts where the runtime says, but ends only with the zone behind:
+a pattern.  A binding starts where the runtime puts it, but ends only with the zone behind:
 an adapter that checks bounds would hide an access beyond the usual end.  So outputs,
 temporaries and scratch are guarded like arguments, and up to the last element: their
 padding is part of the zone behind.  Shaders have no runtime checks either, as by

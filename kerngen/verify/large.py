@@ -32,7 +32,7 @@ MOST_GROUPS: Final = 65535
 MOST_ELEMENTS: Final = 1 << 25
 """In all tensors of a call together: more takes too long."""
 _PART: Final = 16
-"""How much shorter the call is whose seconds tell how long the large one takes."""
+"""How much shorter the call is whose seconds predict how long the large one takes."""
 _WHOLE: Final = 256
 """Schedules for certain multiples of a length ask for divisors of this."""
 _POINTS: Final = 400

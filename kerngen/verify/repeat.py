@@ -50,7 +50,7 @@ def kernel(
     `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  It
     may be given in another file of the folder `sources`; without one the file is alone.  The
     function takes arrays, then scalars, and returns the tensors that change, then the
-    outputs; `pattern` says which of some patterns lies around them.  It raises OutsideError
+    outputs; `pattern` is the number of the pattern around them.  It raises OutsideError
     if the kernel writes there.
     """
     with _subject(file, name, sources) as subject:

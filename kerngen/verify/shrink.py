@@ -45,7 +45,7 @@ def plainer(given: Given, fitting: Fitting, fails: Fails) -> Given:
 
 
 def _shortened(given: Given, fitting: Fitting, fails: Fails, deadline: float) -> Given:
-    """Cut axes, keeping what stands at one of their ends, for as long as that fails."""
+    """Cut axes, keeping the elements at one of their ends, for as long as that fails."""
     changed = True
     while changed:
         changed = False

@@ -211,7 +211,7 @@ def _overlapping(
 
 
 def device_tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
-    """Return the inputs of a call as tensors, arranged as it says."""
+    """Return the inputs of a call as tensors, in its arrangement."""
     specs = fitting.kernel.inputs
     if given.arrangement == "together":
         return _together(ctx, fitting, given)

@@ -48,7 +48,7 @@ def print_uniform(printer: Printer, expr: UniformValue, frame: Frame) -> Code:
 
 
 def print_static(scope: Scope, expr: Expr) -> Code | None:
-    """Return a part of a parameter that no index has a say in; None of all else.
+    """Return a part of a parameter that depends on no index; None of all else.
 
     Before:  camera.view[3].x
     After:   float(camera.view[3][0])

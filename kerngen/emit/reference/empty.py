@@ -29,7 +29,7 @@ _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
 
 
 def limit_of(expr: Reduce) -> str | None:
-    """Return what a reduction of nothing is, where NumPy wants to be told."""
+    """Return what a reduction of nothing is, where NumPy must be given it."""
     return _LIMITS.get((expr.kind, scalar_of(expr.type)))
 
 

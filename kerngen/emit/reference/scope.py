@@ -84,7 +84,7 @@ class Scope:
         return DTYPES[scalar_of(type_)]
 
     def kept(self, tensor: Tensor) -> str:
-        """Return the dtype of the array that stands for a tensor."""
+        """Return the dtype of a tensor's array."""
         if isinstance(tensor.element, Struct):
             return f"{self.structs[tensor.element]}.DTYPE"
         if not tensor.is_half:
@@ -128,7 +128,7 @@ class Scope:
         return tuple_text((*axes, *map(str, components(type_))))
 
     def whole(self, tensor: Tensor) -> str:
-        """Return the shape of the array that stands for a tensor."""
+        """Return the shape of a tensor's array."""
         element = tensor.element
         inner = () if isinstance(element, Struct) else components(element)
         return tuple_text((*map(self.extent, tensor.extents), *map(str, inner)))

@@ -38,7 +38,7 @@ def components(type_: ValueType) -> tuple[int, ...]:
 
 
 def array_annotation(tensor: Tensor) -> str:
-    """Return how the array that stands for a tensor is annotated."""
+    """Return the annotation of a tensor's array."""
     return "NDArray[np.void]" if isinstance(tensor.element, Struct) else ARRAY
 
 

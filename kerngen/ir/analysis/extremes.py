@@ -104,7 +104,7 @@ def starts_from_zero(form: AffineForm) -> bool:
 
 
 def extremes(form: AffineForm) -> tuple[int, int] | None:
-    """Return the least and the greatest value of a form, where literals say both."""
+    """Return the least and the greatest value of a form, where literals give both."""
     found = [corner.value for corner in corners(form)]
     if not found or not all(map(_is_known, found)):
         return None

@@ -34,7 +34,7 @@ def tensors_read(expr: Expr) -> Iterator[Tensor]:
 
 
 def holds_reduce(expr: Expr) -> bool:
-    """Whether a reduction stands anywhere in the expression."""
+    """Whether the expression contains a reduction."""
     return any(isinstance(node, Reduce) for node in walk(expr))
 
 
@@ -115,7 +115,7 @@ def names_in(statement: Statement) -> Iterator[str]:
 
 
 def outer_reductions(expr: Expr) -> Iterator[Reduce]:
-    """Yield the reductions that stand in no other, from left to right."""
+    """Yield the outermost reductions, from left to right."""
     if isinstance(expr, Reduce):
         yield expr
         return

@@ -73,7 +73,7 @@ Check: TypeAlias = Gather | RangeCheck
 def checks_of(kernel: Kernel) -> tuple[Check, ...]:
     """Return every check of a kernel once, in order.
 
-    Statements say what they read, as the user wrote them.  Stages read no more where it
+    Statements have their reads as the user wrote them.  Stages read no more where it
     counts: one that runs although its statement is empty computes what nobody reads.
     """
     known = known_of(kernel)

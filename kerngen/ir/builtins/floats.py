@@ -1,8 +1,8 @@
 """The rows of the built-ins that compute in f32, but those of angles.
 
-Sections named in `source` are those of the WGSL specification; where it says that an
+Sections named in `source` are those of the WGSL specification; where it states that an
 error is inherited from a formula, the bound is that formula's, worked out for arguments
-of moderate size.  Rows of ours say what was measured.
+of moderate size.  Our own rows have what was measured.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class _Inliner:
     inlined: dict[Tensor, _Inlined] = field(default_factory=dict[Tensor, _Inlined])
 
     def visit(self, number: int) -> list[Statement]:
-        """Return what stands in the place of one statement."""
+        """Return what replaces one statement."""
         statement = self.body[number]
         if statement.target.role is Role.LET:
             last_use = self._last_uses[number]
@@ -166,7 +166,7 @@ class _Inliner:
         )
 
     def _stays_finite(self, inlined: _Inlined, use: Statement) -> bool:
-        """Whether a constant can stand in `use`, where WGSL computes with it at once.
+        """Whether a constant may replace `use`, where WGSL computes with it at once.
 
         What has no finite value there is left to the run, as the user wrote it.
         """

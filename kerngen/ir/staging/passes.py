@@ -110,7 +110,7 @@ class _Builder:
     outliving: dict[Tensor, None]
 
     def build(self, together: Group) -> Stage:
-        """Return the stage that does what the members of a group say, in order."""
+        """Return the stage that runs the members of a group, in order."""
         members = together.members
         loop = looping(members, self.fresh, self.lengths)
         current: dict[Tensor, LocalValue] = {}

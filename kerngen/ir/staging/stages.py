@@ -102,7 +102,7 @@ class Loop:
 class Stage:
     """Steps done in order for every element of `domain`; elements are independent.
 
-    At most one `Reduce` stands outside of other reductions; its body reads no local.  A
+    At most one `Reduce` is outside of other reductions; its body reads no local.  A
     tensor that is written is read only at the element written, and before that; one
     that is written in parts, after that too.  `apart` is why the stage before does not
     do these steps too.  With a `loop`, elements along its axis are done in order.
@@ -130,7 +130,7 @@ class Stage:
 
     @cached_property
     def reduction(self) -> Reduce | None:
-        """The first reduction that stands in no other, if there is one."""
+        """The first outermost reduction, if there is one."""
         found = (r for step in self.steps for r in outer_reductions(step.value))
         return next(found, None)
 

@@ -18,7 +18,7 @@ AnyTensor: TypeAlias = Tensor[Any, Any]
 @final
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """An argument that a copy stands in for, during one call."""
+    """An argument that is replaced by a copy of it, during one call."""
 
     slot: int
     tensor: AnyTensor
@@ -50,7 +50,7 @@ def find_detours(
     slots: Sequence[AnyTensor | None],
     shared: Sequence[tuple[int, int]],
 ) -> list[Detour]:
-    """Return the arguments that need a stand-in.
+    """Return the arguments that must be replaced by copies.
 
     Those are the arguments that the adapter can't bind at their offset, and one of each
     pair in `shared`, which a dispatch both reads and writes in one buffer: the one that

@@ -1,4 +1,4 @@
-"""What is said of a tensor that belongs to another context."""
+"""The error for a tensor that belongs to another context."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kerngen.runtime.errors import ContextError
 def of_another_context(what: str, theirs: object, ours: object) -> ContextError:
     """Return the error of a tensor, `what`, that belongs to `theirs` and not to `ours`.
 
-    Two contexts of one adapter look alike, so that they are told apart by words.
+    Two contexts of one adapter look alike, so that words distinguish them.
     """
     given, expected = repr(theirs), repr(ours)
     if given == expected:

@@ -87,7 +87,7 @@ class Launcher:
         if scalars or kernel.scalars:
             scalars = prepare(kernel, scalars)
         if kernel.guard_slots:
-            # 0.0 and -0.0 are equal, but 1 / x tells them apart.
+            # 0.0 and -0.0 are equal, but 1 / x differs.
             values = (scalars[slot] for slot in kernel.guard_slots)
             key += [value or repr(value) for value in values]
         plan_key = tuple(key)
@@ -203,7 +203,7 @@ class Launcher:
         slots: Sequence[AnyTensor],
         detours: Sequence[Detour],
     ) -> None:
-        """Pack, bind and record, with the copies of stand-ins around it."""
+        """Pack, bind and record, with the copies of aliased arguments around it."""
         for detour in detours:
             if detour.copy_in:
                 self._transfers.copy(detour.tensor, slots[detour.slot])

@@ -49,7 +49,7 @@ def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> object:
 
 
 def check_number(where: str, name: str, value: object) -> float:
-    """Return a number that an f32 can hold; `where` and `name` say whose it is.
+    """Return a number that an f32 can hold; `where` and `name` are whose it is.
 
     Raises:
         DtypeError: If it is no number.
@@ -73,7 +73,7 @@ def pack(
         values = kernel.hosts(*dims, *scalars)
         kernel.uniform.pack_values_into(data, offset, values)
     except UniformRangeError as error:
-        # An argument that does not fit is told by its name; what is left is a host.
+        # An argument that does not fit is reported by its name; what is left is a host.
         _normalise(kernel, scalars)
         raise UniformRangeError(
             f"{kernel.place}: {error} Got {_given(kernel, scalars)}."

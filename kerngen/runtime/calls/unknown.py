@@ -1,4 +1,4 @@
-"""What is said of a name that nothing was stored under."""
+"""The error for a name that nothing was stored under."""
 
 from __future__ import annotations
 

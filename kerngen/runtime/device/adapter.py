@@ -88,7 +88,7 @@ def adapters() -> tuple[Adapter, ...]:
     """List the adapters, the best first: GPUs, then software.
 
     The numbers are those of `open(adapter=number)` and `KERNGEN_ADAPTER`.  They stay the
-    same while the machine and its drivers do, but two equal GPUs can't be told apart.
+    same while the machine and its drivers do, but two equal GPUs can't be distinguished.
 
     Raises:
         NoAdapter: If wgpu can't start.

@@ -233,10 +233,10 @@ _RAISED_BY_WGPU = frozenset(
 
 
 _LOST = re.compile(r"device (?:is |was )?lost|lost (?:the )?device", re.IGNORECASE)
-"""What wgpu's texts say of it; no name has the space of those words."""
+"""Words in wgpu's texts about it; no name has the space of those words."""
 
 _FULL = re.compile(r"not enough memory|out of memory", re.IGNORECASE)
-"""What they say of memory, also in a GPUValidationError."""
+"""Words in them about memory, also in a GPUValidationError."""
 
 
 def translate(error: Exception, aim: str) -> Error:

@@ -165,7 +165,7 @@ class _Library:
         )
 
     def map(self, buffer: object, nbytes: int, mapping: DirectMapping) -> None:
-        """Begin to map; `mapping` is told of the end, by a poll in whatever thread."""
+        """Begin to map; `mapping` is notified of the end, by a poll in whatever thread."""
         number = next(self._numbers)
         info = self._ffi.new("WGPUBufferMapCallbackInfo *", self._info[0])
         info.callback = self._callback

@@ -348,7 +348,7 @@ class Recorder:
         self._piece = _FIRST_PIECE
 
     def submit(self) -> None:
-        """Submit what is recorded; if that fails, drop it and say which kernels."""
+        """Submit what is recorded; if that fails, drop it and name its kernels."""
         self.check_allows("a submission")
         if self._encoder is None:
             return

@@ -270,7 +270,7 @@ class BindGroups:
         return group
 
     def probe(self, buffer: Buffer) -> None:
-        """Raise what wgpu says about a destroyed buffer, before a submission aborts."""
+        """Raise wgpu's error about a destroyed buffer, before a submission aborts."""
         if self._probe is None:
             self._probe = self._device.create_bind_group_layout(
                 entries=[_storage_entry(0, writes=False)]

@@ -59,7 +59,7 @@ class Lease(Generic[T]):
     def __init__(
         self, block: Block[T], nbytes: int, returned: Returned[T], *, padded: bool
     ) -> None:
-        """Lease a block; `padded` says that it is ours up to a multiple of 16 bytes."""
+        """Lease a block; `padded` if it is ours up to a multiple of 16 bytes."""
         self.block = block
         self.nbytes = nbytes
         self.returned = returned

@@ -1,6 +1,6 @@
-"""The element types of tensors, as marker classes that type checkers can tell apart.
+"""The element types of tensors, as marker classes that type checkers distinguish.
 
-`f32` stands both for the type in annotations (`Matrix[f32]`) and for the value that
+`f32` is both the type in annotations (`Matrix[f32]`) and for the value that
 constructors take (`ctx.matrix(array, f32)`).  So do the classes of vectors and matrices
 in `leaves.py`, which like these have no instances, and the generated classes of structs.
 """

@@ -169,7 +169,7 @@ class Operand:
         return line[block][t.Binary("^", at, t.u32(turn)) if turn else at]
 
     def exchange(self, term: N) -> N:
-        """Return what a vector's place in its block is exchanged by, as its term says.
+        """Return what a vector's place in its block is exchanged by, by its term.
 
         Neighbouring lanes store the terms of one line, which lie below each other:
         without that they would meet in few banks of workgroup memory.

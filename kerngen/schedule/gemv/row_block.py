@@ -84,5 +84,5 @@ class RowBlock:
 
 
 def suffix(*places: tuple[int, int]) -> str:
-    """Return what tells one of several names apart: `_2_0`, from numbers and counts."""
+    """Return the suffix of one of several names: `_2_0`, from numbers and counts."""
     return "".join(f"_{number}" for number, count in places if count > 1)

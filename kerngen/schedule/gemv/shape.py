@@ -55,7 +55,7 @@ class GemvShape:
 
 
 NOT_FOR: Final = {True: ("split",), False: ("columns", "unroll")}
-"""Options that say nothing where the matrix lies along the reduction, or does not."""
+"""Options without a meaning where the matrix lies along the reduction, or does not."""
 
 
 def shape_of(options: Options, *, along_rows: bool) -> GemvShape:

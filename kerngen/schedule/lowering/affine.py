@@ -44,7 +44,7 @@ def lower_affine(to: Lowerer, form: AffineForm) -> Value:
 
 
 def index_position(to: Lowerer, index: Index) -> t.Expr:
-    """Return an index as a u32; the vector index as the four that it stands for."""
+    """Return an index as a u32; the vector index as its four values."""
     at = to.at[index]
     if index != to.vector:
         return at

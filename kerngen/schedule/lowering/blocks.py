@@ -49,7 +49,7 @@ def accumulate_blocks(
 ) -> list[t.Stmt]:
     """Write the loop that leaves in `total` what a lane has reduced.
 
-    `reduced` says how, of what, and how many of those stand side by side in a term.
+    `reduced` has the kind, the body, and how many bodies lie side by side in a term.
     """
     kind, type_, width = reduced
     counter = t.Ident(blocks.counter)

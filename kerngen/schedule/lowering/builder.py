@@ -93,7 +93,7 @@ class ShaderBuilder:
     """Collects the declarations of one shader while a strategy writes its body."""
 
     def __init__(self, task: Task, lanes_of: dict[str, int]) -> None:
-        """Start a shader; `lanes_of` says which tensors are bound as vectors."""
+        """Start a shader; `lanes_of` names the tensors that are bound as vectors."""
         self.task = task
         self._lanes_of = lanes_of
         self._members = members_of(task.layout)
@@ -139,7 +139,7 @@ class ShaderBuilder:
     def name(self, wanted: str, space: str = "value", suffix: str = "") -> str:
         """Return the shader's name for a user's value, constant or function.
 
-        `suffix` tells the forms of one function apart.
+        `suffix` distinguishes the forms of one function.
         """
         key = (space, wanted, suffix)
         if key not in self._names:

@@ -3,7 +3,7 @@
 What they make of the maximum of `x[i, j]`, then the sum of `exp(x[i, j] - top)`:
 
 - `hold`: `x0 = x[i, j]`; then the maximum of `x0`, then the sum of `exp(x0 - top)`;
-- `reread`: as it stands, but for what was computed: that is read back where it was stored;
+- `reread`: read again, but for what was computed: that is read back where it was stored;
 - `read_ahead`: `x0 = x[i, j]` and the maximum of `x0`, then the same read and the sum.
 """
 

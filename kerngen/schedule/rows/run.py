@@ -1,6 +1,6 @@
 """Find what strategy `rows` can run together: stages that share the rows they work on.
 
-A row is what stands at one value of the row indices.  A stage either reduces each row to
+A row is all elements at one value of the row indices.  A stage either reduces each row to
 a number, or computes every element of it, or computes one number beside it:
 
     top[i]   = max[j] x[i, j];                    reduces

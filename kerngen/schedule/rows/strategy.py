@@ -144,7 +144,7 @@ def name_of(shape: Shape) -> str:
 @final
 @dataclass(frozen=True)
 class _RowTask:
-    """A run to be lowered; `task.stage` stands for all of its stages."""
+    """A run to be lowered; `task.stage` represents all of its stages."""
 
     task: Task
     wanted: RowOptions

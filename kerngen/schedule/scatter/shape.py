@@ -31,7 +31,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class Scatter:
-    """A keyed reduction of a task's stage; `found` is what its condition says."""
+    """A keyed reduction of a task's stage; `found` is its condition, taken apart."""
 
     task: Task
     reduce: Reduce

@@ -79,7 +79,7 @@ _LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
 @final
 @dataclass(frozen=True)
 class Scope:
-    """Where an expression stands: its indices, its locals, and how deep in reductions."""
+    """The place of an expression: its indices, its locals, and how deep in reductions."""
 
     indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
     rank: int = 0

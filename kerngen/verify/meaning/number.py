@@ -35,7 +35,7 @@ TINY: Final = 2.0**-126
 HIGHEST: Final = F32_MAX
 DIVISION_ULPS: Final = 2.5
 LARGEST_DIVISOR: Final = 2.0**126
-"""WGSL says nothing of larger ones, whose reciprocals may be flushed to zero."""
+"""WGSL leaves larger ones undefined, whose reciprocals may be flushed to zero."""
 HALF_ULP: Final = 2.0**-10
 HALF_TINY: Final = 2.0**-14
 HIGHEST_HALF: Final = F16_MAX
