@@ -14,13 +14,19 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from kerngen.plan.hostmath import I32_LARGEST_F32, I32_MIN, U32_LARGEST_F32
+from kerngen.plan.hostmath import (
+    I32_LARGEST_F32,
+    I32_MAX,
+    I32_MIN,
+    U32_LARGEST_F32,
+    U32_MAX,
+)
 
 Array: TypeAlias = NDArray[Any]
 
-HIGHEST_I32 = 2**31 - 1
-LOWEST_I32 = -(2**31)
-HIGHEST_U32 = 2**32 - 1
+HIGHEST_I32 = I32_MAX
+LOWEST_I32 = I32_MIN
+HIGHEST_U32 = U32_MAX
 LOWEST_U32 = 0
 
 # Types

@@ -25,6 +25,10 @@ Value: TypeAlias = float | int | bool
 
 _WRAPPING = {Scalar.I32: hostmath.wrap_i32, Scalar.U32: hostmath.wrap_u32}
 _SATURATING = {Scalar.I32: hostmath.to_i32, Scalar.U32: hostmath.to_u32}
+_BOUNDS = {
+    Scalar.I32: (hostmath.I32_MIN, hostmath.I32_MAX),
+    Scalar.U32: (0, hostmath.U32_MAX),
+}
 
 
 class NotFiniteError(Exception):
@@ -33,7 +37,7 @@ class NotFiniteError(Exception):
 
 def bounds(scalar: Scalar) -> tuple[int, int]:
     """Return the lowest and the highest value of an integer type."""
-    return (-(2**31), 2**31 - 1) if scalar is Scalar.I32 else (0, 2**32 - 1)
+    return _BOUNDS[scalar]
 
 
 def wrap(value: int, scalar: Scalar) -> int:

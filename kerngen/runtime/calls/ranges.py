@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kerngen.plan.hostmath import wrap_i32
+from kerngen.plan.hostmath import I32_MAX, wrap_i32
 from kerngen.plan.size import Size, evaluate, holds, symbols
 from kerngen.plan.text import figures
 from kerngen.runtime.errors import ArgumentError, ShapeError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kerngen.plan.tree import RangeCheck
     from kerngen.runtime.calls.kernel import Dims, Kernel
 
-LONGEST: Final = 2**31 - 1
+LONGEST: Final = I32_MAX
 """The longest axis: indices are i32."""
 
 

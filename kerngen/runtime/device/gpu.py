@@ -1,7 +1,7 @@
 """A typed facade over the part of wgpu that the runtime uses.
 
 wgpu ships no type information; these protocols keep its `Any` at the door.  Devices
-enter through `device.py`, by a cast; everything else comes from a device.
+enter through `opening.py`, by a cast; everything else comes from a device.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The element types of tensors, as marker classes that type checkers distinguish.
 
-`f32` is both the type in annotations (`Matrix[f32]`) and for the value that
+`f32` is both the type in annotations (`Matrix[f32]`) and the value that
 constructors take (`ctx.matrix(array, f32)`).  So do the classes of vectors and matrices
-in `leaves.py`, which like these have no instances, and the generated classes of structs.
+in `vector_types.py`, which like these have no instances, and the generated classes of structs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
 import numpy as np
 from numpy.typing import DTypeLike
 
+from kerngen.plan.hostmath import I32_MAX, I32_MIN, U32_MAX
 from kerngen.runtime.errors import DtypeError
 from kerngen.runtime.values.shapes import Shape
 
@@ -46,8 +47,8 @@ class Number:
 _F32_MAX = (2 - 2.0**-23) * 2.0**127
 F32 = Number("f32", np.dtype("<f4"), "f", -_F32_MAX, _F32_MAX, _F32_MAX + 2.0**103)
 F16 = Number("f16", np.dtype("<f2"), "e", -65504.0, 65504.0, 65520.0)
-I32 = Number("i32", np.dtype("<i4"), "i", -(2**31), 2**31 - 1)
-U32 = Number("u32", np.dtype("<u4"), "I", 0, 2**32 - 1)
+I32 = Number("i32", np.dtype("<i4"), "i", I32_MIN, I32_MAX)
+U32 = Number("u32", np.dtype("<u4"), "I", 0, U32_MAX)
 
 
 class Element:

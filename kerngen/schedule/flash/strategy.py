@@ -1,6 +1,6 @@
 """Strategy `flash`: attention in one pass over the keys, without a tensor of scores.
 
-Which stages are attention: see `attention.py`; the shader: `flash_shader.py`.
+Which stages are attention: see `attention.py`; the shader: `shader.py`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A workgroup computes a tile of the result.  Each turn of its loop brings `k` ter
 operands into workgroup memory; the next turn's operands are loaded before this turn's
 arithmetic.  Accumulators are named vectors in unrolled code.  The steps of the stage,
 activation and bias included, are done by the function `finish`; of tiles that several
-workgroups share, a second dispatch does them (`gemm_stream.py`).
+workgroups share, a second dispatch does them (`stream.py`).
 """
 
 from __future__ import annotations

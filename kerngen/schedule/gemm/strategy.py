@@ -1,7 +1,7 @@
 """Strategy `gemm`: a matrix product in register tiles over workgroup memory.
 
 Any reduction of two factors takes the same way: see `contraction.py`.  Here is which
-stages it fits and which variants they get; `gemm_shader.py` writes the shaders.
+stages it fits and which variants they get; `shader.py` writes the shaders.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Tiling:
     `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
     by `pad` vectors, and there are `buffers` of them in turn.  Groups of 32 invocations
     lie `lane_columns x lane_rows`.  Where `stream` is not 0, so many
-    workgroups share the terms of all tiles (`gemm_stream.py`); else each has a tile.
+    workgroups share the terms of all tiles (`stream.py`); else each has a tile.
     """
 
     m: int = 128

@@ -14,13 +14,14 @@ from kerngen.ir.nodes import Binary, Expr, Index, IndexValue
 from kerngen.ir.staging.stages import Stage, State, Write
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.ir.walk import children
+from kerngen.plan.hostmath import I32_MAX
 from kerngen.plan.size import COMPARISONS
 from kerngen.shader import tree as t
 
 FEW: Final = 16
 """Loops of so many steps are not worth a comparison in each."""
 
-_FAR: Final = 2**31 - 1
+_FAR: Final = I32_MAX
 """Greater than any index."""
 
 

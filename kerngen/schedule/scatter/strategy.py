@@ -5,8 +5,8 @@
 The work is n, not n * k.  Two ways, both with the same bits each time:
 
 - integers, and `max` and `min` of f32: invocations change bins by atomic operations,
-  which give the same in any order (`scatter_atomics.py`);
-- all else: terms are sorted by key, and each bin joins its own (`scatter_lists.py`).
+  which give the same in any order (`atomics.py`);
+- all else: terms are sorted by key, and each bin joins its own (`lists.py`).
 """
 
 from __future__ import annotations
