@@ -86,6 +86,7 @@ def test_any_number_of_processes_generates_the_same() -> None:
     assert "up to date" in run("--check", "--jobs", "2")
 
 
+@pytest.mark.nightly
 def test_any_number_of_processes_reports_the_same() -> None:
     edit(SOURCE / "a.kern", WRONG + LARGE)
     edit(SOURCE / "b.kern", 'use "a.kern";\n' + TOTAL.replace("sum[i]", "sum"))

@@ -155,7 +155,7 @@ def test_without_a_home_and_in_a_narrow_terminal() -> None:
 @pytest.mark.parametrize(
     ("how", "attempts"),
     [
-        ("SIGKILL", 3),
+        ("SIGKILL", 1),
         pytest.param("SIGKILL", 100, marks=pytest.mark.nightly),
         pytest.param("SIGINT", 40, marks=pytest.mark.nightly),
     ],

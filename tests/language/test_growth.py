@@ -66,7 +66,15 @@ def calls(text: str) -> int:
 
 @pytest.mark.parametrize(
     "program",
-    [reductions, reductions_at_once, lets, statements, kernels, hosts, functions],
+    [
+        pytest.param(reductions, marks=pytest.mark.nightly),
+        pytest.param(reductions_at_once, marks=pytest.mark.nightly),
+        lets,
+        statements,
+        kernels,
+        hosts,
+        functions,
+    ],
 )
 def test_work_grows_with_length(program: Callable[[int], str]) -> None:
     calls(program(1 + SHORT))  # what is done once: the parser's tables, the imports

@@ -119,4 +119,4 @@ def test_every_folder_has_tests() -> None:
         own = own_tests(ROOT, Path("kerngen", folder, "a.py"))
         assert own or wider_tests(ROOT, folder), folder
     first, *_ = own_tests(ROOT, Path("kerngen", "verify", "number.py"))
-    assert "verify.number" in (ROOT / first).read_text("utf-8")
+    assert "verify.meaning.number" in (ROOT / first).read_text("utf-8")

@@ -31,7 +31,7 @@ THOROUGH = frozenset({"matmul", "gemv", "reduction", "softmax", "nn"})
 OFTEN = frozenset(
     {"attention", "conv", "indexing", "matmul", "optim", "scan", "softmax"}
 )
-"""The modules whose kernels `generic` runs by default: one or two of each kind."""
+"""The modules that `generic`, and references in float64, run by default: some of each kind."""
 
 MATMUL_FORMS = ("", "_bias", "_gelu", "_bias_gelu")
 
@@ -120,7 +120,7 @@ def hold_to_oracle(ctx: Context, way: Way, how: settings) -> None:
     check()
 
 
-@pytest.mark.parametrize("way", list(some(WAYS, most=4)))
+@pytest.mark.parametrize("way", list(some(WAYS, most=3)))
 def test_schedule(ctx: Context, way: Way) -> None:
     hold_to_oracle(ctx, way, few(way.case))
 
@@ -182,8 +182,23 @@ def test_a_label_needs_a_class(ctx: Context) -> None:
         loss.cross_entropy(scores, labels)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    ("case", "dtype"),
+    [
+        pytest.param(
+            case,
+            dtype,
+            marks=(
+                []
+                if dtype is np.float32 or case.module in OFTEN
+                else [pytest.mark.nightly]
+            ),
+            id=f"{case}-{dtype.__name__}",
+        )
+        for case in CASES
+        for dtype in (np.float32, np.float64)
+    ],
+)
 def test_reference(case: Case, dtype: type[np.floating[Any]]) -> None:
     arithmetic = reference_arithmetic(dtype)
 

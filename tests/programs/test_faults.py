@@ -17,10 +17,8 @@ QUICK = frozenset(
         "a wrong stride",
         "a swapped operand",
         "an unclamped gather",
-        "swapped branches",
         "a compound assignment by the wrong operator",
         "components of a vector in the wrong order",
-        "padding behind a member that the shader leaves out",
     }
 )
 """Faults that few programs get past."""

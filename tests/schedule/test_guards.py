@@ -177,6 +177,7 @@ def test_choices_nest_until_their_cases_meet() -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_many_stages_make_a_tree_of_few_cases() -> None:
     """Each way to run 60 stages together is one case, and one goes stage by stage."""
     lets = "\n".join(

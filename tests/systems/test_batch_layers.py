@@ -98,7 +98,7 @@ def run(ctx: Context, sizes: tuple[int, int], rows: int, layers: int) -> Counter
     return took
 
 
-@pytest.mark.parametrize("rows", [1, 2, 128])
+@pytest.mark.parametrize("rows", [1, 2, pytest.param(128, marks=pytest.mark.nightly)])
 def test_all_layers_compile_four_shaders_at_most_and_submit_once(
     fresh: Context, rows: int
 ) -> None:
