@@ -57,8 +57,9 @@ def made(folder: Path) -> Path:
     (folder / "main.ts").write_text(MAIN, "utf-8")
     page = '<!doctype html><body><script type="module" src="./main.ts"></script></body>'
     (folder / "index.html").write_text(page, "utf-8")
-    vite = [WEB / "node_modules" / ".bin" / "vite", "build", "--base", "./"]
-    subprocess.run([*vite, "--logLevel", "warn"], cwd=folder, check=True)
+    vite = WEB / "node_modules" / ".bin" / "vite"
+    words = ["build", "--base", "./", "--logLevel", "warn"]
+    subprocess.run([vite, *words], cwd=folder, check=True)
     return folder / "dist"
 
 
