@@ -20,12 +20,17 @@ kernel waves(x: f32[m, n], u: f32 = 0.4, v: f32 = 0.25) -> y: f32[m, n] {
     y[i, j] = sin(u * f32(i)) * cos(v * f32(j)) + 0.2 * x[i, j];
 }
 `,
-  "The game of life": `/// One step on a torus; begin with random cells of 0 to 9.
+  "The game of life": `/// Random cells are 0 to 9: four of ten live.
+fn lives(cell: u32) -> u32 {
+    if cell > 6 or cell == 1 { 1 } else { 0 }
+}
+
+/// One step on a torus.
 kernel life(cells: u32[h, w]) -> next: u32[h, w] {
     let near[i < h, j < w] =
-        sum[a < 3, b < 3] min(cells[mod(i + a - 1, h), mod(j + b - 1, w)], 1);
+        sum[a < 3, b < 3] lives(cells[mod(i + a - 1, h), mod(j + b - 1, w)]);
     next[i, j] =
-        if near[i, j] == 3 or near[i, j] == 4 and cells[i, j] > 0 { 1 } else { 0 };
+        if near[i, j] == 3 or near[i, j] == 4 and lives(cells[i, j]) == 1 { 1 } else { 0 };
 }
 `,
   "An image": `/// The set of Mandelbrot, in colours.
