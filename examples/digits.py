@@ -5,6 +5,8 @@ their global norm, AdamW.  Every forward, backward and update step is a generate
 the host only shuffles the samples and, once per epoch, reads the scores of the test set.
 
     python examples/digits.py --epochs 12
+
+`--save FILE` keeps the trained network as safetensors; examples/web has a page for it.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from safetensors.numpy import save_file
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Matrix, Vector, f32, u32
@@ -128,6 +132,16 @@ class Network:
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.update(gradient, self.steps)
 
+    def save(self, file: Path) -> None:
+        """Write weights and biases as safetensors."""
+        layers = {"hidden": self.hidden, "output": self.output}
+        tensors = {
+            f"{name}.{part}": tensor.numpy()
+            for name, layer in layers.items()
+            for part, tensor in (("weight", layer.w), ("bias", layer.b))
+        }
+        save_file(tensors, file)
+
     def _gradients(self, x: Matrix[f32], labels: Vector[u32]) -> list[Vector[f32]]:
         """Return the gradients of the mean loss, in the order of `parameters`."""
         z = matmul.matmul_nt_bias(x, self.hidden.w, self.hidden.b)
@@ -178,9 +192,16 @@ def evaluate(
 
 
 def fit(
-    ctx: Context, epochs: int, seed: int, report: Callable[[int, Score], None]
+    ctx: Context,
+    epochs: int,
+    seed: int,
+    report: Callable[[int, Score], None],
+    file: Path | None = None,
 ) -> Score:
-    """Train and return the final score, reporting one after each epoch."""
+    """Train and return the final score, reporting one after each epoch.
+
+    The network is written to a file, if there is one.
+    """
     rng = np.random.default_rng(seed)
     train, test = load_samples(rng)
     network = Network(ctx, rng)
@@ -198,10 +219,14 @@ def fit(
             network.train(images[start:stop], labels[start:stop])
         score = evaluate(network, test_images, test_labels, test.labels)
         report(epoch, score)
+    if file:
+        network.save(file)
     return score
 
 
-def fit_with_progress(ctx: Context, epochs: int, seed: int, console: Console) -> Score:
+def fit_with_progress(
+    ctx: Context, epochs: int, seed: int, console: Console, file: Path | None
+) -> Score:
     """Train under a progress bar, or with a line per epoch where there is no terminal."""
     columns = (
         TextColumn("epoch"),
@@ -217,7 +242,7 @@ def fit_with_progress(ctx: Context, epochs: int, seed: int, console: Console) ->
             if bar.disable:
                 print(f"epoch {epoch:2} of {epochs}: {score}", flush=True)
 
-        return fit(ctx, epochs, seed, report)
+        return fit(ctx, epochs, seed, report, file)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -227,11 +252,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--epochs", type=int, default=12, help="default: 12")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="as safetensors")
     options = parser.parse_args(arguments)
     with gpu.open() as ctx:
         print(f"Adapter: {ctx.adapter_name} ({ctx.kind})", flush=True)
         start = time.perf_counter()
-        score = fit_with_progress(ctx, options.epochs, options.seed, Console())
+        score = fit_with_progress(
+            ctx, options.epochs, options.seed, Console(), options.save
+        )
         seconds = time.perf_counter() - start
         done = ctx.counters
         print(

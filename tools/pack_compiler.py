@@ -1,7 +1,14 @@
-"""Pack the compiler, and what it imports, for Python in a page."""
+"""Pack the compiler for Python in a page, and the rules by which the page highlights.
+
+    pack_compiler.py FOLDER
+
+It writes `compiler.zip`, of sources, and `highlight.json`; `precompile.mjs` makes bytecode
+of the sources.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +17,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import lark
 
 import kerngen
+from kerngen.syntax.highlight_rules import RULES
 
 PARTS = (
     "check emit gradient ir layout output plan report schedule shader source syntax "
@@ -33,10 +41,11 @@ def files() -> Iterator[tuple[Path, str]]:
 
 
 def main(out: str) -> None:
-    """Write the archive."""
-    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+    """Write both files."""
+    with ZipFile(Path(out) / "compiler.zip", "w", ZIP_DEFLATED) as archive:
         for file, name in files():
             archive.write(file, name)
+    (Path(out) / "highlight.json").write_text(json.dumps(RULES), "utf-8")
 
 
 main(*sys.argv[1:])

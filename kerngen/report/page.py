@@ -1,4 +1,4 @@
-"""What the playground asks of the compiler: all of one text, as JSON."""
+"""What the playground asks of the compiler, as JSON: first what is wrong, then all else."""
 
 from __future__ import annotations
 
@@ -7,18 +7,39 @@ import json
 from kerngen.compiler import Compiler
 from kerngen.emit.targets import Target
 from kerngen.report.findings import check_text
+from kerngen.report.layout_data import hints, subjects
+from kerngen.report.layout_text import as_text
 from kerngen.syntax.library import Library
 
 NAME = "page.kern"
 
 
+def check_page(text: str) -> str:
+    """Return what `kerngen check --json` prints of a text."""
+    return json.dumps(check_text(text, NAME))
+
+
 def compile_page(text: str) -> str:
-    """Return what is found in a text and, if it has no errors, the files it becomes."""
-    found = check_text(text, NAME)
-    if any(each["severity"] == "error" for each in found):
-        return json.dumps({"found": found, "files": {}, "kernels": []})
+    """Return what a text without errors becomes.
+
+    `files` are those that a build would write.  `twin` has the NumPy twins of the Python
+    module.  `layout` has lines of pieces, each a text with its style, as `kerngen layout`
+    prints them.
+    """
     library = Library.of_text(text, NAME)
     compiled = Compiler(library, formatted=False, targets=Target).compile(NAME)
-    files = {path: data.decode() for path, data in compiled.files.items()}
-    kernels = [kernel.name for kernel in compiled.module.kernels]
-    return json.dumps({"found": found, "files": files, "kernels": kernels})
+    module = compiled.module
+    chosen = subjects(module)
+    return json.dumps(
+        {
+            "files": {path: data.decode() for path, data in compiled.files.items()},
+            "twin": _twins(compiled.binding),
+            "layout": [*as_text(chosen, hints(module))] if chosen else [],
+        }
+    )
+
+
+def _twins(binding: str) -> str:
+    """Return the functions of a binding that compute in NumPy."""
+    items = binding.split("\n\n\n")
+    return "\n\n\n".join(x for x in items if x.startswith("@kernel_function\ndef "))

@@ -5,32 +5,26 @@ That is rich, mkdocs, Sphinx, IPython and others: they find the lexer by its ent
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar
 
 from pygments.lexer import (
     RegexLexer,
     bygroups,  # pyright: ignore[reportUnknownVariableType]  # it has no annotations
     default,
-    words,
 )
-from pygments.token import (
-    Comment,
-    Keyword,
-    Name,
-    Number,
-    Operator,
-    Punctuation,
-    String,
-    Whitespace,
-)
+from pygments.token import string_to_tokentype
 
-from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.geometry import GEOMETRY
-from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
+from kerngen.syntax.highlight_rules import RULES, Rule
 
-_TYPE: Final = r"\b(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
-_NAME: Final = r"[A-Za-z_]\w*"
-_WORDS: Final = sorted(word.lower() for word in KEYWORDS - CONTEXTUAL - {"REDUCE"})
+
+def _rule(rule: Rule) -> Any:
+    """Return a rule as Pygments has them."""
+    pattern, kinds, then = rule
+    if not kinds:
+        return default(then)
+    tokens = [string_to_tokentype(kind) for kind in kinds]
+    action: Any = tokens[0] if len(tokens) == 1 else bygroups(*tokens)
+    return (pattern, action, then) if then else (pattern, action)
 
 
 class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
@@ -40,51 +34,5 @@ class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
     aliases: ClassVar = ["kern", "kerngen"]
     filenames: ClassVar = ["*.kern"]
     tokens: ClassVar = {
-        "root": [
-            (r"\s+", Whitespace),
-            (r"//!.*|///(?!/).*", String.Doc),
-            (r"//.*", Comment.Single),
-            (r'"[^"\n]*"?', String),
-            (
-                rf"\b(kernel|fn|struct)(\s+)({_NAME})",
-                bygroups(Keyword.Declaration, Whitespace, Name.Function),
-            ),
-            (
-                r"\b(gradient|derivative)(\s+)(of)\b",
-                bygroups(Keyword, Whitespace, Keyword),
-            ),
-            (r"\b(?:by|given)(?=\s+(?!and\b|or\b)\w)", Keyword),
-            (r"\brequire(?=\s+(?!and\b|or\b)[\w(])", Keyword),
-            (
-                rf"\b(schedule)(\s+)(?={_NAME}|\*)",
-                bygroups(Keyword.Declaration, Whitespace),
-                "targets",
-            ),
-            (words(_WORDS, prefix=r"\b", suffix=r"\b"), Keyword),
-            (r"\b(?:sum|prod|max|min|argmax|argmin)(?=\s*\[)", Keyword.Reserved),
-            (_TYPE, Keyword.Type),
-            (
-                words((*BUILTINS, *GEOMETRY), prefix=r"\b", suffix=r"(?=\s*\()"),
-                Name.Builtin,
-            ),
-            (rf"{_NAME}(?=\s*\()", Name.Function),
-            (rf"(@)(\s*)({_NAME})", bygroups(Punctuation, Whitespace, Name.Decorator)),
-            (_NAME, Name),
-            (r"0[xX][0-9a-fA-F]+", Number.Hex),
-            (r"\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)", Number.Float),
-            (r"\d+", Number.Integer),
-            (r"->|[-+*/]=|[=!<>]=|<<|>>|[-+*/%=<>|^&~]", Operator),
-            (r"[()\[\]{},;:.]", Punctuation),
-            (r".", Name),
-        ],
-        # What a schedule is for: `softmax, matmul_*.total`.
-        "targets": [
-            (r"\s+", Whitespace),
-            (r"//.*", Comment.Single),
-            (rf"(\.)(\s*)({_NAME})", bygroups(Punctuation, Whitespace, Name)),
-            (rf"(?!when\b){_NAME}", Name.Function),
-            (r"\*", Operator),
-            (r",", Punctuation),
-            default("#pop"),
-        ],
+        state: [_rule(rule) for rule in rules] for state, rules in RULES.items()
     }

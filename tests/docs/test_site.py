@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -17,6 +19,7 @@ from tests.project.tree import ROOT
 
 HOOKS = runpy.run_path(str(ROOT / "tools" / "mkdocs_hooks.py"))
 on_post_page = cast("Callable[[str], str]", HOOKS["on_post_page"])
+with_links = cast("Callable[[str, str], str]", HOOKS["with_links"])
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,20 @@ def test_a_link_to_elsewhere_is_none() -> None:
 def test_the_address_of_a_page_that_is_served_is_not_fetched() -> None:
     page = '<link rel="canonical" href="http://127.0.0.1:8000/bench.html">'
     assert on_post_page(page) == page
+
+
+def test_a_program_is_in_the_link_below_it() -> None:
+    program = "kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i]; } // ä\n"
+    block = f'```rust title="dsl/k.kern"\n{program}```'
+    linked = with_links(f"Text.\n\n{block}\n\nMore.\n", "../")
+    found = re.search(r'```\n\n<.*href="\.\./playground/index\.html#(.*)"', linked)
+    assert found
+    assert b64decode(found[1]).decode() == program
+
+
+def test_a_program_of_several_files_has_no_link() -> None:
+    page = '```rust\nuse "other.kern";\n```\n\n```text\nkernel\n```\n'
+    assert with_links(page, "") == page
 
 
 @pytest.mark.nightly

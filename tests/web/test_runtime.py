@@ -219,3 +219,53 @@ def test_ones_own_device_and_buffer(firefox: Browser) -> None:
     assert found[0] == [2, 4, 6, 8]
     assert found[1].startswith("ArgumentError: A buffer needs the usages")
     assert "belongs to another context" in found[2]
+
+
+@pytest.mark.nightly
+def test_a_call_takes_few_microseconds_more_than_webgpu_alone(
+    chromium: Browser,
+) -> None:
+    more = run(
+        chromium,
+        """
+        const x = ctx.tensor(new Float32Array(256), [4, 64]);
+        const out = ctx.empty([4, 64], "f32");
+        const calls = 500;
+        const best = async (record) => {
+          let least = Infinity;
+          for (let i = 0; i < 60; i++) {
+            const begin = performance.now();
+            const submitted = record();
+            least = Math.min(least, performance.now() - begin);
+            await submitted;
+            await ctx.device.queue.onSubmittedWorkDone();
+          }
+          return (1000 * least) / calls;
+        };
+        const ours = () => {
+          for (let i = 0; i < calls; i++) softmax(x, { out });
+          return ctx.submit();
+        };
+        await ours();
+        const ops = [];
+        const add = ctx.recorder.add;
+        ctx.recorder.add = (op) => { ops.push(op); add.call(ctx.recorder, op); };
+        softmax(x, { out });
+        delete ctx.recorder.add;
+        await ctx.submit();
+        const { shader, group, x: groups, y } = ops.find((op) => op.shader);
+        const alone = () => {
+          const encoder = ctx.device.createCommandEncoder();
+          const pass = encoder.beginComputePass();
+          for (let i = 0; i < calls; i++) {
+            pass.setPipeline(shader.pipeline);
+            pass.setBindGroup(0, group, [0]);
+            pass.dispatchWorkgroups(groups, y);
+          }
+          pass.end();
+          ctx.device.queue.submit([encoder.finish()]);
+        };
+        return (await best(ours)) - (await best(alone));
+        """,
+    )
+    assert 0 < more < 5

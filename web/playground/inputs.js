@@ -1,4 +1,5 @@
-// Random arguments for a kernel, the same for a seed.
+// Arguments for a kernel: random ones, the same for a seed, or others that one chooses.
+import { typeOf } from "./kerngen/struct.js";
 
 // A generator of numbers from 0 to 1: mulberry32.
 export function generator(seed) {
@@ -11,20 +12,68 @@ export function generator(seed) {
   };
 }
 
-const LANES = /^(?:vec(\d)|mat(\d)x(\d))/;
+/** How an input can be filled: a function of a place, and of random numbers, for each. */
+export const FILLS = {
+  random: (_, random, whole) => (whole ? Math.floor(random() * 10) : random() * 2 - 1),
+  zeros: () => 0,
+  ones: () => 1,
+  "0, 1, 2, ...": (i) => i,
+};
 
-/** Upload a tensor for each input; floats are from -1 to 1, integers below 10. */
-export function draw(ctx, plan, dims, seed) {
+/** The name of the choice of one's own numbers. */
+export const OWN = "these:";
+
+const isWhole = (kind) => kind[0] !== "f";
+
+// A value of a type, with `lengths` if it is an array: each number by `next`.
+function value(type, lengths, next) {
+  const shape = "fields" in type ? lengths : [...lengths, ...type.shape];
+  const go = (axis) =>
+    axis < shape.length
+      ? Array.from({ length: shape[axis] }, () => go(axis + 1))
+      : "fields" in type
+        ? record(type, next)
+        : next(isWhole(type.kind));
+  return go(0);
+}
+
+function record(type, next) {
+  const fields = type.fields.map(([name, of, , lengths]) => [name, value(typeOf(of), lengths ?? [], next)]);
+  return Object.fromEntries(fields);
+}
+
+/** Read numbers that somebody typed: between commas, spaces or brackets. */
+export function numbers(text) {
+  const found = text.split(/[\s,;[\]()]+/).filter(Boolean).map(Number);
+  if (found.some(Number.isNaN)) throw new TypeError(`'${text}' is not a list of numbers.`);
+  return found;
+}
+
+/** Upload a tensor for each input; `fills` has a choice for each, and numbers of one's own. */
+export function draw(ctx, kernel, dims, seed, fills) {
   const random = generator(seed);
-  return plan.inputs.map(({ name, element, axes }) => {
-    if (!/^([fiu]32|f16|vec|mat)/.test(element))
-      throw new Error(`'${name}' has elements of a struct: call this kernel from a page.`);
-    const shape = axes.map((axis) => (typeof axis === "number" ? axis : dims[axis]));
-    const [, width, columns, rows] = LANES.exec(element) ?? [];
-    const lanes = Number(width ?? 1) * Number(columns ?? 1) * Number(rows ?? 1);
-    const count = shape.reduce((a, b) => a * b, 1) * lanes;
-    const whole = /^([iu]32|vec\d[iu])/.test(element);
-    const number = () => (whole ? Math.floor(random() * 10) : random() * 2 - 1);
-    return ctx.tensor(Array.from({ length: count }, number), shape, element);
+  return kernel.plan.inputs.map((spec) => {
+    const type = kernel.element(spec);
+    const shape = spec.axes.map((axis) => (typeof axis === "number" ? axis : dims[axis]));
+    const count = shape.reduce((a, b) => a * b, 1);
+    const { fill, own } = fills[spec.name];
+    let at = 0;
+    const next = (whole) => FILLS[fill](at++, random, whole);
+    if ("fields" in type) {
+      if (fill === OWN) throw new TypeError(`'${spec.name}' has structs; choose another fill.`);
+      return ctx.tensor(Array.from({ length: count }, () => record(type, next)), shape, type);
+    }
+    const lanes = type.shape.reduce((a, b) => a * b, 1);
+    const values =
+      fill === OWN
+        ? repeated(numbers(own), count * lanes)
+        : Array.from({ length: count * lanes }, () => next(isWhole(type.kind)));
+    return ctx.tensor(values, shape, spec.element);
   });
+}
+
+// Numbers of one's own begin anew where there are too few.
+function repeated(values, count) {
+  if (!values.length && count) throw new TypeError("There are no numbers.");
+  return Array.from({ length: count }, (_, i) => values[i % values.length]);
 }

@@ -1,0 +1,92 @@
+r"""How `.kern` is highlighted, as data: Pygments' lexer and the playground's read the same.
+
+A state has rules, of which the first that matches applies.  A rule is a pattern, the kinds
+of its groups, or of all of it, and the state that follows:
+
+    (r"(@)(\s*)(\w+)", ("Punctuation", "Text.Whitespace", "Name.Decorator"), None)
+
+Kinds are Pygments' names of tokens.  `#pop` goes back to the state before.  The patterns
+mean the same in Python and JavaScript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
+
+Rule: TypeAlias = tuple[str, tuple[str, ...], str | None]
+
+
+def _one_of(words: Iterable[str], after: str = r"\b") -> str:
+    """Return a pattern of whole words."""
+    return rf"\b(?:{'|'.join(sorted(words))}){after}"
+
+
+_TYPE: Final = r"\b(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
+_NAME: Final = r"[A-Za-z_]\w*"
+_WORDS: Final = {word.lower() for word in KEYWORDS - CONTEXTUAL - {"REDUCE"}}
+
+RULES: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "root": (
+        (r"\s+", ("Text.Whitespace",), None),
+        (r"//!.*|///(?!/).*", ("Literal.String.Doc",), None),
+        (r"//.*", ("Comment.Single",), None),
+        (r'"[^"\n]*"?', ("Literal.String",), None),
+        (
+            rf"\b(kernel|fn|struct)(\s+)({_NAME})",
+            ("Keyword.Declaration", "Text.Whitespace", "Name.Function"),
+            None,
+        ),
+        (
+            r"\b(gradient|derivative)(\s+)(of)\b",
+            ("Keyword", "Text.Whitespace", "Keyword"),
+            None,
+        ),
+        (r"\b(?:by|given)(?=\s+(?!and\b|or\b)\w)", ("Keyword",), None),
+        (r"\brequire(?=\s+(?!and\b|or\b)[\w(])", ("Keyword",), None),
+        (
+            rf"\b(schedule)(\s+)(?={_NAME}|\*)",
+            ("Keyword.Declaration", "Text.Whitespace"),
+            "targets",
+        ),
+        (_one_of(_WORDS), ("Keyword",), None),
+        (
+            r"\b(?:sum|prod|max|min|argmax|argmin)(?=\s*\[)",
+            ("Keyword.Reserved",),
+            None,
+        ),
+        (_TYPE, ("Keyword.Type",), None),
+        (_one_of((*BUILTINS, *GEOMETRY), r"(?=\s*\()"), ("Name.Builtin",), None),
+        (rf"{_NAME}(?=\s*\()", ("Name.Function",), None),
+        (
+            rf"(@)(\s*)({_NAME})",
+            ("Punctuation", "Text.Whitespace", "Name.Decorator"),
+            None,
+        ),
+        (_NAME, ("Name",), None),
+        (r"0[xX][0-9a-fA-F]+", ("Literal.Number.Hex",), None),
+        (
+            r"\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)",
+            ("Literal.Number.Float",),
+            None,
+        ),
+        (r"\d+", ("Literal.Number.Integer",), None),
+        (r"->|[-+*/]=|[=!<>]=|<<|>>|[-+*/%=<>|^&~]", ("Operator",), None),
+        (r"[()\[\]{},;:.]", ("Punctuation",), None),
+        (r".", ("Name",), None),
+    ),
+    # What a schedule is for: `softmax, matmul_*.total`.
+    "targets": (
+        (r"\s+", ("Text.Whitespace",), None),
+        (r"//.*", ("Comment.Single",), None),
+        (rf"(\.)(\s*)({_NAME})", ("Punctuation", "Text.Whitespace", "Name"), None),
+        (rf"(?!when\b){_NAME}", ("Name.Function",), None),
+        (r"\*", ("Operator",), None),
+        (r",", ("Punctuation",), None),
+        (r"", (), "#pop"),
+    ),
+}

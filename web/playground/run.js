@@ -1,0 +1,179 @@
+// Run: a form for lengths, scalars and tensors of a kernel, and what comes out of it.
+import { draw as drawInputs, FILLS, numbers, OWN } from "./inputs.js";
+import { draw, text, viewsOf } from "./picture.js";
+
+const $ = (id) => document.getElementById(id);
+const element = (tag, properties, ...children) => {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+};
+const select = (values, properties) =>
+  element("select", properties, ...values.map((value) => new Option(value)));
+const row = (name, ...fields) =>
+  element("tr", {}, element("th", { textContent: name }), element("td", {}, ...fields));
+
+/** The form of one module's kernels; what was typed for a name stays. */
+export class Form {
+  typed = {};
+
+  constructor(context) {
+    this.context = context;
+    this.run = () => this.start();
+  }
+
+  show(kernels) {
+    this.kernels = kernels;
+    const names = Object.keys(kernels);
+    const choice = select(names, { id: "kernel", ariaLabel: "Kernel", onchange: () => this.build() });
+    if (names.includes(this.choice?.value)) choice.value = this.choice.value;
+    this.choice = choice;
+    this.build();
+  }
+
+  build() {
+    const name = this.choice.value;
+    if (!name) return void $("inputs").replaceChildren();
+    const { kernel } = this.kernels[name];
+    const { plan, parts } = kernel;
+    const rows = plan.dims.map((dim) => row(dim, this.field(dim, 64, { type: "number", min: 0 })));
+    for (const [scalar, type] of plan.scalars) {
+      const start = parts.defaults?.[scalar] ?? (/^[fiu]\d+$/.test(type) ? 1 : "1");
+      const single = /^[fiu]\d+$/.test(type);
+      const kind = single ? { type: "number", step: "any" } : { className: "values" };
+      rows.push(row(`${scalar}: ${type}`, this.field(scalar, start, kind)));
+    }
+    for (const { name: input, element: of, axes } of plan.inputs)
+      rows.push(row(`${input}: ${of}[${axes.join(", ")}]`, ...this.fill(input)));
+    rows.push(row("seed", this.field("seed", 1, { type: "number", min: 0 })));
+    const button = element("button", { textContent: "Run", title: "Ctrl+Enter", onclick: this.run });
+    const bar = element("div", { className: "bar" }, this.choice, button);
+    $("inputs").replaceChildren(bar, element("table", {}, ...rows));
+  }
+
+  field(name, start, properties) {
+    const input = element("input", { ...properties, ariaLabel: name, value: this.typed[name] ?? start });
+    input.dataset.name = name;
+    input.oninput = () => (this.typed[name] = input.value);
+    return input;
+  }
+
+  fill(name) {
+    const key = `fill ${name}`;
+    const own = this.field(`own ${name}`, "1, 2, 3", { className: "values" });
+    const choice = select([...Object.keys(FILLS), OWN], { ariaLabel: `Fill ${name}` });
+    choice.dataset.name = key;
+    choice.value = this.typed[key] ?? "random";
+    const hide = () => (own.hidden = choice.value !== OWN);
+    choice.onchange = () => {
+      this.typed[key] = choice.value;
+      hide();
+    };
+    hide();
+    return [choice, " ", own];
+  }
+
+  values() {
+    const fields = $("inputs").querySelectorAll("[data-name]");
+    return Object.fromEntries([...fields].map((each) => [each.dataset.name, each.value]));
+  }
+
+  async start() {
+    if (!this.choice?.value) return;
+    $("result").textContent = "Running ...";
+    try {
+      await this.call(this.kernels[this.choice.value]);
+    } catch (error) {
+      $("result").textContent = `${error.name}: ${error.message}`;
+      [$("picture").hidden, $("numbers").hidden] = [true, true];
+      $("views").replaceChildren();
+    }
+  }
+
+  async call(run) {
+    const ctx = await this.context;
+    const { kernel } = run;
+    const { plan } = kernel;
+    const given = this.values();
+    const dims = Object.fromEntries(plan.dims.map((dim) => [dim, Number(given[dim])]));
+    const fills = Object.fromEntries(
+      plan.inputs.map(({ name }) => [name, { fill: given[`fill ${name}`], own: given[`own ${name}`] }]),
+    );
+    const scalars = Object.fromEntries(
+      plan.scalars.map(([name, type]) => [name, scalar(given[name], type)]),
+    );
+    const made = [];
+    const prepare = () => {
+      const tensors = drawInputs(ctx, kernel, dims, Number(given.seed), fills);
+      made.push(...tensors);
+      return tensors;
+    };
+    try {
+      const once = run(...prepare(), { ...scalars, ctx });
+      if (once) made.push(...(once.read ? [once] : Object.values(once)));
+      await ctx.submit(); // pipelines are made
+      const tensors = prepare();
+      await ctx.submit();
+      const begin = performance.now();
+      const result = run(...tensors, { ...scalars, ctx });
+      const outputs = named(kernel, tensors, result);
+      made.push(...Object.values(outputs));
+      const data = {};
+      for (const name in outputs) data[name] = await outputs[name].read();
+      const took = performance.now() - begin;
+      const chosen = ctx.choices(run, { ...dims, ...scalars }).join(", ");
+      $("result").textContent = `${plan.name}: ${took.toFixed(1)} ms, by ${chosen}`;
+      this.present(outputs, data);
+    } finally {
+      made.forEach((each) => each.free());
+    }
+  }
+
+  present(outputs, data) {
+    const names = Object.keys(outputs);
+    const choice = select(names, { ariaLabel: "Output" });
+    if (names.includes(this.typed.output)) choice.value = this.typed.output;
+    const view = select([], { ariaLabel: "View" });
+    const what = element("span", {});
+    const paint = () => {
+      const [own, values] = [outputs[choice.value], data[choice.value]];
+      const picture = view.value !== "numbers";
+      [$("picture").hidden, $("numbers").hidden] = [!picture, picture];
+      if (picture) draw($("picture"), values, own, view.value);
+      else $("numbers").textContent = text(values, own);
+      what.textContent = String(own);
+    };
+    const list = () => {
+      const views = viewsOf(outputs[choice.value]);
+      view.replaceChildren(...views.map((each) => new Option(each)));
+      if (views.includes(this.typed.view)) view.value = this.typed.view;
+      paint();
+    };
+    choice.onchange = () => (this.typed.output = choice.value) && list();
+    view.onchange = () => (this.typed.view = view.value) && paint();
+    list();
+    $("views").replaceChildren(choice, view, what);
+  }
+}
+
+/** What a call changed or made, by names. */
+function named(kernel, tensors, result) {
+  const changed = kernel.plan.inputs.flatMap(({ name, access }, i) =>
+    access === "update" ? [[name, tensors[i]]] : [],
+  );
+  const made = kernel.outputs.length === 1 ? [[kernel.outputs[0], result]] : Object.entries(result ?? {});
+  return Object.fromEntries([...made, ...changed]);
+}
+
+/** Read a scalar; a vector is written as its numbers, a matrix as those of its columns. */
+function scalar(text, type) {
+  const [, width, columns, rows] = /^(?:vec(\d).|mat(\d)x(\d).)$/.exec(type) ?? [];
+  if (width) return numbers(text);
+  if (columns) {
+    const all = numbers(text);
+    return Array.from({ length: columns }, (_, i) => all.slice(i * rows, (i + 1) * rows));
+  }
+  if (!/^[fiu]\d+$/.test(type)) return JSON.parse(text); // a struct
+  if (text.trim() === "") throw new TypeError("A scalar has no number.");
+  return Number(text);
+}
