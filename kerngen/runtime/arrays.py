@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kerngen.runtime.elements import BY_DTYPE, Element, Number
-from kerngen.runtime.errors import DtypeError, ShapeError
+from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError
 from kerngen.runtime.fields import is_leaf
 from kerngen.runtime.foreign import as_array
+from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.records import conform, numbers
 from kerngen.runtime.shapes import Shape
 from kerngen.runtime.struct import Struct, check_instance, fit_of
@@ -74,6 +75,39 @@ def from_memory(
     return np.ascontiguousarray(window(data, element, shape)).reshape(
         numpy_shape(shape, element)
     )
+
+
+def copied(
+    found: Sequence[NDArray[np.uint8]], into: Sequence[NDArray[np.uint8]]
+) -> list[NDArray[np.uint8]]:
+    """Return copies of bytes: in the memory that is given for them, else in their own."""
+    if not into:
+        return [each.copy() for each in found]
+    for each, goal in zip(found, into, strict=True):
+        goal[...] = each
+    return [*into]
+
+
+def check_out(out: object, element: type[Element], shape: Shape) -> None:
+    """Refuse memory that can't take a tensor's elements as `numpy()` returns them.
+
+    Raises:
+        DtypeError: If it is no array, or of another dtype.
+        ShapeError: If it has another shape.
+        ArgumentError: If it can't be written, or its elements don't lie in a row.
+    """
+    wanted, dtype = numpy_shape(shape, element), array_dtype(element)
+    if not isinstance(out, np.ndarray):
+        raise DtypeError(f"numpy: out is {kind_of(out)}; expected an array of {dtype}.")
+    if out.dtype != dtype:
+        raise DtypeError(f"numpy: out has dtype {out.dtype}; expected {dtype}.")
+    if out.shape != wanted:
+        raise ShapeError(f"numpy: out has shape {out.shape}; expected {wanted}.")
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise ArgumentError(
+            "numpy: out is read-only, or its elements are not contiguous in C order. "
+            "np.empty(tensor.shape, tensor.dtype) makes an array that fits."
+        )
 
 
 def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kerngen.plan.tree import stages_of
 from kerngen.runtime.aliasing import check_overlap
-from kerngen.runtime.arrays import as_elements, numpy_shape, window
+from kerngen.runtime.arrays import as_elements, copied, numpy_shape, window
 from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.capture import Capture, reloaded, within_capture
@@ -118,16 +118,19 @@ class NumpyBackend:
             lease.block.writes += 1
             self.counters.uploads += 1
 
-    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
-        """Return copies of ranges of leases."""
+    def download(
+        self, ranges: Sequence[Range], into: Sequence[Bytes] = ()
+    ) -> list[Bytes]:
+        """Return copies of ranges of leases, in memory `into`, if given."""
         with self._locked():
             self._check_untimed("a read")
             self._check_not_captured("a read")
             self.counters.readbacks += len(ranges)
-            return [
-                lease.block.memory[offset : offset + nbytes].copy()
+            found = [
+                lease.block.memory[offset : offset + nbytes]
                 for lease, offset, nbytes in ranges
             ]
+            return copied(found, into)
 
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
         """Return copies of ranges of leases."""

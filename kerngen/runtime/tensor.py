@@ -27,7 +27,14 @@ from typing import (
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kerngen.runtime.arrays import Values, array_dtype, as_value, from_memory
+from kerngen.runtime.arrays import (
+    Values,
+    array_dtype,
+    as_bytes,
+    as_value,
+    check_out,
+    from_memory,
+)
 from kerngen.runtime.elements import E, f16, f32, i32, u32
 from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
 from kerngen.runtime.habits import ADVICE, missing_attribute, missing_operators
@@ -150,11 +157,27 @@ class Tensor(Generic[E, R]):
         """How many recordings of such calls an error ended, so that nothing was written."""
         return self.lease.block.losses
 
-    def numpy(self) -> NDArray[Any]:
-        """Submit what is recorded and return the elements as a new array."""
+    def numpy(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Submit what is recorded and return the elements as a new array.
+
+        With `out`, a contiguous array of this shape and `dtype`, they are written to
+        that: a loop that reads the same tensor at each step allocates nothing then.
+        """
+        if out is not None:
+            return self._read_into(out)
         (data,) = self.ctx.backend.download((self.place,))
         self.ctx.check_watches()
         return self.as_array(data)
+
+    def _read_into(self, out: NDArray[Any]) -> NDArray[Any]:
+        check_out(out, self.element, self.shape)
+        if out.nbytes != self.nbytes:  # a vec3f has a gap in memory, and none in NumPy
+            out[...] = self.numpy()
+            return out
+        if out.nbytes:
+            self.ctx.backend.download((self.place,), (as_bytes(out),))
+        self.ctx.check_watches()
+        return out
 
     async def read_async(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements, without blocking."""

@@ -12,6 +12,7 @@ from typing import final
 
 import numpy as np
 
+from kerngen.runtime.arrays import copied
 from kerngen.runtime.backend import AnyTensor, Bytes, Range
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.gpu import Buffer, Device, translate
@@ -32,11 +33,12 @@ class Reading:
     pieces: Sequence[tuple[int, int]]
     """The first byte and the number of bytes of each read."""
 
-    def finish(self) -> list[Bytes]:
-        """Return the bytes of each read, once the mapping is there."""
+    def finish(self, into: Sequence[Bytes] = ()) -> list[Bytes]:
+        """Return the bytes of each read, once the mapping is there; `into`, if given."""
         mapped = np.frombuffer(self.mapping.view(), np.uint8)
-        data = [mapped[start : start + nbytes].copy() for start, nbytes in self.pieces]
-        del mapped
+        found = [mapped[start : start + nbytes] for start, nbytes in self.pieces]
+        data = copied(found, into)
+        del mapped, found
         self.mapping.unmap()
         return data
 
