@@ -161,7 +161,7 @@ class Arena:
         """Wait for the device and return copies of all tensors."""
         segments = [segment.numpy() for segment in self.segments]
         return {
-            name: _cut(segments, place).copy()
+            name: cut(segments, place).copy()
             for name, place in self.layout.places.items()
         }
 
@@ -169,7 +169,7 @@ class Arena:
         """Overwrite all tensors: one array of its shape for each name."""
         segments = [np.zeros(length, np.float32) for length in self.layout.segments]
         for name, place in self.layout.places.items():
-            _cut(segments, place)[...] = arrays[name]
+            cut(segments, place)[...] = arrays[name]
         for segment, data in zip(self.segments, segments, strict=True):
             segment.copy_from(data)
 
@@ -184,7 +184,7 @@ class Arena:
         return part.reshape(place.shape)
 
 
-def _cut(segments: Sequence[Array], place: Place) -> Array:
+def cut(segments: Sequence[Array], place: Place) -> Array:
     """Return the elements of a place as a view of an array."""
     flat = segments[place.segment][place.start : place.start + place.length]
     return flat.reshape(place.shape)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from kerngen import nn
-from kerngen.runtime import Context, Scalar, Vector, f32
+from kerngen.runtime import Context, Error, Scalar, Vector, f32
 from kerngen.train.arena import Arena, Layout
 from kerngen.train.errors import TornStateError
 from kerngen.train.integrity import Integrity
@@ -42,6 +42,7 @@ class Gradients:
         self._whole = Integrity(self.arena.segments)
         self.one = ctx.scalar(1.0, f32)
         self._clipped: Norm | None = None
+        self._finite_at = -1
 
     @property
     def fault(self) -> str:
@@ -83,6 +84,16 @@ class Gradients:
         with self._whole.writing("a clearing was interrupted", anew=True):
             self.arena.clear()
 
+    @contextmanager
+    def exchanging(self) -> Generator[None, None, None]:
+        """Let a block exchange them with other processes: after an error, they are torn."""
+        try:
+            with self._whole.writing("an exchange was interrupted"):
+                yield
+        except Error:
+            self._whole.spoil("an exchange of them failed")
+            raise
+
     def replaying(self, *, anew: bool) -> AbstractContextManager[None]:
         """Let a block write them: all of them `anew`, or what there is further."""
         return self._whole.writing("a replay was interrupted", anew=anew)
@@ -104,6 +115,7 @@ class Gradients:
         """
         total = _sum_squares(self.arena.segments)
         losses, norm = total.losses, _root(total)
+        is_finite = check is not None or self._finite_at == self.writes
         if check is not None:
             check(norm)
         with self._whole.writing("a clip was interrupted"):
@@ -114,7 +126,7 @@ class Gradients:
                     "clip_gradients: the norm was lost with an error of another thread. "
                     "Compute the loss again and call backward()."
                 )
-        self._clipped = Norm(total, self.writes, is_finite=check is not None)
+        self._clipped = Norm(total, self.writes, is_finite=is_finite)
         return norm
 
     def norm_of(self, names: Sequence[str]) -> Norm:
@@ -131,7 +143,12 @@ class Gradients:
         ):
             return clipped
         parts = [self.arena.part(span) for span in spans]
-        return Norm(_sum_squares(parts), self.writes, is_finite=False)
+        is_finite = self._finite_at == self.writes
+        return Norm(_sum_squares(parts), self.writes, is_finite=is_finite)
+
+    def note_finite(self) -> None:
+        """Note that the host has seen that the sum of their squares is finite."""
+        self._finite_at = self.writes
 
     def culprits(self) -> str:
         """Name the parameters whose gradients are not finite now; this waits."""

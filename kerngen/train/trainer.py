@@ -24,11 +24,20 @@ from kerngen.runtime import (
     f32,
 )
 from kerngen.runtime.context import check_context
-from kerngen.train.arena import Arena, Span, lay_out
+from kerngen.train.arena import Arena, Array, Layout, Span, lay_out
 from kerngen.train.captured import CapturedStep
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
+from kerngen.train.exchange import (
+    Exchanger,
+    Identity,
+    Wire,
+    identity_of,
+    is_bounded,
+    write_back,
+)
 from kerngen.train.gradients import Gradients
+from kerngen.train.group import Exchange, ProcessGroup
 from kerngen.train.guard import Guard
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
@@ -67,6 +76,7 @@ class Trainer(Steps):
         parameters: Mapping[str, ArrayLike],
         *,
         optimizer: Name = "adamw",
+        group: ProcessGroup | None = None,
     ) -> None:
         """Upload the initial parameters, in their order; no step has been taken.
 
@@ -74,6 +84,8 @@ class Trainer(Steps):
             ctx: Where they live; `kerngen.runtime.open(device=...)` shares a device.
             parameters: Arrays of any rank by name, converted to float32.
             optimizer: Whose steps it takes: "adamw", "adam", "sgd" or "lion".
+            group: The processes that train this network together; `exchange` compares
+                them, and names the rank in errors.
 
         Raises:
             UnknownNameError: If there is no such optimizer.
@@ -84,6 +96,7 @@ class Trainer(Steps):
         """
         self.ctx = check_context("Trainer", ctx)
         self._optimizer = optimizer_of(optimizer)
+        self._group = group
         arrays = as_parameters(parameters)
         shapes = {name: array.shape for name, array in arrays.items()}
         layout = lay_out(shapes, ctx.max_tensor_bytes)
@@ -99,6 +112,8 @@ class Trainer(Steps):
             }
         )
         self._guard = Guard(ctx)
+        self._exchanger = Exchanger(layout, group)
+        self._identity = self._identity_of([arrays])
         self._step = 0
         self._stepped_at = -1
         self._arenas[PARAMETERS].write(arrays)
@@ -134,6 +149,11 @@ class Trainer(Steps):
     def v(self) -> Named[Tensor[f32, Any]]:
         """The second moments of AdamW and Adam, or the velocities of SGD."""
         return self._moments("v")
+
+    @property
+    def layout(self) -> Layout:
+        """Where each parameter lies in the segments of an arena: the same in all arenas."""
+        return self._gradients.arena.layout
 
     def _moments(self, group: str) -> Named[Tensor[f32, Any]]:
         if group not in self._optimizer.moments:
@@ -186,6 +206,57 @@ class Trainer(Steps):
             if self._captured is not None and not accumulate:
                 self._captured.replaces = True
             self._gradients.backward(loss, self._parameters, accumulate=accumulate)
+
+    def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
+        """Give the gradients to a function, and go on with what it makes of them.
+
+        Between `backward` and `clip_gradients` it replaces the gradients of this process
+        by their mean over all processes:
+
+            def mean(arrays):
+                for array in arrays:
+                    comm.Allreduce(MPI.IN_PLACE, array)
+                    array /= comm.size
+
+            trainer.exchange(mean)
+
+        This waits: each segment of the gradients is read once and written once.
+
+        Args:
+            function: Gets a list of contiguous arrays of float32, one for each segment of
+                `layout`, and changes them in place; it returns None once it is done.
+            wire: "f16" rounds the gradients on the device, and the arrays are of float16.
+                A gradient above 65504 is infinite then.
+
+        Raises:
+            NonFiniteError: If gradients are not finite: with a group those of any rank, on
+                all ranks alike.  No step was taken.
+            TornStateError: If an error left gradients half written, likewise.
+            ExchangeError: If the function fails, or changes more than the numbers; with a
+                group, if it is late, a rank is missing, or ranks differ in parameters,
+                optimizer, steps, or what they began from.
+            StateError: In a capture: a replay can't wait for other processes.
+        """
+        if self.ctx.is_capturing:
+            raise StateError(
+                "exchange: a replay can't wait for other processes. Capture the calls "
+                "before it and those after it apart, and exchange between the replays."
+            )
+        step, gradients = self._step + 1, self._gradients
+        fault = self._whole.fault or gradients.fault
+        with self._explaining("exchange"), gradients.exchanging():
+            segments = gradients.arena.segments
+            arrays = self._exchanger.run(
+                function,
+                segments,
+                wire=wire,
+                step=step,
+                fault=fault,
+                identity=self._identity,
+            )
+            write_back(segments, arrays)
+            if is_bounded(arrays):
+                gradients.note_finite()
 
     def clear_gradients(self) -> None:
         """Overwrite all gradients with zeros."""
@@ -388,6 +459,12 @@ class Trainer(Steps):
             self._gradients.clear()
             self._guard.clear()
             self._step = snapshot.step
+        self._identity = self._identity_of([*snapshot.groups.values()])
+
+    def _identity_of(self, arrays: Sequence[Mapping[str, Array]]) -> Identity:
+        """Return what must be the same on all ranks, if there are several."""
+        named = arrays if self._group else []
+        return identity_of(self.layout, self._optimizer.name, named)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Wait, and write the state to a safetensors file, whole or not at all.
