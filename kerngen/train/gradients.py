@@ -60,6 +60,7 @@ class Gradients:
         parameters: Named[nn.Variable],
         *,
         accumulate: bool,
+        on_final: Callable[[str], object] | None = None,
     ) -> None:
         """Write the gradients of a loss by these parameters, 0 where there is no way."""
         with self._whole.writing("backward() was interrupted", anew=not accumulate):
@@ -69,15 +70,17 @@ class Gradients:
                     self.one,
                     parameters=frozenset(parameters.values()),
                     accumulate=accumulate,
+                    on_final=_by_name(on_final, parameters),
                 )
             )
-            if accumulate:
-                return
             others = [
                 name for name, value in parameters.items() if value not in reached
             ]
-            for span in self.arena.layout.spans(others):
+            for span in [] if accumulate else self.arena.layout.spans(others):
                 self.arena.part(span).clear()
+            if on_final is not None:
+                for name in others:
+                    on_final(name)
 
     def clear(self) -> None:
         """Overwrite all with zeros."""
@@ -160,6 +163,16 @@ class Gradients:
         if not found:
             return "All elements are finite, but the sum of their squares is not."
         return f"These have elements that are not finite: {', '.join(found)}."
+
+
+def _by_name(
+    on_final: Callable[[str], object] | None, parameters: Named[nn.Variable]
+) -> Callable[[nn.Variable], object] | None:
+    """Return a function of variables that calls one of their names."""
+    if on_final is None:
+        return None
+    names = {value: name for name, value in parameters.items()}
+    return lambda value: on_final(names[value])
 
 
 def _sum_squares(parts: Sequence[Vector[f32]]) -> Scalar[f32]:

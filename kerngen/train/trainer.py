@@ -191,21 +191,37 @@ class Trainer(Steps):
         """
         return left_gradient(b, grad_c, out[0]), right_gradient(a, grad_c, out[1])
 
-    def backward(self, loss: nn.Variable, *, accumulate: bool = False) -> None:
+    def backward(
+        self,
+        loss: nn.Variable,
+        *,
+        accumulate: bool = False,
+        on_final: Callable[[str], object] | None = None,
+    ) -> None:
         """Write the gradients of a scalar loss by all parameters, or add to them.
 
         Parameters that the loss does not depend on have a gradient of 0.  Those of other
         trainers count as constants: their gradients stay as they are.
 
+        `on_final` is called with the name of each parameter once its gradient is recorded
+        whole, the last layers' first: a thread can read that while the walk goes on.
+
         Raises:
             GraphError: If the loss depends on no parameter of this trainer, if its graph
                 is used up, or if what it was computed from has been overwritten.
             ShapeError: If the loss is not a scalar.
+            StateError: If there is an `on_final` in a capture: replays call nothing.
         """
         with self._during("backward", gradients=accumulate):
+            if self._captured is not None and on_final is not None:
+                raise StateError(
+                    "backward: a replay calls no 'on_final'. Capture without it."
+                )
             if self._captured is not None and not accumulate:
                 self._captured.replaces = True
-            self._gradients.backward(loss, self._parameters, accumulate=accumulate)
+            self._gradients.backward(
+                loss, self._parameters, accumulate=accumulate, on_final=on_final
+            )
 
     def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
         """Give the gradients to a function, and go on with what it makes of them.

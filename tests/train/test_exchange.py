@@ -348,6 +348,29 @@ def test_groups_that_are_none(rank: Any, size: int, timeout: Any, text: str) -> 
         ProcessGroup(rank, size, lambda _: None, timeout=timeout)
 
 
+def test_gradients_that_are_final_while_the_walk_goes_on(either: gpu.Context) -> None:
+    """One that is used twice only after its second use; unused ones at the end."""
+    values = {"a": np.eye(3), "b": 2 * np.eye(3), "unused": np.ones(2)}
+    trainer = Trainer(either, values)
+    p = trainer.parameters
+    x = either.matrix(np.arange(6).reshape(2, 3), f32)
+    hidden = nn.linear(nn.linear(nn.linear(x, p["a"]), p["b"]), p["a"])
+    seen: dict[str, NDArray[np.float32]] = {}
+
+    def read(name: str) -> None:
+        assert name not in seen
+        seen[name] = trainer.gradients[name].numpy()
+
+    trainer.gradients["unused"].copy_from([1, 1])
+    trainer.backward(nn.mean(hidden), on_final=read)
+    assert list(seen) == ["b", "a", "unused"]
+    for name, gradient in seen.items():
+        np.testing.assert_array_equal(trainer.gradients[name].numpy(), gradient)
+    assert seen["a"].any()
+    with pytest.raises(gpu.StateError, match="calls no 'on_final'"), trainer.capture():
+        trainer.backward(nn.mean(nn.linear(x, p["a"])), on_final=read)
+
+
 def test_a_capture_has_no_exchange(ctx: gpu.Context) -> None:
     trainer = Trainer(ctx, {"a": np.ones(3)})
     with (
