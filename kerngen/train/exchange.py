@@ -92,6 +92,12 @@ def identity_of(
     return Identity(about % _MOST, origin % _MOST)
 
 
+def check_wire(wire: str) -> None:
+    """Refuse a type that nothing is exchanged in."""
+    if wire not in WIRES:
+        raise ArgumentError(f"exchange: wire is {wire!r}; expected 'f32' or 'f16'.")
+
+
 @final
 class Exchanger:
     """Takes gradients through the host; it keeps the arrays that they are read into."""
@@ -124,8 +130,6 @@ class Exchanger:
             ExchangeError: If an exchange fails, or ranks don't belong together.
         """
         where = f"exchange, before step {step}"
-        if wire not in WIRES:
-            raise ArgumentError(f"exchange: wire is {wire!r}; expected 'f32' or 'f16'.")
         if self._failure:
             raise ExchangeError(f"{where}: an earlier one failed. {self._failure}")
         arrays = self._read(segments, wire)

@@ -54,6 +54,11 @@ class Gradients:
         """How many calls have written them."""
         return self._whole.writes
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether the host has seen that the sum of their squares is finite."""
+        return self._finite_at == self.writes
+
     def backward(
         self,
         loss: nn.Variable,
@@ -118,7 +123,7 @@ class Gradients:
         """
         total = _sum_squares(self.arena.segments)
         losses, norm = total.losses, _root(total)
-        is_finite = check is not None or self._finite_at == self.writes
+        is_finite = check is not None or self.is_finite
         if check is not None:
             check(norm)
         with self._whole.writing("a clip was interrupted"):
@@ -146,7 +151,7 @@ class Gradients:
         ):
             return clipped
         parts = [self.arena.part(span) for span in spans]
-        is_finite = self._finite_at == self.writes
+        is_finite = self.is_finite
         return Norm(_sum_squares(parts), self.writes, is_finite=is_finite)
 
     def note_finite(self) -> None:

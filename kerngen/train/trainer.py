@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, final
@@ -25,13 +25,14 @@ from kerngen.runtime import (
 )
 from kerngen.runtime.context import check_context
 from kerngen.train.arena import Arena, Array, Layout, Span, lay_out
-from kerngen.train.captured import CapturedStep
+from kerngen.train.captured import CapturedStep, Part
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
 from kerngen.train.exchange import (
     Exchanger,
     Identity,
     Wire,
+    check_wire,
     identity_of,
     is_bounded,
     write_back,
@@ -120,6 +121,7 @@ class Trainer(Steps):
         segments = [s for arena in self._arenas.values() for s in arena.segments]
         self._whole = Integrity([*segments, self._guard.failed, self._gradients.one])
         self._captured: CapturedStep | None = None
+        self._block = ExitStack()
         self._device_lost = ""
         ctx.watch(self)
 
@@ -226,7 +228,7 @@ class Trainer(Steps):
     def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
         """Give the gradients to a function, and go on with what it makes of them.
 
-        Between `backward` and `clip_gradients` it replaces the gradients of this process
+        Between `backward` and `clip_gradients`, also in the block of `capture()`, it replaces the gradients of this process
         by their mean over all processes:
 
             def mean(arrays):
@@ -251,12 +253,16 @@ class Trainer(Steps):
             ExchangeError: If the function fails, or changes more than the numbers; with a
                 group, if it is late, a rank is missing, or ranks differ in parameters,
                 optimizer, steps, or what they began from.
-            StateError: In a capture: a replay can't wait for other processes.
+            StateError: In a capture that is not the trainer's.
         """
+        check_wire(wire)
+        if self._captured is not None:
+            self._split(self._captured, lambda: self.exchange(function, wire=wire))
+            return
         if self.ctx.is_capturing:
             raise StateError(
-                "exchange: a replay can't wait for other processes. Capture the calls "
-                "before it and those after it apart, and exchange between the replays."
+                "exchange: a capture of the context can't wait for other processes. Use "
+                "trainer.capture()."
             )
         step, gradients = self._step + 1, self._gradients
         fault = self._whole.fault or gradients.fault
@@ -370,26 +376,51 @@ class Trainer(Steps):
                 captured.
             TornStateError: If an error left an earlier step half taken.
         """
-        with self._during("capture"), self.ctx.capture() as recorded:
-            before = self._step
+        with self._during("capture"), ExitStack() as block:
+            self._block, before = block, self._step
+            recorded = block.enter_context(self.ctx.capture())
             step = self._captured = CapturedStep(recorded, before + 1, self._take)
             try:
                 yield step
                 step.finish()
+            except BaseException:
+                step.close()
+                raise
             finally:
                 self._captured, self._step = None, before
                 self._gradients.forget_norm()
 
-    def _take(self, record: Callable[[int], None], *, replaces: bool) -> None:
+    def _split(self, step: CapturedStep, exchange: Callable[[], None]) -> None:
+        """Let a captured step exchange between two captures."""
+        self._block.close()
+        step.split(exchange, self._block.enter_context(self.ctx.capture()))
+        self._gradients.forget_norm()
+
+    def _take(
+        self,
+        parts: Sequence[Part],
+        record: Callable[[Part, int], None],
+        *,
+        replaces: bool,
+    ) -> None:
         """Take a captured step, which replaces the gradients or uses those there are."""
+        *others, last = parts
+        with self._during("replay", gradients=not replaces):
+            for part in others:
+                with self._gradients.replaying(anew=replaces):
+                    record(part, self._step + 1)
+                replaces = False
+                if part.exchange is not None:
+                    part.exchange()
         step = self._step + 1
         with (
             self._during("replay", gradients=not replaces),
             self._gradients.replaying(anew=replaces),
             self._whole.writing(f"step {step} reached some of the parameters only"),
         ):
-            self._guard.arm()
-            record(step)
+            if not self._gradients.is_finite:
+                self._guard.arm()
+            record(last, step)
             self._step = step
         self._stepped_at = self._gradients.writes
 

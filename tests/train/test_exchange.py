@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen import nn
-from kerngen.runtime import f32
+from kerngen.runtime import f32, u32
 from kerngen.train import (
     ExchangeError,
     NonFiniteError,
@@ -371,12 +372,70 @@ def test_gradients_that_are_final_while_the_walk_goes_on(either: gpu.Context) ->
         trainer.backward(nn.mean(nn.linear(x, p["a"])), on_final=read)
 
 
-def test_a_capture_has_no_exchange(ctx: gpu.Context) -> None:
+class Captured(Rank):
+    """A rank whose step is captured, with the exchange in it."""
+
+    def __init__(self, ctx: gpu.Context, engine: Engine, number: int) -> None:
+        super().__init__(ctx, engine, number)
+        size = BATCH // engine.size
+        self.x, self.labels = ctx.zeros((size, INPUTS), f32), ctx.zeros(size, u32)
+        trainer, p = self.trainer, self.trainer.parameters
+        with trainer.capture() as self.taken:
+            hidden = nn.gelu(nn.linear(self.x, p["hidden.weight"], p["hidden.bias"]))
+            scores = nn.linear(hidden, p["out.weight"], p["out.bias"])
+            trainer.backward(nn.cross_entropy(scores, self.labels))
+            trainer.exchange(engine.mean(number))
+            self.norm = trainer.clip_gradients(1.0)
+            trainer.adamw_step(lr=self.taken.scalar("lr", 0.0))
+
+    def step(self, wire: Any = "f32") -> float:
+        del wire
+        rng = np.random.default_rng(self.trainer.step_count)
+        size = self.engine.size
+        self.x.copy_from(rng.normal(size=(BATCH, INPUTS))[self.number :: size])
+        self.labels.copy_from(rng.integers(0, CLASSES, BATCH)[self.number :: size])
+        self.taken.replay(lr=1e-2)
+        return self.norm.item()
+
+
+def test_captured_steps_exchange_between_two_captures() -> None:
+    """The bits are those of the calls; what is not finite is refused, and no step torn."""
+
+    def train(kind: type[Rank], engine: Engine, rank: int) -> dict[str, Any]:
+        with open_context() as ctx:
+            each = kind(ctx, engine, rank)
+            for _ in range(4):
+                each.step()
+            if isinstance(each, Captured):
+                if rank == 1:
+                    each.x.copy_from(np.full(each.x.shape, np.nan))
+                with pytest.raises(NonFiniteError, match=r"before step 5: .* rank 1"):
+                    each.taken.replay()
+                assert each.trainer.step_count == 4
+            before = ctx.counters.snapshot()
+            each.step()
+            assert (ctx.counters - before).readbacks == 1 + 1  # the norm
+            return each.trainer.state()
+
+    states: list[dict[str, Any]] = []
+    for kind in (Rank, Captured):
+        states += Engine(2).run(partial(train, kind, Engine(2)))
+    check_alike(states)
+
+
+def test_what_can_not_be_captured(ctx: gpu.Context) -> None:
     trainer = Trainer(ctx, {"a": np.ones(3)})
-    with (
-        pytest.raises(gpu.StateError, match="exchange: a replay can't wait"),
-        trainer.capture(),
-    ):
+    with pytest.raises(gpu.StateError, match=r"Use trainer\.capture"), ctx.capture():
         trainer.exchange(lambda _: None)
+
+    def after_the_update() -> None:
+        with trainer.capture():
+            trainer.adamw_step(lr=0.1)
+            trainer.exchange(lambda _: None)
+
+    with pytest.raises(gpu.StateError, match="has its update already"):
+        after_the_update()
     with pytest.raises(gpu.ArgumentError, match="wire is 'bf16'"):
         trainer.exchange(lambda _: None, wire="bf16")  # type: ignore[arg-type]
+    trainer.adamw_step(lr=0.1)
+    assert not ctx.is_capturing
