@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime import ArgumentError, Vector, f16, f32
-from kerngen.train.arena import Array, Layout, cut
+from kerngen.train.arena import Array, Layout, Span, cut
 from kerngen.train.errors import ExchangeError, NonFiniteError, TornStateError
 from kerngen.train.group import Exchange, ProcessGroup, exchange
 from kerngen_kernels import half
@@ -66,6 +66,7 @@ _SAME: Final = {
 """What notes must agree in, and what is said of a rank that differs."""
 
 _MOST_SQUARES: Final = 1e38
+_PIECE: Final = 1 << 16
 _NOTHING: Final = "Nothing was changed."
 
 
@@ -92,6 +93,23 @@ def identity_of(
     return Identity(about % _MOST, origin % _MOST)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What an exchange left of each segment, and the sum of all squares, at most.
+
+    Where the trainer is sharded it is the sum itself.
+    """
+
+    arrays: list[NDArray[Any]]
+    total: float
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the device's sum of squares is finite, too."""
+        return self.total < _MOST_SQUARES
+
+
 def check_wire(wire: str) -> None:
     """Refuse a type that nothing is exchanged in."""
     if wire not in WIRES:
@@ -102,9 +120,13 @@ def check_wire(wire: str) -> None:
 class Exchanger:
     """Takes gradients through the host; it keeps the arrays that they are read into."""
 
-    def __init__(self, layout: Layout, group: ProcessGroup | None) -> None:
-        """Allocate nothing yet."""
+    def __init__(
+        self, layout: Layout, group: ProcessGroup | None, held: Sequence[Span]
+    ) -> None:
+        """Allocate nothing yet; of what is exchanged, this rank needs what is `held`."""
         self._layout = layout
+        self._held = held
+        self._is_sharded = [*held] != layout.whole
         self._group = group
         self._names = list(layout.places)
         self._arrays: dict[str, list[NDArray[Any]]] = {}
@@ -119,10 +141,10 @@ class Exchanger:
         step: int,
         fault: str,
         identity: Identity,
-    ) -> list[NDArray[Any]]:
-        """Return the exchanged gradients, as arrays that `write_back` takes.
+    ) -> Exchanged:
+        """Return the exchanged gradients; nothing on the device is changed.
 
-        Nothing on the device is changed.  `fault` is why this rank's are torn, if they are.
+        `fault` is why this rank's are torn, if they are.
 
         Raises:
             NonFiniteError: If gradients are not finite, on whichever rank.
@@ -151,12 +173,30 @@ class Exchanger:
             raise
         if fault:
             raise TornStateError(f"{where}: {fault}. {_NOTHING}")
+        parts = [arrays[span.segment][span.start : span.stop] for span in self._held]
+        if self._is_sharded:
+            return Exchanged(parts, self._total(where, parts))
         if wrong := self._wrong(arrays):
             raise NonFiniteError(
                 f"{where}: the exchanged gradients are not finite, of "
                 f"{', '.join(map(repr, wrong[:5]))}. {_NOTHING}"
             )
-        return arrays
+        return Exchanged(parts, _most_squares(parts))
+
+    def _total(self, where: str, parts: Sequence[NDArray[Any]]) -> float:
+        """Return the sum of the squares of all ranks' parts, in the same order on each."""
+        assert self._group is not None
+        own = sum(map(_sum_squares, parts))
+        high = np.float32(own) if own < _MOST_SQUARES else np.float32(np.inf)
+        low = own - float(high) if np.isfinite(high) else 0.0
+        rows = self._group.rows(np.array([high, low], np.float32), where)
+        total = float(rows.astype(np.float64).sum())
+        if not total < _MOST_SQUARES:
+            raise NonFiniteError(
+                f"{where}: the squares of the exchanged gradients add up to {total}. "
+                f"{_NOTHING}"
+            )
+        return total
 
     def _read(self, segments: Sequence[Vector[f32]], wire: Wire) -> list[NDArray[Any]]:
         """Return the gradients in arrays that are kept for it."""
@@ -213,19 +253,26 @@ class Exchanger:
         ]
 
 
-def write_back(segments: Sequence[Vector[f32]], arrays: Sequence[NDArray[Any]]) -> None:
+def write_back(parts: Sequence[Vector[f32]], arrays: Sequence[NDArray[Any]]) -> None:
     """Overwrite the gradients with arrays that were exchanged."""
-    for segment, array in zip(segments, arrays, strict=True):
+    for part, array in zip(parts, arrays, strict=True):
         if array.dtype == np.float16:
-            half.widen(segment.ctx.vector(array, f16), out=segment)
+            half.widen(part.ctx.vector(array, f16), out=part)
         else:
-            segment.copy_from(array)
+            part.copy_from(array)
 
 
-def is_bounded(arrays: Sequence[NDArray[Any]]) -> bool:
-    """Return whether the squares of all elements surely add up to less than f32 holds."""
-    peak = max(map(_peak, arrays))
-    return peak * peak * sum(array.size for array in arrays) < _MOST_SQUARES
+def _most_squares(arrays: Sequence[NDArray[Any]]) -> float:
+    """Return what the squares of all elements add up to at most."""
+    return max(map(_peak, arrays)) ** 2 * sum(array.size for array in arrays)
+
+
+def _sum_squares(array: NDArray[Any]) -> float:
+    """Return the sum of squares in float64, of pieces, so that no copy is large."""
+    return sum(
+        float(np.square(array[at : at + _PIECE], dtype=np.float64).sum())
+        for at in range(0, array.size, _PIECE)
+    )
 
 
 def _is_finite(array: NDArray[Any]) -> bool:

@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 
 from kerngen import nn
-from kerngen.runtime import Context, Error, Scalar, Vector, f32
-from kerngen.train.arena import Arena, Layout
+from kerngen.runtime import Context, Error, Scalar, StateError, Vector, f32
+from kerngen.train.arena import Arena, Layout, Span
 from kerngen.train.errors import TornStateError
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
@@ -36,9 +36,14 @@ class Norm:
 class Gradients:
     """The arena of gradients, and what is known of its contents."""
 
-    def __init__(self, ctx: Context, layout: Layout) -> None:
-        """Start with zeros."""
+    def __init__(
+        self, ctx: Context, layout: Layout, held: Sequence[Span] | None = None
+    ) -> None:
+        """Start with zeros; of sharded ones, an exchange leaves only what is `held`."""
         self.arena = Arena(ctx, layout)
+        self.held = layout.whole if held is None else [*held]
+        self.parts = [self.arena.part(span) for span in self.held]
+        self._total: Scalar[f32] | None = None if held is None else ctx.zeros((), f32)
         self._whole = Integrity(self.arena.segments)
         self.one = ctx.scalar(1.0, f32)
         self._clipped: Norm | None = None
@@ -112,7 +117,18 @@ class Gradients:
 
     def norm(self) -> Scalar[f32]:
         """Return the norm of all, on the device."""
-        return _root(_sum_squares(self.arena.segments))
+        return _root(self._sum_squares())
+
+    def _sum_squares(self) -> Scalar[f32]:
+        """Return the sum of the squares of all: the exchange knows it of sharded ones."""
+        if self._total is None:
+            return _sum_squares(self.parts)
+        if not self.is_finite:
+            raise StateError(
+                "The gradients of a sharded trainer have no norm before exchange(), nor "
+                "once they are written again. Call it after backward(), then clip once."
+            )
+        return self._total
 
     def clip(
         self, max_norm: float, check: Callable[[Scalar[f32]], None] | None
@@ -121,14 +137,14 @@ class Gradients:
 
         `check` is called with it before anything is changed; what it lets pass is finite.
         """
-        total = _sum_squares(self.arena.segments)
+        total = self._sum_squares()
         losses, norm = total.losses, _root(total)
         is_finite = check is not None or self.is_finite
         if check is not None:
             check(norm)
         with self._whole.writing("a clip was interrupted"):
-            for segment in self.arena.segments:
-                clip.clip_by_norm(segment, total, max_norm=max_norm)
+            for part in self.parts:
+                clip.clip_by_norm(part, total, max_norm=max_norm)
             if total.losses != losses:
                 raise TornStateError(
                     "clip_gradients: the norm was lost with an error of another thread. "
@@ -145,17 +161,20 @@ class Gradients:
         layout, clipped = self.arena.layout, self._clipped
         spans = layout.spans(names)
         if (
-            spans == layout.whole
+            (spans == layout.whole or self._total is not None)
             and clipped is not None
             and clipped.writes == self.writes
         ):
             return clipped
+        if self._total is not None:
+            return Norm(self._sum_squares(), self.writes, is_finite=True)
         parts = [self.arena.part(span) for span in spans]
-        is_finite = self.is_finite
-        return Norm(_sum_squares(parts), self.writes, is_finite=is_finite)
+        return Norm(_sum_squares(parts), self.writes, is_finite=self.is_finite)
 
-    def note_finite(self) -> None:
-        """Note that the host has seen that the sum of their squares is finite."""
+    def note_finite(self, total: float) -> None:
+        """Note that the host has seen the sum of their squares, which is finite."""
+        if self._total is not None:
+            self._total.copy_from(total)
         self._finite_at = self.writes
 
     def culprits(self) -> str:

@@ -16,7 +16,6 @@ from kerngen.runtime import (
     Context,
     DeviceLost,
     DtypeError,
-    Matrix,
     Scalar,
     ShapeError,
     StateError,
@@ -34,7 +33,6 @@ from kerngen.train.exchange import (
     Wire,
     check_wire,
     identity_of,
-    is_bounded,
     write_back,
 )
 from kerngen.train.gradients import Gradients
@@ -51,13 +49,14 @@ from kerngen.train.optimizers import (
     check_range,
     optimizer_of,
 )
-from kerngen.train.products import left_gradient, product, right_gradient
+from kerngen.train.products import Products
+from kerngen.train.shard import Shard
 from kerngen.train.state import PARAMETERS, Snapshot, as_parameters, snapshot_of
 from kerngen.train.steps import Steps
 
 
 @final
-class Trainer(Steps):
+class Trainer(Steps, Products):
     """Named parameters of f32 on a context's device, and what is needed to train them.
 
     Parameters, gradients and the optimizer's moments lie in an arena each, so that a step is
@@ -78,6 +77,7 @@ class Trainer(Steps):
         *,
         optimizer: Name = "adamw",
         group: ProcessGroup | None = None,
+        sharded: bool = False,
     ) -> None:
         """Upload the initial parameters, in their order; no step has been taken.
 
@@ -87,6 +87,9 @@ class Trainer(Steps):
             optimizer: Whose steps it takes: "adamw", "adam", "sgd" or "lion".
             group: The processes that train this network together; `exchange` compares
                 them, and names the rank in errors.
+            sharded: Whether each rank keeps the moments of its part of the parameters
+                only, and updates that; a step gathers the others (Rajbhandari et al.,
+                2020, stage 1).
 
         Raises:
             UnknownNameError: If there is no such optimizer.
@@ -100,12 +103,15 @@ class Trainer(Steps):
         self._group = group
         arrays = as_parameters(parameters)
         shapes = {name: array.shape for name, array in arrays.items()}
-        layout = lay_out(shapes, ctx.max_tensor_bytes)
-        self._arenas = {
-            group: Arena(ctx, layout)
-            for group in (PARAMETERS, *self._optimizer.moments)
+        self._shard = Shard(group) if sharded else None
+        layout = lay_out(
+            shapes, ctx.max_tensor_bytes, group.size if group and sharded else 1
+        )
+        held = self._shard.of(layout) if self._shard else None
+        self._arenas = {PARAMETERS: Arena(ctx, layout)} | {
+            name: Arena(ctx, layout, held) for name in self._optimizer.moments
         }
-        self._gradients = Gradients(ctx, layout)
+        self._gradients = Gradients(ctx, layout, held)
         self._parameters = Named(
             {
                 name: nn.parameter(self.tensors[name], self.gradients[name])
@@ -113,7 +119,7 @@ class Trainer(Steps):
             }
         )
         self._guard = Guard(ctx)
-        self._exchanger = Exchanger(layout, group)
+        self._exchanger = Exchanger(layout, group, self._gradients.held)
         self._identity = self._identity_of([arrays])
         self._step = 0
         self._stepped_at = -1
@@ -160,6 +166,11 @@ class Trainer(Steps):
     def _moments(self, group: str) -> Named[Tensor[f32, Any]]:
         if group not in self._optimizer.moments:
             raise StateError(f"{self._optimizer.step} keeps no '{group}'.")
+        if self._shard is not None:
+            raise StateError(
+                f"{group}: each rank of a sharded trainer holds a part of it. Call "
+                "trainer.state() on all ranks, which gathers them."
+            )
         return self._arenas[group].tensors
 
     @property
@@ -168,30 +179,6 @@ class Trainer(Steps):
         return self._step
 
     # ---- gradients
-
-    def matmul_forward(
-        self, a: Matrix[f32], b: Matrix[f32], *, out: Matrix[f32] | None = None
-    ) -> Matrix[f32]:
-        """Return c = a b, of a [m, k] and b [k, n].
-
-        `b` may be larger than the adapter can bind.
-        """
-        return product(a, b, out)
-
-    def matmul_backward(
-        self,
-        a: Matrix[f32],
-        b: Matrix[f32],
-        grad_c: Matrix[f32],
-        *,
-        out: tuple[Matrix[f32] | None, Matrix[f32] | None] = (None, None),
-    ) -> tuple[Matrix[f32], Matrix[f32]]:
-        """Return the gradients by a [m, k] and b [k, n], from that by c = a b [m, n].
-
-        They are grad_c b^T and a^T grad_c; the transposed factors are read where they
-        lie.  `out` may name a gradient: `out=(None, trainer.gradients["weight"])`.
-        """
-        return left_gradient(b, grad_c, out[0]), right_gradient(a, grad_c, out[1])
 
     def backward(
         self,
@@ -267,18 +254,17 @@ class Trainer(Steps):
         step, gradients = self._step + 1, self._gradients
         fault = self._whole.fault or gradients.fault
         with self._explaining("exchange"), gradients.exchanging():
-            segments = gradients.arena.segments
-            arrays = self._exchanger.run(
+            exchanged = self._exchanger.run(
                 function,
-                segments,
+                gradients.arena.segments,
                 wire=wire,
                 step=step,
                 fault=fault,
                 identity=self._identity,
             )
-            write_back(segments, arrays)
-            if is_bounded(arrays):
-                gradients.note_finite()
+            write_back(gradients.parts, exchanged.arrays)
+            if exchanged.is_bounded:
+                gradients.note_finite(exchanged.total)
 
     def clear_gradients(self) -> None:
         """Overwrite all gradients with zeros."""
@@ -341,7 +327,10 @@ class Trainer(Steps):
         names = check_names(where, parameters, list(layout.places))
         groups = by_settings(where, names, settings)
         updates = [
-            (values, span) for values, group in groups for span in layout.spans(group)
+            (values, own)
+            for values, group in groups
+            for span in layout.spans(group)
+            if (own := span.within(self._gradients.held)) is not None
         ]
         with self._during(where, gradients=True), self.ctx.batch():
             if self._captured is None:
@@ -361,6 +350,9 @@ class Trainer(Steps):
             for settings, span in updates:
                 parts = [arena.part(span) for arena in arenas]
                 self._optimizer.update(parts, self._guard.failed, settings, step)
+            if self._shard is not None:
+                where = f"{self._optimizer.step}, step {step}"
+                self._shard.gather_parameters(parameters, where)
             self._step = step
 
     @contextmanager
@@ -376,6 +368,11 @@ class Trainer(Steps):
                 captured.
             TornStateError: If an error left an earlier step half taken.
         """
+        if self._shard is not None:
+            raise StateError(
+                "capture: the steps of a sharded trainer wait for other processes. "
+                "Take them by their calls."
+            )
         with self._during("capture"), ExitStack() as block:
             self._block, before = block, self._step
             recorded = block.enter_context(self.ctx.capture())
@@ -473,6 +470,8 @@ class Trainer(Steps):
     def state(self) -> dict[str, NDArray[Any]]:
         """Wait, and return all that a continuation needs, as arrays by name.
 
+        All ranks of a sharded trainer call it, as it gathers the moments.
+
         'step' is the count of steps; for each parameter x there is 'parameters.x', and
         what the optimizer keeps of it: 'm.x' and 'v.x' for AdamW.
 
@@ -482,7 +481,12 @@ class Trainer(Steps):
             TornStateError: If an error left a step half taken.
         """
         with self._during("state"):
-            groups = {group: arena.read() for group, arena in self._arenas.items()}
+            groups = {
+                group: (
+                    self._shard.gather(arena, "state") if self._shard else arena.read()
+                )
+                for group, arena in self._arenas.items()
+            }
             return Snapshot(groups, self._step).flat()
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -516,10 +520,16 @@ class Trainer(Steps):
     def save(self, path: str | PathLike[str]) -> None:
         """Wait, and write the state to a safetensors file, whole or not at all.
 
+        All ranks of a sharded trainer call it, and the first one writes.
+
         Raises:
             OSError: If it can't be written; what was there before is there still.
         """
-        write_checkpoint(Path(path), self.state())
+        state, goal = self.state(), Path(path)
+        if self._shard is None:
+            write_checkpoint(goal, state)
+        else:
+            self._shard.write(goal, state)
 
     def load(self, path: str | PathLike[str]) -> None:
         """Go on from the state in a file.

@@ -11,7 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.train import ProcessGroup
+from kerngen import nn
+from kerngen.runtime import f32
+from kerngen.train import ProcessGroup, Trainer
+
+from .networks import BATCH, CLASSES, INPUTS
 
 T = TypeVar("T")
 Arrays = list[NDArray[Any]]
@@ -71,7 +75,40 @@ class Engine:
 
         return mean
 
+    def reduce_scatter(self, rank: int) -> Callable[[Arrays], None]:
+        """The exchange of a sharded rank: the mean in its part, and noise elsewhere."""
+
+        def reduce_scatter(arrays: Arrays) -> None:
+            self.mean(rank)(arrays)
+            for array in arrays:
+                for other, part in enumerate(np.split(array, self.size)):
+                    if other != rank:
+                        part.fill(np.nan)
+
+        return reduce_scatter
+
     def run(self, work: Callable[[int], T]) -> list[T]:
         """Do the work of each rank in a thread of its own."""
         with ThreadPoolExecutor(self.size) as pool:
             return list(pool.map(work, range(self.size)))
+
+
+def loss_of(trainer: Trainer, step: int, rank: int, size: int) -> nn.Variable:
+    """The loss of a rank's rows of the batch of a step."""
+    rng = np.random.default_rng(step)
+    x = rng.normal(size=(BATCH, INPUTS))[rank::size]
+    labels = rng.integers(0, CLASSES, BATCH)[rank::size]
+    p = trainer.parameters
+    given = trainer.ctx.matrix(x, f32)
+    hidden = nn.gelu(nn.linear(given, p["hidden.weight"], p["hidden.bias"]))
+    return nn.cross_entropy(nn.linear(hidden, p["out.weight"], p["out.bias"]), labels)
+
+
+def check_alike(states: list[dict[str, NDArray[Any]]], within: float = 0.0) -> None:
+    """Compare states; `within` is relative, of norms of differences."""
+    first, *others = states
+    for other in others:
+        assert other.keys() == first.keys()
+        for name, array in first.items():
+            difference = np.linalg.norm(other[name] - array)
+            assert difference <= within * np.linalg.norm(array), name

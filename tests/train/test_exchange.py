@@ -24,18 +24,7 @@ from kerngen.train import (
 )
 
 from .networks import BATCH, CLASSES, INPUTS, initial
-from .ranks import PATIENCE, Arrays, Engine
-
-
-def loss_of(trainer: Trainer, step: int, rank: int, size: int) -> nn.Variable:
-    """The loss of a rank's rows of the batch of a step."""
-    rng = np.random.default_rng(step)
-    x = rng.normal(size=(BATCH, INPUTS))[rank::size]
-    labels = rng.integers(0, CLASSES, BATCH)[rank::size]
-    p = trainer.parameters
-    given = trainer.ctx.matrix(x, f32)
-    hidden = nn.gelu(nn.linear(given, p["hidden.weight"], p["hidden.bias"]))
-    return nn.cross_entropy(nn.linear(hidden, p["out.weight"], p["out.bias"]), labels)
+from .ranks import PATIENCE, Arrays, Engine, check_alike, loss_of
 
 
 def open_context() -> gpu.Context:
@@ -64,16 +53,6 @@ class Rank:
         norm = self.trainer.clip_gradients(1.0).item()
         self.trainer.adamw_step(lr=1e-2)
         return norm
-
-
-def check_alike(states: list[dict[str, NDArray[Any]]], within: float = 0.0) -> None:
-    """Compare states; `within` is relative, of norms of differences."""
-    first, *others = states
-    for other in others:
-        assert other.keys() == first.keys()
-        for name, array in first.items():
-            difference = np.linalg.norm(other[name] - array)
-            assert difference <= within * np.linalg.norm(array), name
 
 
 @pytest.mark.parametrize(("size", "steps"), [(2, 100), (3, 5)])
