@@ -54,8 +54,10 @@ def _quiet(is_quiet: bool) -> Generator[None, None, None]:
     if not is_quiet:
         yield
         return
-    nothing = Path(os.devnull).open("w", encoding="utf-8")
-    with nothing, redirect_stdout(nothing):
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nothing,
+        redirect_stdout(nothing),
+    ):
         yield
 
 
