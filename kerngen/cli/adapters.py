@@ -1,0 +1,21 @@
+"""Which adapters the processes of a command use."""
+
+from __future__ import annotations
+
+import os
+
+import kerngen.runtime as gpu
+from kerngen.runtime.adapter import VARIABLE
+
+
+def numbers() -> list[int | None]:
+    """Return the numbers of all adapters that are of the best one's kind and model.
+
+    Where KERNGEN_ADAPTER chooses one, or there is none, it is None: what `open()` finds.
+    """
+    found = gpu.adapters() if not os.environ.get(VARIABLE, "").strip() else ()
+    return [
+        each.number
+        for each in found
+        if (each.kind, each.name) == (found[0].kind, found[0].name)
+    ] or [None]
