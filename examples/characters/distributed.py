@@ -98,8 +98,16 @@ def _torch() -> tuple[Ranks, Callable[[], None]]:
     """Join by torch.distributed, on the CPU."""
     torch: Any = import_module("torch")
     dist: Any = import_module("torch.distributed")
-    dist.init_process_group("gloo", timeout=timedelta(seconds=PATIENCE))
-    rank, size = int(dist.get_rank()), int(dist.get_world_size())
+    find: Any = import_module("torch.distributed.rendezvous")
+    patience = timedelta(seconds=PATIENCE)
+    store, rank, size = next(find.rendezvous("env://", timeout=patience))
+    # torchrun keeps its store when it starts processes again: without a prefix for each
+    # time, one that is early finds the addresses of those that are gone (torch 2.13).
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    store = dist.PrefixStore(f"attempt{attempt}", store)
+    dist.init_process_group(
+        "gloo", store=store, rank=rank, world_size=size, timeout=patience
+    )
 
     def each(
         function: Callable[[Any], object],

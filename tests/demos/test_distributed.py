@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ SMALL = (
 ).split()
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 EXAMPLE = ["-m", "examples.characters"]
-State = Mapping[str, NDArray[Any]]
 
 
 def run(command: Sequence[str], file: Path, *more: str) -> str:
@@ -53,10 +52,11 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def distance(file: Path, other: Path) -> float:
     """The largest relative norm of a difference between parameters."""
-    one, two = read_checkpoint(file), read_checkpoint(other)
+    arrays: dict[str, NDArray[Any]] = dict(read_checkpoint(file))
+    others: dict[str, NDArray[Any]] = dict(read_checkpoint(other))
     return max(
-        float(np.linalg.norm(array - two[name]) / np.linalg.norm(array))
-        for name, array in one.items()
+        float(np.linalg.norm(array - others[name]) / np.linalg.norm(array))
+        for name, array in arrays.items()
         if name.startswith("parameters.")
     )
 
