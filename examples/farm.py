@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     given = parser.parse_args(arguments)
     dask: Any = import_module("distributed")
-    # A worker is a process with one thread: verify bounds its time by a signal.
+    # A worker is a process with one thread: hypothesis counts on having it for itself.
     cluster = given.scheduler or dask.LocalCluster(
         n_workers=given.workers,
         threads_per_worker=1,

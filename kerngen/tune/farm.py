@@ -103,9 +103,10 @@ def data_of(ctx: Context, kernel: str, found: Sequence[Found], *, whole: bool) -
 
 def row_of(found: Found) -> Data:
     """Return a winner, and what became of the candidates, as data."""
-    line = asdict(line_of(found.winner))
+    line, best = asdict(line_of(found.winner)), found.winner.candidate
     return {
         **line,
+        "best": best.text if best else "",
         "needs": list(line["needs"]),
         "verdicts": {each.value: n for each, n in found.verdicts.items()},
         "wrong": [[candidate.text, why] for candidate, why in found.wrong],

@@ -16,6 +16,7 @@ from kerngen.train import (
     TornStateError,
     Trainer,
 )
+from kerngen.train.checkpoint import read_checkpoint
 from kerngen.train.optimizers import Name
 
 from .networks import initial
@@ -69,7 +70,10 @@ def test_checkpoints_know_nothing_of_the_number_of_ranks(tmp_path: Path) -> None
     (_, saved), _ = train(2, 3, save=file)
     for size in (4, 1):
         check_alike([saved, *(state for _, state in train(size, 0, file, again))])
-        assert again.read_bytes() == file.read_bytes()
+        one, two = read_checkpoint(again), read_checkpoint(file)
+        assert {n: a.tobytes() for n, a in one.items()} == {
+            n: a.tobytes() for n, a in two.items()
+        }
     # And 2 ranks that are stopped after 3 steps go on as 2 that never were.
     check_alike([train(2, 2, load=file)[0][1], train(2, 5)[0][1]])
 
