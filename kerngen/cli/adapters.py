@@ -13,9 +13,10 @@ def numbers() -> list[int | None]:
 
     Where KERNGEN_ADAPTER chooses one, or there is none, it is None: what `open()` finds.
     """
-    found = gpu.adapters() if not os.environ.get(VARIABLE, "").strip() else ()
+    if os.environ.get(VARIABLE, "").strip():
+        return [None]
+    found = gpu.adapters()
+    models = [(each.kind, each.name) for each in found]
     return [
-        each.number
-        for each in found
-        if (each.kind, each.name) == (found[0].kind, found[0].name)
+        each.number for each in found if models.index((each.kind, each.name)) == 0
     ] or [None]

@@ -99,11 +99,12 @@ def check_out(out: object, element: type[Element], shape: Shape) -> None:
     wanted, dtype = numpy_shape(shape, element), array_dtype(element)
     if not isinstance(out, np.ndarray):
         raise DtypeError(f"numpy: out is {kind_of(out)}; expected an array of {dtype}.")
-    if out.dtype != dtype:
-        raise DtypeError(f"numpy: out has dtype {out.dtype}; expected {dtype}.")
-    if out.shape != wanted:
-        raise ShapeError(f"numpy: out has shape {out.shape}; expected {wanted}.")
-    if not (out.flags.c_contiguous and out.flags.writeable):
+    array = cast("NDArray[Any]", out)
+    if array.dtype != dtype:
+        raise DtypeError(f"numpy: out has dtype {array.dtype}; expected {dtype}.")
+    if array.shape != wanted:
+        raise ShapeError(f"numpy: out has shape {array.shape}; expected {wanted}.")
+    if not (array.flags.c_contiguous and array.flags.writeable):
         raise ArgumentError(
             "numpy: out is read-only, or its elements are not contiguous in C order. "
             "np.empty(tensor.shape, tensor.dtype) makes an array that fits."

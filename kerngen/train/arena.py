@@ -167,9 +167,9 @@ class Arena:
         self.segments: tuple[Vector[f32], ...] = tuple(
             ctx.zeros(span.stop - span.start, f32) for span in self.held
         )
-        places = layout.places if self.is_whole else {}
+        named = layout.places.items() if self.is_whole else ()
         self.tensors: Named[Tensor[f32, Any]] = Named(
-            {name: self._view(place) for name, place in places.items()}
+            {name: self._view(place) for name, place in named}
         )
 
     @property

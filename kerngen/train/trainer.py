@@ -514,7 +514,7 @@ class Trainer(Steps, Products):
 
     def _identity_of(self, arrays: Sequence[Mapping[str, Array]]) -> Identity:
         """Return what must be the same on all ranks, if there are several."""
-        named = arrays if self._group else []
+        named = arrays if self._group else ()
         return identity_of(self.layout, self._optimizer.name, named)
 
     def save(self, path: str | PathLike[str]) -> None:

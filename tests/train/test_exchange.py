@@ -232,11 +232,16 @@ def a_step_too_many(ctx: gpu.Context, engine: Engine, rank: int) -> None:
     each.step()
 
 
+def interrupted(_: str) -> None:
+    raise KeyboardInterrupt
+
+
 def torn(ctx: gpu.Context, engine: Engine, rank: int) -> None:
     each = Rank(ctx, engine, rank)
     if rank:
-        with pytest.raises(KeyboardInterrupt), each.trainer._gradients.exchanging():
-            raise KeyboardInterrupt
+        loss = loss_of(each.trainer, 0, rank, 2)
+        with pytest.raises(KeyboardInterrupt):
+            each.trainer.backward(loss, on_final=interrupted)
     each.trainer.exchange(engine.mean(rank))
 
 
@@ -262,11 +267,15 @@ def test_all_ranks_are_told(
 
 
 def resized(arrays: Arrays) -> None:
-    arrays[0].shape = (2, -1)
+    arrays[0].resize((2, 32), refcheck=False)
 
 
 def replaced(arrays: Arrays) -> None:
     arrays[0] = arrays[0] / 2
+
+
+def returned(arrays: Arrays) -> object:
+    return arrays[0] * 2
 
 
 def failing(_: Arrays) -> None:
@@ -278,7 +287,7 @@ def failing(_: Arrays) -> None:
     [
         (resized, r"changed an array of shape \(64,\).*to shape \(2, 32\)"),
         (replaced, "'replaced' replaced an array of the list; write into it"),
-        (lambda arrays: arrays[0] * 2, "returned a numpy.ndarray; expected None"),
+        (returned, "returned a numpy.ndarray; expected None"),
         (failing, "'failing' raised RuntimeError: connection closed by peer"),
     ],
 )

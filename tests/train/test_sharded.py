@@ -94,7 +94,7 @@ def test_what_a_rank_keeps_reads_and_writes(optimizer: Name) -> None:
             assert trainer.layout.segments == (1152,)  # 1024 + 64, in two equal parts
             kept = sum(
                 segment.nbytes
-                for name, arena in trainer._arenas.items()
+                for name, arena in vars(trainer)["_arenas"].items()
                 for segment in arena.segments
                 if name != "parameters"
             )
