@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import kerngen.runtime as gpu
-from kerngen.runtime.adapter import VARIABLE
+from kerngen.runtime.device.adapter import VARIABLE
 
 
 def numbers() -> list[int | None]:

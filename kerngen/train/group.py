@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime import ArgumentError, DtypeError
-from kerngen.runtime.kinds import kind_of
+from kerngen.runtime.values.kinds import kind_of
 from kerngen.train.errors import ExchangeError
 
 Exchange: TypeAlias = Callable[[list[NDArray[Any]]], object]

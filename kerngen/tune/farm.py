@@ -19,7 +19,7 @@ from kerngen.bench.record import adapter_of, versions_of
 from kerngen.compiler import Compiler
 from kerngen.jit.compiling import library_of
 from kerngen.runtime import Context
-from kerngen.runtime.unknown import unknown_name
+from kerngen.runtime.calls.unknown import unknown_name
 from kerngen.tune.search import Search
 from kerngen.tune.session import Found, tunable_stages, tune
 from kerngen.tune.trial import Subject, kernel_of_subject
