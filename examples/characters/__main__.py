@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 
 import kerngen.runtime as gpu
 from examples.characters.data import load_text
+from examples.characters.distributed import DistributedError, Ranks, joined
 from examples.characters.options import Options, parse_options
 from examples.characters.picture import save_picture
 from examples.characters.progress import in_bits
@@ -26,10 +30,13 @@ def main(arguments: Sequence[str]) -> int:
     """Return 0 if all steps are taken, 130 after Ctrl-C, 1 after an error."""
     options = parse_options(arguments)
     try:
+        if options.distributed:
+            with joined() as ranks, _quiet(ranks.rank > 0):
+                return _train(options, arguments, ranks)
         return _train(options, arguments)
     except NonFiniteError as error:
         return _fail(f"{error}\nA lower --learning-rate or a longer --warmup may help.")
-    except (gpu.Error, RecordError, OSError) as error:
+    except (gpu.Error, DistributedError, RecordError, OSError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         print("Stopped. Nothing was saved since the last checkpoint.", file=sys.stderr)
@@ -41,9 +48,25 @@ def _fail(text: str) -> int:
     return 1
 
 
-def _train(options: Options, arguments: Sequence[str]) -> int:
+@contextmanager
+def _quiet(is_quiet: bool) -> Generator[None, None, None]:
+    """Let one process of several speak."""
+    if not is_quiet:
+        yield
+        return
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nothing,
+        redirect_stdout(nothing),
+    ):
+        yield
+
+
+def _train(
+    options: Options, arguments: Sequence[str], ranks: Ranks | None = None
+) -> int:
     checkpoint = options.checkpoint
-    if checkpoint is not None and checkpoint.exists() != options.resume:
+    exists = checkpoint is not None and checkpoint.exists()
+    if checkpoint is not None and exists != options.resume and ranks is None:
         return _fail(
             f"There is no {checkpoint} to go on from: begin without --resume."
             if options.resume
@@ -56,8 +79,11 @@ def _train(options: Options, arguments: Sequence[str]) -> int:
             f"--characters {options.characters} is too little text for --context "
             f"{options.settings.sizes.context}: a part of it has {shortest} characters."
         )
-    with gpu.open() as ctx:
-        run = Run(Training(ctx, text, options.settings), options)
+    batch, size = options.settings.batch, ranks.group.size if ranks else 1
+    if batch % size:
+        return _fail(f"--batch {batch} is no multiple of the {size} processes.")
+    with ranks.open_context() if ranks else gpu.open() as ctx:
+        run = Run(Training(ctx, text, options.settings, ranks), options)
         _introduce(run)
         start = time.perf_counter()
         run.finish()
@@ -73,6 +99,8 @@ def _introduce(run: Run) -> None:
     parameters = sum(tensor.size for tensor in training.trainer.tensors.values())
     characters = len(training.text.train), len(training.text.validation)
     print(f"Adapter: {training.ctx.adapter_name} ({training.ctx.kind})")
+    if training.ranks is not None:
+        print(f"{training.ranks.group.size} processes")
     print(
         f"{parameters:,} parameters; {characters[0]:,} characters to train with, "
         f"{characters[1]:,} to validate with"
@@ -84,7 +112,8 @@ def _introduce(run: Run) -> None:
 
 def _report(run: Run, seconds: float) -> None:
     """Say what it took, and draw how the losses fell."""
-    done, plot = run.training.ctx.counters, run.options.plot
+    done = run.training.ctx.counters
+    plot = run.options.plot if run.is_first else None
     print(
         f"{done.calls} kernel calls, {done.dispatches} dispatches, {done.readbacks} "
         f"readbacks, {run.training.readbacks} of them within steps; {seconds:.1f} s"

@@ -129,13 +129,16 @@ def windows(ids: Ids, starts: NDArray[np.int64], context: int) -> Batch:
     return Batch(rows[:, :-1], rows[:, 1:])
 
 
-def training_batch(ids: Ids, rows: int, context: int, seed: int, step: int) -> Batch:
+def training_batch(
+    ids: Ids, rows: int, context: int, seed: int, step: int, part: slice = slice(None)
+) -> Batch:
     """Return the windows of a step, drawn by the seed and its number alone.
 
-    A run that is resumed so sees what it would have seen.
+    A run that is resumed so sees what it would have seen, and several processes, each with
+    its `part` of the rows, see what one does.
     """
     rng = np.random.default_rng((seed, step))
-    return windows(ids, rng.integers(0, len(ids) - context, rows), context)
+    return windows(ids, rng.integers(0, len(ids) - context, rows)[part], context)
 
 
 def validation_batches(ids: Ids, rows: int, context: int, count: int) -> list[Batch]:

@@ -29,6 +29,7 @@ class Options:
     validate_every: int
     plot: Path | None
     request: Request
+    distributed: bool
 
 
 def _count(text: str) -> int:
@@ -90,6 +91,13 @@ TABLE: dict[str, dict[str, tuple[Any, Any, str]]] = {
 """Options by group: how each is read, its default, and what it is."""
 
 
+FLAGS = {
+    "distributed": "train with the processes that torchrun or mpiexec started, on a part "
+    "of each batch; go on from --checkpoint if it is there",
+    "sharded": "keep the optimizer's moments of a part of the parameters in each",
+}
+
+
 def parse_options(arguments: Sequence[str]) -> Options:
     """Return the options, or explain and exit with status 2."""
     parser = argparse.ArgumentParser(
@@ -102,6 +110,9 @@ def parse_options(arguments: Sequence[str]) -> Options:
         for name, (kind, default, text) in rows.items():
             group.add_argument(f"--{name}", type=kind, default=default, help=text)
     parser.add_argument("--resume", action="store_true", help="go on from --checkpoint")
+    group = parser.add_argument_group("several processes")
+    for name, text in FLAGS.items():
+        group.add_argument(f"--{name}", action="store_true", help=text)
     given = parser.parse_args(arguments)
     if fault := _fault(given):
         parser.error(fault)
@@ -114,6 +125,8 @@ def _fault(given: argparse.Namespace) -> str | None:
         return f"--width {given.width} is no multiple of --heads {given.heads}"
     if given.resume and given.checkpoint is None:
         return "--resume needs --checkpoint FILE: what to go on from"
+    if given.sharded and not given.distributed:
+        return "--sharded needs --distributed: several processes"
     for option in ("checkpoint", "plot"):
         file: Path | None = getattr(given, option)
         if file is not None and not file.parent.is_dir():
@@ -131,7 +144,9 @@ def _options(given: argparse.Namespace) -> Options:
             warmup=given.warmup,
             learning_rate=given.learning_rate,
             seed=given.seed,
+            sharded=given.sharded,
         ),
+        distributed=given.distributed,
         characters=given.characters,
         checkpoint=given.checkpoint,
         resume=given.resume,

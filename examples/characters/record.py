@@ -9,7 +9,7 @@ from typing import Any, final
 
 from examples.characters.training import Settings
 
-FREE = {"steps"}
+FREE = {"steps", "sharded"}
 """The settings that a run which is resumed may change."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import final
@@ -52,7 +52,7 @@ class Run:
         self.training = training
         self.options = options
         self.curve = Curve()
-        if options.resume and options.checkpoint is not None:
+        if options.checkpoint is not None and self._resumes(options.checkpoint):
             self._resume(options.checkpoint)
 
     @property
@@ -64,6 +64,16 @@ class Run:
     def is_done(self) -> bool:
         """Whether no step is missing."""
         return self.step >= self.options.settings.steps
+
+    def _resumes(self, checkpoint: Path) -> bool:
+        """Whether to go on: processes that were started again do if they can."""
+        return self.options.resume or (self.options.distributed and checkpoint.exists())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files: of several, the first one."""
+        ranks = self.training.ranks
+        return ranks is None or ranks.rank == 0
 
     def _resume(self, checkpoint: Path) -> None:
         self.training.trainer.load(checkpoint)
@@ -78,14 +88,20 @@ class Run:
         The record may be ahead of the checkpoint, should the run be killed between the
         two: what it knows of later steps is left out when the run is resumed.
         """
-        if self.options.checkpoint is not None:
-            save_record(
-                record_path(self.options.checkpoint),
-                self.options.settings,
-                self.training.text.digest,
-                self.curve,
-            )
-            self.training.trainer.save(self.options.checkpoint)
+        checkpoint, given = self.options.checkpoint, self.options.settings
+        if checkpoint is None:
+            return
+        if self.is_first:
+            path, digest = record_path(checkpoint), self.training.text.digest
+            save_record(path, given, digest, self.curve)
+        if self.is_first or given.sharded:  # whose moments are gathered from all
+            self.training.trainer.save(checkpoint)
+
+    def _interrupts(self) -> AbstractContextManager[Callable[[], bool]]:
+        """Return what notes Ctrl-C: of several processes, none stops by itself."""
+        if self.training.ranks is None:
+            return interrupts()
+        return nullcontext(lambda: False)
 
     def finish(self) -> None:
         """Take the steps that are missing, up to a Ctrl-C, and save.
@@ -95,7 +111,7 @@ class Run:
         """
         first, steps = self.step, self.options.settings.steps
         with (
-            interrupts() as interrupted,
+            self._interrupts() as interrupted,
             display(first, steps, self.training.characters_per_step) as shown,
         ):
             if not self.curve.validation:

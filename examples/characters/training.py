@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from examples.characters.data import Text, training_batch, validation_batches
+from examples.characters.distributed import Ranks
 from examples.characters.model import Sizes, scores
 from kerngen import nn
 from kerngen.runtime import Context, f32, u32
@@ -35,6 +37,7 @@ class Settings:
     warmup: int
     learning_rate: float
     seed: int
+    sharded: bool = False
 
     def rate(self, step: int) -> float:
         """Return the learning rate of a step, from 1: it rises, then falls as a cosine."""
@@ -52,18 +55,29 @@ class Training:
     `readbacks` counts the times that a step waited for the device: it stays 0.
     """
 
-    def __init__(self, ctx: Context, text: Text, settings: Settings) -> None:
-        """Begin with drawn parameters."""
+    def __init__(
+        self, ctx: Context, text: Text, settings: Settings, ranks: Ranks | None = None
+    ) -> None:
+        """Begin with drawn parameters, as one of several `ranks` or alone."""
         self.ctx = ctx
         self.text = text
         self.settings = settings
-        self.trainer = Trainer(ctx, settings.sizes.initial(settings.seed))
+        self.ranks = ranks
+        self.trainer = Trainer(
+            ctx,
+            settings.sizes.initial(settings.seed),
+            group=ranks.group if ranks else None,
+            sharded=settings.sharded,
+        )
+        self._rows = slice(None)
+        if ranks is not None:
+            self._rows = slice(ranks.rank, None, ranks.group.size)
         self.readbacks = 0
         self._sum = ctx.zeros(1, f32)
         self._summed = 0
         length = settings.sizes.context
-        self._given = ctx.zeros((settings.batch, length), u32)
-        self._following = ctx.zeros((settings.batch, length), u32)
+        shape = len(range(settings.batch)[self._rows]), length
+        self._given, self._following = ctx.zeros(shape, u32), ctx.zeros(shape, u32)
         self._places = ctx.vector(np.arange(length), u32)
         self._step: CapturedStep | None = None
 
@@ -76,38 +90,56 @@ class Training:
         """Record a step and submit it: forward, backward, clip, update.
 
         All steps have the same shapes, so that the first one is captured, and taken again
-        with other batches and rates: in Python that takes a quarter of the time.
+        with other batches and rates: in Python that takes a quarter of the time.  Those of
+        a sharded trainer wait for the other ranks at their end, which no capture can.
         """
         before = self.ctx.counters.snapshot()
         given, step = self.settings, self.trainer.step_count + 1
-        if self._step is None:
-            self._step = self._capture()
         batch = training_batch(
-            self.text.train, given.batch, given.sizes.context, given.seed, step
+            self.text.train,
+            given.batch,
+            given.sizes.context,
+            given.seed,
+            step,
+            self._rows,
         )
         self._given.copy_from(batch.given)
         self._following.copy_from(batch.following)
-        self._step.replay(lr=given.rate(step))
+        if given.sharded:
+            self._call(given.rate(step))
+        else:
+            if self._step is None:
+                self._step = self._capture()
+            self._step.replay(lr=given.rate(step))
         self._summed += 1
         self.ctx.submit()
         self.readbacks += (self.ctx.counters - before).readbacks
 
     def _capture(self) -> CapturedStep:
         with self.trainer.capture() as step:
-            guesses = scores(
-                self.trainer.parameters, self.settings.sizes, self._given, self._places
-            )
-            loss = nn.cross_entropy(guesses, self._following)
-            self.trainer.backward(loss)
-            self.trainer.clip_gradients(MAX_NORM)
-            self.trainer.adamw_step(
-                lr=step.scalar("lr", self.settings.learning_rate),
-                beta1=BETAS[0],
-                beta2=BETAS[1],
-                weight_decay=WEIGHT_DECAY,
-            )
-            elementwise.axpy(loss.tensor.reshape(1), self._sum, alpha=1.0)
+            self._call(lambda: step.scalar("lr", self.settings.learning_rate))
         return step
+
+    def _call(self, rate: float | Callable[[], float]) -> None:
+        """Call what a step is made of; a scalar of a capture is declared where it is used."""
+        trainer, ranks = self.trainer, self.ranks
+        guesses = scores(
+            trainer.parameters, self.settings.sizes, self._given, self._places
+        )
+        loss = nn.cross_entropy(guesses, self._following)
+        trainer.backward(loss)
+        elementwise.axpy(loss.tensor.reshape(1), self._sum, alpha=1.0)
+        if ranks is not None:
+            trainer.exchange(
+                ranks.reduce_scatter if self.settings.sharded else ranks.mean
+            )
+        trainer.clip_gradients(MAX_NORM)
+        trainer.adamw_step(
+            lr=rate() if callable(rate) else rate,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            weight_decay=WEIGHT_DECAY,
+        )
 
     @property
     def unread(self) -> int:
@@ -121,6 +153,8 @@ class Training:
             NonFiniteError: If a step was not taken since its gradients were not finite.
         """
         mean = float(self._sum.numpy()[0]) / self._summed
+        if self.ranks is not None:
+            mean = self.ranks.mean_of(mean)
         self._sum.copy_from([0.0])
         self._summed = 0
         return mean

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import click
 
@@ -65,12 +65,19 @@ _PRINTED: Final = "printed by kerngen tune.kern"
     metavar="FILE.kern",
     help="Where to write the schedules; without it, they are printed.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tune on N adapters of the same model side by side, each at some of the sizes.",
+)
 def tune(
     kernel: str,
     sizes: tuple[Sizes, ...],
     checks: Literal["on", "off"],
     budget: float,
     out: Path | None,
+    jobs: int | None,
 ) -> None:
     """Find fast schedules of KERNEL by trying them on your adapter.
 
@@ -82,11 +89,95 @@ def tune(
     with reporting(sys.stderr):
         target = _find(kernel, out)
         unchecked = checks == "off"
-        with _open(unchecked=unchecked) as ctx:
-            found = _tune(ctx, target, sizes, budget)
-            written = _written(ctx, target, found, unchecked=unchecked)
-        _report(found)
+        if jobs is None:
+            found = _tuned(target, out, sizes, budget, unchecked)
+        else:
+            found = _in_jobs(kernel, out, sizes, budget, unchecked, jobs)
+        written = _written(target, found)
+        _report(found["results"])
         _write(target, written, out)
+
+
+def _one(
+    kernel: str,
+    out: Path | None,
+    sizes: Sequence[Sizes],
+    budget: float,
+    unchecked: bool,
+    adapter: int | None,
+) -> dict[str, Any]:
+    """Tune at some sizes on one adapter, in a process of its own."""
+    return _tuned(_find(kernel, out), out, sizes, budget, unchecked, adapter)
+
+
+def _tuned(
+    target: _Target,
+    out: Path | None,
+    sizes: Sequence[Sizes],
+    budget: float,
+    unchecked: bool,
+    adapter: int | None = None,
+) -> dict[str, Any]:
+    """Return what is found for a target as data."""
+    from kerngen.tune.farm import data_of
+
+    with _open(unchecked=unchecked, adapter=adapter) as ctx:
+        _refuse_another(ctx, target, out)
+        found = _tune(ctx, target, sizes, budget)
+        name = target.subject.kernel.name
+        return data_of(ctx, name, found, whole=target.whole)
+
+
+def _in_jobs(
+    kernel: str,
+    out: Path | None,
+    sizes: Sequence[Sizes],
+    budget: float,
+    unchecked: bool,
+    jobs: int,
+) -> dict[str, Any]:
+    """Tune in processes side by side, each on an adapter of its own."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    from kerngen.cli.adapters import numbers
+    from kerngen.tune.farm import merged
+
+    usable = numbers()
+    if jobs > len(usable):
+        raise click.UsageError(
+            f"--jobs {jobs}: there is {counted(len(usable), 'adapter')} of this model, "
+            "and two processes on one would disturb each other's timings."
+        )
+    count = max(1, min(jobs, len(sizes)))
+    try:
+        # A process that is forked could not use the device of the one before.
+        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+            tasks = [
+                pool.submit(
+                    _one, kernel, out, sizes[n::count], budget, unchecked, usable[n]
+                )
+                for n in range(count)
+            ]
+            return merged([task.result() for task in tasks])
+    except BrokenProcessPool:
+        raise click.ClickException(
+            "A process ended in the middle: the adapter's driver may have crashed."
+        ) from None
+
+
+def _refuse_another(ctx: Context, target: _Target, out: Path | None) -> None:
+    """Refuse to put timings beside those of another adapter."""
+    from kerngen.bench.record import adapter_of
+    from kerngen.tune.merge import adapter_of_file
+
+    before, now = adapter_of_file(target.present.text), adapter_of(ctx)["device"]
+    if before and before != now and not before.startswith(f"{now}, "):
+        raise click.ClickException(
+            f"'{out}' has the times of another adapter, {before}; this is {now}. Write "
+            "to another file with --out: the times of both can't be compared."
+        )
 
 
 def _write(target: _Target, written: Written, out: Path | None) -> None:
@@ -222,11 +313,11 @@ def _stable_name(out: Path | None, selection: Selection) -> str:
 
 
 @contextmanager
-def _open(*, unchecked: bool) -> Generator[Context]:
+def _open(*, unchecked: bool, adapter: int | None) -> Generator[Context]:
     import kerngen.runtime as gpu
 
     try:
-        ctx = gpu.open(unchecked=unchecked)
+        ctx = gpu.open(unchecked=unchecked, adapter=adapter)
     except gpu.Error as error:
         raise click.ClickException(str(error)) from None
     with ctx:
@@ -258,7 +349,9 @@ def _tune(
     except (PresentError, ShapeError) as error:
         raise click.ClickException(str(error)) from None
     except InterruptError as interrupted:
-        _report(interrupted.found)
+        from kerngen.tune.farm import row_of
+
+        _report([row_of(each) for each in interrupted.found])
         click.echo("interrupted: the best so far; no schedules are written.", err=True)
         raise click.exceptions.Exit(130) from None
 
@@ -295,37 +388,21 @@ def _watching(budget: float) -> Generator[Callable[[str, Sizes, Search], None]]:
         yield watch
 
 
-def _written(
-    ctx: Context,
-    target: _Target,
-    found: Sequence[Found],
-    *,
-    unchecked: bool,
-) -> Written:
-    from kerngen.bench.record import adapter_of, versions_of
-    from kerngen.tune.write import write_winners
+def _written(target: _Target, found: Mapping[str, Any]) -> Written:
+    from kerngen.tune.farm import lines_of
+    from kerngen.tune.write import write_lines
 
-    adapter = adapter_of(ctx)
-    shown = (adapter.get(key, "") for key in ("device", "description", "backend_type"))
-    versions = versions_of()
-    names = ("kerngen", "wgpu-py", "wgpu-native")
-    about = {
-        "Adapter": ", ".join(part for part in shown if part),
-        "Versions": ", ".join(f"{name} {versions[name]}" for name in names),
-        "Date": time.strftime("%Y-%m-%d"),
-        "Runtime checks": "off" if unchecked and ctx.unchecked else "on",
-    }
-    return write_winners(
-        [each.winner for each in found],
+    return write_lines(
+        lines_of(dict(found)),
         kernel=target.subject.kernel.name,
         used=target.used,
         whole=target.whole,
-        about=about,
+        about=found["about"],
         present=target.present.text,
     )
 
 
-def _report(found: Sequence[Found]) -> None:
+def _report(rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.table import Table
 
     from kerngen.bench.words import duration
@@ -337,20 +414,18 @@ def _report(found: Sequence[Found]) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("schedule")
     table.add_column("candidates")
-    for each in found:
-        winner = each.winner
-        counts = ", ".join(f"{n} {v.value}" for v, n in each.verdicts.items())
+    for row in rows:
         table.add_row(
-            winner.stage,
-            ", ".join(f"{name}={size}" for name, size in winner.sizes.items()),
-            duration(winner.before),
-            duration(winner.after),
-            f"{winner.before / winner.after:.2f}x",
-            winner.candidate.text if winner.candidate else "as it was",
-            counts,
+            row["stage"],
+            ", ".join(f"{name}={size}" for name, size in row["sizes"].items()),
+            duration(row["before"]),
+            duration(row["after"]),
+            f"{row['before'] / row['after']:.2f}x",
+            row["best"] or "as it was",
+            ", ".join(f"{n} {verdict}" for verdict, n in row["verdicts"].items()),
         )
     console = report_console()
     console.print(table)
-    for each in found:
-        for candidate, why in each.wrong:
-            console.print(f"[red]wrong:[/] {escape(candidate.text)}: {escape(why)}")
+    for row in rows:
+        for candidate, why in row["wrong"]:
+            console.print(f"[red]wrong:[/] {escape(candidate)}: {escape(why)}")

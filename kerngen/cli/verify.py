@@ -68,6 +68,13 @@ if TYPE_CHECKING:
 @options.budget(
     120, "For the calls of all kernels together; the report names what is not run."
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run N processes, each with a seed of its own: the next ones from --seed on. "
+    "Machines with several GPUs use all of them.",
+)
 @options.as_json("all results as JSON")
 def verify(
     src: Path | None,
@@ -76,6 +83,7 @@ def verify(
     examples: int,
     seed: int,
     budget: float,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
     """Run the kernels of SRC, and check their results.
@@ -92,6 +100,14 @@ def verify(
 
     file, only = asked(src, kernel)
     selection = select(file)
+    if jobs is not None:
+        from kerngen.cli.verify_jobs import verify_in_jobs
+        from kerngen.verify.farm import Asked
+
+        with reporting(sys.stderr):
+            task = Asked(seed, only, schedule, examples, budget)
+            verify_in_jobs(selection, task, jobs, as_json=as_json)
+        return
     with (
         reporting(sys.stderr),
         _progress() as progress,

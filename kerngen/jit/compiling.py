@@ -51,6 +51,23 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
         ValueError: If the name is not one of Python's, or the text can't be written in
             UTF-8.
     """
+    return _module(*_text(source, name))
+
+
+def library_of(source: str | Path) -> tuple[Library, str]:
+    """Return a program and all that it uses, and its name there.
+
+    A `Path` is that of a `.kern` file, and a `str` the text of a program.
+
+    Raises what `compile` and `load` raise.
+    """
+    if isinstance(source, Path):
+        return _library(*_file(source))
+    return _library(*_text(source, "kernels"))
+
+
+def _text(source: str, name: str) -> tuple[Path, _Read]:
+    """Return where a text is as if it were a file, and what reads it there."""
     given = cast("object", source)
     if not isinstance(given, str):
         raise TypeError(
@@ -68,7 +85,7 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
             return Source(file.name, source, stable)
         return _read(path, stable)
 
-    return _module(file, read)
+    return file, read
 
 
 def load(path: str | os.PathLike[str]) -> KernelModule:
@@ -82,10 +99,15 @@ def load(path: str | os.PathLike[str]) -> KernelModule:
         OSError: If the file can't be read.
         ValueError: If it is not a `.kern` file.
     """
+    return _module(*_file(path))
+
+
+def _file(path: str | os.PathLike[str]) -> tuple[Path, _Read]:
+    """Return the absolute path of a `.kern` file, and what reads it."""
     file = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
     if file.suffix != SUFFIX:
         raise ValueError(f"'{os.fspath(path)}' is not a {SUFFIX} file.")
-    return _module(file, _read)
+    return file, _read
 
 
 def _read(path: Path, stable: str) -> Source:

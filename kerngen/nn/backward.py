@@ -6,7 +6,8 @@ are known, and added up, before they are pulled further (Griewank and Walther, 2
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import final
@@ -31,6 +32,7 @@ def backward(
     *,
     parameters: Collection[Variable] | None = None,
     accumulate: bool = False,
+    on_final: Callable[[Variable], object] | None = None,
 ) -> list[Variable]:
     """Write the gradient of `loss`, a scalar, by the parameters behind it.
 
@@ -42,6 +44,8 @@ def backward(
         gradient: A scalar by which all gradients are multiplied; 1 by default.
         parameters: Whose gradients are written; by default, those of all there are.
         accumulate: Whether gradients are added to what is there, or overwrite it.
+        on_final: Called with each parameter once its gradient is recorded whole, while
+            others are still to come: a parameter that is used twice is written twice.
 
     Returns:
         The parameters that were reached, each once; all others' gradients are as before.
@@ -61,6 +65,8 @@ def backward(
     one = root.tensor.ctx.scalar(1.0, f32) if gradient is None else gradient
     check_tensor(one)
     walk = Walk(graph_of(root, parameters), accumulate)
+    if on_final is not None:
+        walk.awaited, walk.on_final = _uses(walk.graph, root), on_final
     walk.deliver(root, one, None if accumulate else root.gradient)
     while walk.queue:
         walk.visit(walk.take())
@@ -73,7 +79,8 @@ class Walk:
     """A walk under way: gradients by values that are still to be visited.
 
     `queue` holds the numbers of those that wait, the last computed first; `reached` the
-    parameters that have been written.
+    parameters that have been written.  For `on_final`, `awaited` counts how often each
+    parameter is still to be written.
     """
 
     graph: Graph
@@ -83,6 +90,8 @@ class Walk:
         default_factory=dict[int, tuple[Variable, AnyTensor]]
     )
     reached: dict[Variable, None] = field(default_factory=dict[Variable, None])
+    awaited: Counter[Variable] = field(default_factory=Counter[Variable])
+    on_final: Callable[[Variable], object] | None = None
 
     def take(self) -> Variable:
         """Return the last computed of the values with gradients."""
@@ -134,6 +143,10 @@ class Walk:
         elif not _same_place(gradient, goal):
             goal.copy_from(gradient)
         self.reached[target] = None
+        if self.on_final is not None:
+            self.awaited[target] -= 1
+            if not self.awaited[target]:
+                self.on_final(target)
 
     def _add(self, target: Variable, gradient: AnyTensor) -> None:
         number = target.number
@@ -144,6 +157,19 @@ class Walk:
         _, other = self.pending[number]
         total = elementwise.add(vector(other), vector(gradient))
         self.pending[number] = (target, total.reshape(target.shape))
+
+
+def _uses(graph: Graph, root: Variable) -> Counter[Variable]:
+    """Return how often a walk from `root` writes the gradient of each parameter."""
+    uses = Counter(
+        target
+        for value in graph.leading
+        for edge in graph.ways(value)
+        for target in edge.inputs
+        if target.gradient is not None
+    )
+    uses[root] += 1
+    return uses
 
 
 def _same_place(one: AnyTensor, other: AnyTensor) -> bool:

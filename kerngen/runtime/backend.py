@@ -105,8 +105,10 @@ class Backend(Protocol):
         """Write `data` at `offset` bytes of a lease."""
         ...
 
-    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
-        """Return copies of ranges of leases, after one wait."""
+    def download(
+        self, ranges: Sequence[Range], into: Sequence[Bytes] = ()
+    ) -> list[Bytes]:
+        """Return copies of ranges of leases, after one wait; in memory `into`, if given."""
         ...
 
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:

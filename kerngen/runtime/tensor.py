@@ -30,9 +30,20 @@ from numpy.typing import DTypeLike, NDArray
 from kerngen.runtime.calls.habits import ADVICE, missing_attribute, missing_operators
 from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
 from kerngen.runtime.struct import Struct
-from kerngen.runtime.values.arrays import Values, array_dtype, as_value, from_memory
-from kerngen.runtime.values.elements import E, f16, f32, i32, u32
-from kerngen.runtime.values.shapes import Shape, resolve_shape, round_up
+from kerngen.runtime.values.arrays import Values
+from kerngen.runtime.values.arrays import array_dtype
+from kerngen.runtime.values.arrays import as_value
+from kerngen.runtime.values.arrays import from_memory
+from kerngen.runtime.values.elements import E
+from kerngen.runtime.values.elements import f16
+from kerngen.runtime.values.elements import f32
+from kerngen.runtime.values.elements import i32
+from kerngen.runtime.values.elements import u32
+from kerngen.runtime.values.shapes import Shape
+from kerngen.runtime.values.shapes import resolve_shape
+from kerngen.runtime.values.shapes import round_up
+from kerngen.runtime.values.arrays import as_bytes
+from kerngen.runtime.values.arrays import check_out
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
@@ -150,11 +161,27 @@ class Tensor(Generic[E, R]):
         """How many recordings of such calls an error ended, so that nothing was written."""
         return self.lease.block.losses
 
-    def numpy(self) -> NDArray[Any]:
-        """Submit what is recorded and return the elements as a new array."""
+    def numpy(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Submit what is recorded and return the elements as a new array.
+
+        With `out`, a contiguous array of this shape and `dtype`, they are written to
+        that: a loop that reads the same tensor at each step allocates nothing then.
+        """
+        if out is not None:
+            return self._read_into(out)
         (data,) = self.ctx.backend.download((self.place,))
         self.ctx.check_watches()
         return self.as_array(data)
+
+    def _read_into(self, out: NDArray[Any]) -> NDArray[Any]:
+        check_out(out, self.element, self.shape)
+        if out.nbytes != self.nbytes:  # a vec3f has a gap in memory, and none in NumPy
+            out[...] = self.numpy()
+            return out
+        if out.nbytes:
+            self.ctx.backend.download((self.place,), (as_bytes(out),))
+        self.ctx.check_watches()
+        return out
 
     async def read_async(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements, without blocking."""

@@ -18,14 +18,29 @@ from __future__ import annotations
 from kerngen.parts import TRAIN, needing
 
 with needing(__name__, TRAIN):
+    from kerngen.train.arena import Layout, Place, Span
     from kerngen.train.captured import CapturedStep
-    from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
+    from kerngen.train.errors import (
+        CheckpointError,
+        ExchangeError,
+        NonFiniteError,
+        TornStateError,
+    )
+    from kerngen.train.exchange import Wire
+    from kerngen.train.group import Exchange, ProcessGroup
     from kerngen.train.trainer import Trainer
 
 __all__ = [
     "CapturedStep",
     "CheckpointError",
+    "Exchange",
+    "ExchangeError",
+    "Layout",
     "NonFiniteError",
+    "Place",
+    "ProcessGroup",
+    "Span",
     "TornStateError",
     "Trainer",
+    "Wire",
 ]

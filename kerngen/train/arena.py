@@ -58,6 +58,12 @@ class Span:
     start: int
     stop: int
 
+    def within(self, held: Sequence[Span]) -> Span | None:
+        """Return the part of it that is held of its segment, if there is one."""
+        own = held[self.segment]
+        start, stop = max(self.start, own.start), min(self.stop, own.stop)
+        return Span(self.segment, start, stop) if start < stop else None
+
 
 @final
 @dataclass(frozen=True)
@@ -71,6 +77,13 @@ class Layout:
     def whole(self) -> list[Span]:
         """The spans of all tensors: the segments."""
         return [Span(n, 0, length) for n, length in enumerate(self.segments)]
+
+    def share(self, rank: int, size: int) -> list[Span]:
+        """Return a rank's part of each segment, of equal ones."""
+        return [
+            Span(n, length // size * rank, length // size * (rank + 1))
+            for n, length in enumerate(self.segments)
+        ]
 
     def spans(self, names: Sequence[str]) -> list[Span]:
         """Return what holds the named tensors, as few spans as possible.
@@ -91,18 +104,22 @@ class Layout:
         return _joined(p for name, p in self.places.items() if name in chosen)
 
 
-def lay_out(shapes: Mapping[str, tuple[int, ...]], most_bytes: int) -> Layout:
+def lay_out(
+    shapes: Mapping[str, tuple[int, ...]], most_bytes: int, parts: int = 1
+) -> Layout:
     """Place tensors of these shapes one after the other.
 
     Args:
         shapes: The shapes by name, in the order in which they are to lie.
         most_bytes: How large a segment may be.
+        parts: Into how many equal parts segments can be cut, each as aligned as a tensor.
 
     Raises:
         ShapeError: If a tensor has no elements.
         LimitError: If a tensor alone is too large.
     """
-    most = most_bytes // _BYTES // ALIGNMENT * ALIGNMENT
+    multiple = ALIGNMENT * parts
+    most = most_bytes // _BYTES // multiple * multiple
     places: dict[str, Place] = {}
     segments: list[int] = [0]
     for name, shape in shapes.items():
@@ -112,7 +129,7 @@ def lay_out(shapes: Mapping[str, tuple[int, ...]], most_bytes: int) -> Layout:
             segments.append(0)
         place = Place(len(segments) - 1, segments[-1], shape)
         places[name], segments[-1] = place, place.stop
-    return Layout(places, tuple(segments))
+    return Layout(places, tuple(round_up(each, multiple) for each in segments))
 
 
 def _check_length(name: str, shape: tuple[int, ...], length: int, most: int) -> None:
@@ -141,37 +158,55 @@ def _joined(places: Iterator[Place]) -> list[Span]:
 class Arena:
     """Named tensors of f32 that share their memory."""
 
-    def __init__(self, ctx: Context, layout: Layout) -> None:
-        """Allocate zeros."""
+    def __init__(
+        self, ctx: Context, layout: Layout, held: Sequence[Span] | None = None
+    ) -> None:
+        """Allocate zeros: for all of the layout, or what is `held` of each segment."""
         self.layout = layout
+        self.held = layout.whole if held is None else [*held]
         self.segments: tuple[Vector[f32], ...] = tuple(
-            ctx.zeros(length, f32) for length in layout.segments
+            ctx.zeros(span.stop - span.start, f32) for span in self.held
         )
+        named = layout.places.items() if self.is_whole else ()
         self.tensors: Named[Tensor[f32, Any]] = Named(
-            {name: self._view(place) for name, place in layout.places.items()}
+            {name: self._view(place) for name, place in named}
         )
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the layout is held; a part has no named tensors."""
+        return self.held == self.layout.whole
+
     def part(self, span: Span) -> Vector[f32]:
-        """Return a view of a span, of the whole segment where it covers it."""
-        segment = self.segments[span.segment]
-        whole = (span.start, span.stop) == (0, segment.size)
-        return segment if whole else segment.rows(span.start, span.stop)
+        """Return a view of a span that is held, of the whole segment where it covers it."""
+        segment, held = self.segments[span.segment], self.held[span.segment]
+        if span == held:
+            return segment
+        return segment.rows(span.start - held.start, span.stop - held.start)
+
+    def read_segments(self) -> list[Array]:
+        """Wait for the device and return all segments, zeros where they are not held."""
+        arrays = [np.zeros(length, np.float32) for length in self.layout.segments]
+        for segment, span in zip(self.segments, self.held, strict=True):
+            segment.numpy(out=arrays[span.segment][span.start : span.stop])
+        return arrays
 
     def read(self) -> dict[str, Array]:
         """Wait for the device and return copies of all tensors."""
-        segments = [segment.numpy() for segment in self.segments]
-        return {
-            name: _cut(segments, place).copy()
-            for name, place in self.layout.places.items()
-        }
+        return self.named(self.read_segments())
+
+    def named(self, segments: Sequence[Array]) -> dict[str, Array]:
+        """Return copies of all tensors in segments that were read."""
+        places = self.layout.places
+        return {name: cut(segments, place).copy() for name, place in places.items()}
 
     def write(self, arrays: Mapping[str, Array]) -> None:
         """Overwrite all tensors: one array of its shape for each name."""
         segments = [np.zeros(length, np.float32) for length in self.layout.segments]
         for name, place in self.layout.places.items():
-            _cut(segments, place)[...] = arrays[name]
-        for segment, data in zip(self.segments, segments, strict=True):
-            segment.copy_from(data)
+            cut(segments, place)[...] = arrays[name]
+        for segment, span in zip(self.segments, self.held, strict=True):
+            segment.copy_from(segments[span.segment][span.start : span.stop])
 
     def clear(self) -> None:
         """Overwrite all tensors with zeros."""
@@ -184,7 +219,7 @@ class Arena:
         return part.reshape(place.shape)
 
 
-def _cut(segments: Sequence[Array], place: Place) -> Array:
+def cut(segments: Sequence[Array], place: Place) -> Array:
     """Return the elements of a place as a view of an array."""
     flat = segments[place.segment][place.start : place.start + place.length]
     return flat.reshape(place.shape)

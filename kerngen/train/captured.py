@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol, final, overload
 
 from kerngen.runtime import Capture, StateError
@@ -12,10 +13,37 @@ NUMBER: Final = "step_number"
 """The scalar that the trainer declares itself: corrections of moments depend on it."""
 
 
-class Take(Protocol):
-    """Takes a step of the trainer; `record` records the step of a number."""
+@final
+@dataclass(slots=True)
+class Part:
+    """Calls of a step up to an exchange, or to its end."""
 
-    def __call__(self, record: Callable[[int], None], *, replaces: bool) -> None:
+    capture: Capture
+    names: set[str] = field(default_factory=set[str])
+    """Its scalars, but the step's number."""
+    number: int | None = None
+    """The step's number, if it was asked for."""
+    exchange: Callable[[], None] | None = None
+    """What comes after it, if it is not the last."""
+
+    def record(self, number: int, scalars: Mapping[str, float]) -> None:
+        """Record its calls as those of the step of a number, with scalars that are its."""
+        own = {name: value for name, value in scalars.items() if name in self.names}
+        if self.number is not None:
+            own[NUMBER] = number
+        self.capture.replay(1, **own)
+
+
+class Take(Protocol):
+    """Takes a step of the trainer; `record` records a part of the step of a number."""
+
+    def __call__(
+        self,
+        parts: Sequence[Part],
+        record: Callable[[Part, int], None],
+        *,
+        replaces: bool,
+    ) -> None:
         """Take it, by gradients that are replaced in it, or by those there are."""
         ...
 
@@ -29,14 +57,21 @@ class CapturedStep:
 
     def __init__(self, capture: Capture, number: int, take: Take) -> None:
         """Begin the block; use `trainer.capture()` instead."""
-        self.number = capture.scalar(NUMBER, number)
-        """The step's number, as kernels are to be given it."""
         self.replaces = False
         """Whether the block computes the gradients from nothing."""
-        self._capture = capture
+        self._number = number
+        self._parts = [Part(capture)]
         self._take = take
         self._settings: dict[str, str] = {}
         self._updates = False
+
+    @property
+    def number(self) -> int:
+        """The step's number, as kernels are to be given it."""
+        part = self._parts[-1]
+        if part.number is None:
+            part.number = part.capture.scalar(NUMBER, self._number)
+        return part.number
 
     @overload
     def scalar(self, name: str, value: int) -> int: ...
@@ -45,9 +80,13 @@ class CapturedStep:
     def scalar(self, name: str, value: float) -> float:
         """Return a number that a replay may change: `adamw_step(lr=step.scalar("lr", 1e-3))`.
 
-        Raises what `kerngen.runtime.Capture.scalar` raises.
+        It is for calls up to the next `exchange`; after that, declare it again, by the
+        same name if it is the same.  Raises what `kerngen.runtime.Capture.scalar` raises.
         """
-        return self._capture.scalar(name, value)
+        part = self._parts[-1]
+        number = part.capture.scalar(name, value)
+        part.names.add(name)
+        return number
 
     def replay(self, times: int = 1, **scalars: float) -> None:
         """Take the step again, `times` times; scalars given here stay changed.
@@ -57,21 +96,35 @@ class CapturedStep:
             UniformRangeError: If a setting of the step is out of its range, or a scalar of its.
             StateError, UnknownNameError, DtypeError, ContextError, DeviceLost: As
                 `kerngen.runtime.Capture.replay`.
+            NonFiniteError, ExchangeError: As an exchange in the block.
         """
         for name, setting in self._settings.items():
             if name in scalars:
                 check_range("replay", setting, scalars[name])
-        self._capture.replay(0, **scalars)  # which checks the names
+        known = {name for part in self._parts for name in part.names}
+        for part in self._parts:  # which checks the names
+            others = scalars.keys() - (known - part.names)
+            part.capture.replay(0, **{name: scalars[name] for name in others})
 
-        def record(number: int) -> None:
-            self._capture.replay(1, **{NUMBER: number, **scalars})
+        def record(part: Part, number: int) -> None:
+            part.record(number, scalars)
 
         for _ in range(times):
-            self._take(record, replaces=self.replaces)
+            self._take(self._parts, record, replaces=self.replaces)
 
     def close(self) -> None:
         """Give up the memory that the step keeps; it can't be replayed any more."""
-        self._capture.close()
+        for part in self._parts:
+            part.capture.close()
+
+    def split(self, exchange: Callable[[], None], capture: Capture) -> None:
+        """Let replays exchange gradients here; calls from now on are of another capture."""
+        if self._updates:
+            raise StateError(
+                "exchange: the captured step has its update already. Exchange before it."
+            )
+        self._parts[-1].exchange = exchange
+        self._parts.append(Part(capture))
 
     def note_update(self, where: str, groups: Iterable[Settings]) -> int:
         """Note the step's update, and return its number.

@@ -20,3 +20,8 @@ class TornStateError(Error, RuntimeError):
 @final
 class CheckpointError(Error, ValueError):
     """A file is no checkpoint, is damaged, or belongs to other parameters."""
+
+
+@final
+class ExchangeError(Error, RuntimeError):
+    """Processes that train together lost each other, or don't belong together."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from kerngen import nn
-from kerngen.runtime import Context, Scalar, Vector, f32
-from kerngen.train.arena import Arena, Layout
+from kerngen.runtime import Context, Error, Scalar, StateError, Vector, f32
+from kerngen.train.arena import Arena, Layout, Span
 from kerngen.train.errors import TornStateError
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
@@ -36,12 +36,18 @@ class Norm:
 class Gradients:
     """The arena of gradients, and what is known of its contents."""
 
-    def __init__(self, ctx: Context, layout: Layout) -> None:
-        """Start with zeros."""
+    def __init__(
+        self, ctx: Context, layout: Layout, held: Sequence[Span] | None = None
+    ) -> None:
+        """Start with zeros; of sharded ones, an exchange leaves only what is `held`."""
         self.arena = Arena(ctx, layout)
+        self.held = layout.whole if held is None else [*held]
+        self.parts = [self.arena.part(span) for span in self.held]
+        self._total: Scalar[f32] | None = None if held is None else ctx.zeros((), f32)
         self._whole = Integrity(self.arena.segments)
         self.one = ctx.scalar(1.0, f32)
         self._clipped: Norm | None = None
+        self._finite_at = -1
 
     @property
     def fault(self) -> str:
@@ -53,12 +59,18 @@ class Gradients:
         """How many calls have written them."""
         return self._whole.writes
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether the host has seen that the sum of their squares is finite."""
+        return self._finite_at == self.writes
+
     def backward(
         self,
         loss: nn.Variable,
         parameters: Named[nn.Variable],
         *,
         accumulate: bool,
+        on_final: Callable[[str], object] | None = None,
     ) -> None:
         """Write the gradients of a loss by these parameters, 0 where there is no way."""
         with self._whole.writing("backward() was interrupted", anew=not accumulate):
@@ -68,20 +80,32 @@ class Gradients:
                     self.one,
                     parameters=frozenset(parameters.values()),
                     accumulate=accumulate,
+                    on_final=_by_name(on_final, parameters),
                 )
             )
-            if accumulate:
-                return
             others = [
                 name for name, value in parameters.items() if value not in reached
             ]
-            for span in self.arena.layout.spans(others):
+            for span in [] if accumulate else self.arena.layout.spans(others):
                 self.arena.part(span).clear()
+            if on_final is not None:
+                for name in others:
+                    on_final(name)
 
     def clear(self) -> None:
         """Overwrite all with zeros."""
         with self._whole.writing("a clearing was interrupted", anew=True):
             self.arena.clear()
+
+    @contextmanager
+    def exchanging(self) -> Generator[None, None, None]:
+        """Let a block exchange them with other processes: after an error, they are torn."""
+        try:
+            with self._whole.writing("an exchange was interrupted"):
+                yield
+        except Error:
+            self._whole.spoil("an exchange of them failed")
+            raise
 
     def replaying(self, *, anew: bool) -> AbstractContextManager[None]:
         """Let a block write them: all of them `anew`, or what there is further."""
@@ -93,7 +117,18 @@ class Gradients:
 
     def norm(self) -> Scalar[f32]:
         """Return the norm of all, on the device."""
-        return _root(_sum_squares(self.arena.segments))
+        return _root(self._sum_squares())
+
+    def _sum_squares(self) -> Scalar[f32]:
+        """Return the sum of the squares of all: the exchange knows it of sharded ones."""
+        if self._total is None:
+            return _sum_squares(self.parts)
+        if not self.is_finite:
+            raise StateError(
+                "The gradients of a sharded trainer have no norm before exchange(), nor "
+                "once they are written again. Call it after backward(), then clip once."
+            )
+        return self._total
 
     def clip(
         self, max_norm: float, check: Callable[[Scalar[f32]], None] | None
@@ -102,19 +137,20 @@ class Gradients:
 
         `check` is called with it before anything is changed; what it lets pass is finite.
         """
-        total = _sum_squares(self.arena.segments)
+        total = self._sum_squares()
         losses, norm = total.losses, _root(total)
+        is_finite = check is not None or self.is_finite
         if check is not None:
             check(norm)
         with self._whole.writing("a clip was interrupted"):
-            for segment in self.arena.segments:
-                clip.clip_by_norm(segment, total, max_norm=max_norm)
+            for part in self.parts:
+                clip.clip_by_norm(part, total, max_norm=max_norm)
             if total.losses != losses:
                 raise TornStateError(
                     "clip_gradients: the norm was lost with an error of another thread. "
                     "Compute the loss again and call backward()."
                 )
-        self._clipped = Norm(total, self.writes, is_finite=check is not None)
+        self._clipped = Norm(total, self.writes, is_finite=is_finite)
         return norm
 
     def norm_of(self, names: Sequence[str]) -> Norm:
@@ -125,13 +161,21 @@ class Gradients:
         layout, clipped = self.arena.layout, self._clipped
         spans = layout.spans(names)
         if (
-            spans == layout.whole
+            (spans == layout.whole or self._total is not None)
             and clipped is not None
             and clipped.writes == self.writes
         ):
             return clipped
+        if self._total is not None:
+            return Norm(self._sum_squares(), self.writes, is_finite=True)
         parts = [self.arena.part(span) for span in spans]
-        return Norm(_sum_squares(parts), self.writes, is_finite=False)
+        return Norm(_sum_squares(parts), self.writes, is_finite=self.is_finite)
+
+    def note_finite(self, total: float) -> None:
+        """Note that the host has seen the sum of their squares, which is finite."""
+        if self._total is not None:
+            self._total.copy_from(total)
+        self._finite_at = self.writes
 
     def culprits(self) -> str:
         """Name the parameters whose gradients are not finite now; this waits."""
@@ -143,6 +187,16 @@ class Gradients:
         if not found:
             return "All elements are finite, but the sum of their squares is not."
         return f"These have elements that are not finite: {', '.join(found)}."
+
+
+def _by_name(
+    on_final: Callable[[str], object] | None, parameters: Named[nn.Variable]
+) -> Callable[[nn.Variable], object] | None:
+    """Return a function of variables that calls one of their names."""
+    if on_final is None:
+        return None
+    names = {value: name for name, value in parameters.items()}
+    return lambda value: on_final(names[value])
 
 
 def _sum_squares(parts: Sequence[Vector[f32]]) -> Scalar[f32]:

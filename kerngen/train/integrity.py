@@ -57,5 +57,9 @@ class Integrity:
         if anew:
             self._losses = self._count_losses()
 
+    def spoil(self, fault: str) -> None:
+        """Take them for torn until they are written anew; `fault` is a clause."""
+        self._fault = fault
+
     def _count_losses(self) -> int:
         return sum(tensor.losses for tensor in self._tensors)

@@ -14,6 +14,34 @@ from kerngen.runtime.tensor import is_tensor
 from kerngen_kernels import layout, matmul
 
 
+class Products:
+    """The products of a layer on plain tensors, as methods of a trainer."""
+
+    def matmul_forward(
+        self, a: Matrix[f32], b: Matrix[f32], *, out: Matrix[f32] | None = None
+    ) -> Matrix[f32]:
+        """Return c = a b, of a [m, k] and b [k, n].
+
+        `b` may be larger than the adapter can bind.
+        """
+        return product(a, b, out)
+
+    def matmul_backward(
+        self,
+        a: Matrix[f32],
+        b: Matrix[f32],
+        grad_c: Matrix[f32],
+        *,
+        out: tuple[Matrix[f32] | None, Matrix[f32] | None] = (None, None),
+    ) -> tuple[Matrix[f32], Matrix[f32]]:
+        """Return the gradients by a [m, k] and b [k, n], from that by c = a b [m, n].
+
+        They are grad_c b^T and a^T grad_c; the transposed factors are read where they
+        lie.  `out` may name a gradient: `out=(None, trainer.gradients["weight"])`.
+        """
+        return left_gradient(b, grad_c, out[0]), right_gradient(a, grad_c, out[1])
+
+
 def product(a: Matrix[f32], b: Matrix[f32], out: Matrix[f32] | None) -> Matrix[f32]:
     """Return a b, of a [m, k] and b [k, n]."""
     if _fits(b):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, final
@@ -16,7 +16,6 @@ from kerngen.runtime import (
     Context,
     DeviceLost,
     DtypeError,
-    Matrix,
     Scalar,
     ShapeError,
     StateError,
@@ -24,11 +23,20 @@ from kerngen.runtime import (
     f32,
 )
 from kerngen.runtime.context import check_context
-from kerngen.train.arena import Arena, Span, lay_out
-from kerngen.train.captured import CapturedStep
+from kerngen.train.arena import Arena, Array, Layout, Span, lay_out
+from kerngen.train.captured import CapturedStep, Part
 from kerngen.train.checkpoint import read_checkpoint, write_checkpoint
 from kerngen.train.errors import CheckpointError, NonFiniteError, TornStateError
+from kerngen.train.exchange import (
+    Exchanger,
+    Identity,
+    Wire,
+    check_wire,
+    identity_of,
+    write_back,
+)
 from kerngen.train.gradients import Gradients
+from kerngen.train.group import Exchange, ProcessGroup
 from kerngen.train.guard import Guard
 from kerngen.train.integrity import Integrity
 from kerngen.train.names import Named
@@ -41,13 +49,14 @@ from kerngen.train.optimizers import (
     check_range,
     optimizer_of,
 )
-from kerngen.train.products import left_gradient, product, right_gradient
+from kerngen.train.products import Products
+from kerngen.train.shard import Shard
 from kerngen.train.state import PARAMETERS, Snapshot, as_parameters, snapshot_of
 from kerngen.train.steps import Steps
 
 
 @final
-class Trainer(Steps):
+class Trainer(Steps, Products):
     """Named parameters of f32 on a context's device, and what is needed to train them.
 
     Parameters, gradients and the optimizer's moments lie in an arena each, so that a step is
@@ -67,6 +76,8 @@ class Trainer(Steps):
         parameters: Mapping[str, ArrayLike],
         *,
         optimizer: Name = "adamw",
+        group: ProcessGroup | None = None,
+        sharded: bool = False,
     ) -> None:
         """Upload the initial parameters, in their order; no step has been taken.
 
@@ -74,6 +85,11 @@ class Trainer(Steps):
             ctx: Where they live; `kerngen.runtime.open(device=...)` shares a device.
             parameters: Arrays of any rank by name, converted to float32.
             optimizer: Whose steps it takes: "adamw", "adam", "sgd" or "lion".
+            group: The processes that train this network together; `exchange` compares
+                them, and names the rank in errors.
+            sharded: Whether each rank keeps the moments of its part of the parameters
+                only, and updates that; a step gathers the others (Rajbhandari et al.,
+                2020, stage 1).
 
         Raises:
             UnknownNameError: If there is no such optimizer.
@@ -84,14 +100,18 @@ class Trainer(Steps):
         """
         self.ctx = check_context("Trainer", ctx)
         self._optimizer = optimizer_of(optimizer)
+        self._group = group
         arrays = as_parameters(parameters)
         shapes = {name: array.shape for name, array in arrays.items()}
-        layout = lay_out(shapes, ctx.max_tensor_bytes)
-        self._arenas = {
-            group: Arena(ctx, layout)
-            for group in (PARAMETERS, *self._optimizer.moments)
+        self._shard = Shard(group) if sharded else None
+        layout = lay_out(
+            shapes, ctx.max_tensor_bytes, group.size if group and sharded else 1
+        )
+        held = self._shard.of(layout) if self._shard else None
+        self._arenas = {PARAMETERS: Arena(ctx, layout)} | {
+            name: Arena(ctx, layout, held) for name in self._optimizer.moments
         }
-        self._gradients = Gradients(ctx, layout)
+        self._gradients = Gradients(ctx, layout, held)
         self._parameters = Named(
             {
                 name: nn.parameter(self.tensors[name], self.gradients[name])
@@ -99,12 +119,15 @@ class Trainer(Steps):
             }
         )
         self._guard = Guard(ctx)
+        self._exchanger = Exchanger(layout, group, self._gradients.held)
+        self._identity = self._identity_of([arrays])
         self._step = 0
         self._stepped_at = -1
         self._arenas[PARAMETERS].write(arrays)
         segments = [s for arena in self._arenas.values() for s in arena.segments]
         self._whole = Integrity([*segments, self._guard.failed, self._gradients.one])
         self._captured: CapturedStep | None = None
+        self._block = ExitStack()
         self._device_lost = ""
         ctx.watch(self)
 
@@ -135,9 +158,19 @@ class Trainer(Steps):
         """The second moments of AdamW and Adam, or the velocities of SGD."""
         return self._moments("v")
 
+    @property
+    def layout(self) -> Layout:
+        """Where each parameter lies in the segments of an arena: the same in all arenas."""
+        return self._gradients.arena.layout
+
     def _moments(self, group: str) -> Named[Tensor[f32, Any]]:
         if group not in self._optimizer.moments:
             raise StateError(f"{self._optimizer.step} keeps no '{group}'.")
+        if self._shard is not None:
+            raise StateError(
+                f"{group}: each rank of a sharded trainer holds a part of it. Call "
+                "trainer.state() on all ranks, which gathers them."
+            )
         return self._arenas[group].tensors
 
     @property
@@ -147,45 +180,91 @@ class Trainer(Steps):
 
     # ---- gradients
 
-    def matmul_forward(
-        self, a: Matrix[f32], b: Matrix[f32], *, out: Matrix[f32] | None = None
-    ) -> Matrix[f32]:
-        """Return c = a b, of a [m, k] and b [k, n].
-
-        `b` may be larger than the adapter can bind.
-        """
-        return product(a, b, out)
-
-    def matmul_backward(
+    def backward(
         self,
-        a: Matrix[f32],
-        b: Matrix[f32],
-        grad_c: Matrix[f32],
+        loss: nn.Variable,
         *,
-        out: tuple[Matrix[f32] | None, Matrix[f32] | None] = (None, None),
-    ) -> tuple[Matrix[f32], Matrix[f32]]:
-        """Return the gradients by a [m, k] and b [k, n], from that by c = a b [m, n].
-
-        They are grad_c b^T and a^T grad_c; the transposed factors are read where they
-        lie.  `out` may name a gradient: `out=(None, trainer.gradients["weight"])`.
-        """
-        return left_gradient(b, grad_c, out[0]), right_gradient(a, grad_c, out[1])
-
-    def backward(self, loss: nn.Variable, *, accumulate: bool = False) -> None:
+        accumulate: bool = False,
+        on_final: Callable[[str], object] | None = None,
+    ) -> None:
         """Write the gradients of a scalar loss by all parameters, or add to them.
 
         Parameters that the loss does not depend on have a gradient of 0.  Those of other
         trainers count as constants: their gradients stay as they are.
 
+        `on_final` is called with the name of each parameter once its gradient is recorded
+        whole, the last layers' first: a thread can read that while the walk goes on.
+
         Raises:
             GraphError: If the loss depends on no parameter of this trainer, if its graph
                 is used up, or if what it was computed from has been overwritten.
             ShapeError: If the loss is not a scalar.
+            StateError: If there is an `on_final` in a capture: replays call nothing.
         """
         with self._during("backward", gradients=accumulate):
+            if self._captured is not None and on_final is not None:
+                raise StateError(
+                    "backward: a replay calls no 'on_final'. Capture without it."
+                )
             if self._captured is not None and not accumulate:
                 self._captured.replaces = True
-            self._gradients.backward(loss, self._parameters, accumulate=accumulate)
+            self._gradients.backward(
+                loss, self._parameters, accumulate=accumulate, on_final=on_final
+            )
+
+    def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
+        """Give the gradients to a function, and go on with what it makes of them.
+
+        Between `backward` and `clip_gradients`, also in the block of `capture()`, it replaces the gradients of this process
+        by their mean over all processes:
+
+            def mean(arrays):
+                for array in arrays:
+                    comm.Allreduce(MPI.IN_PLACE, array)
+                    array /= comm.size
+
+            trainer.exchange(mean)
+
+        This waits: each segment of the gradients is read once and written once.
+
+        Args:
+            function: Gets a list of contiguous arrays of float32, one for each segment of
+                `layout`, and changes them in place; it returns None once it is done.
+            wire: "f16" rounds the gradients on the device, and the arrays are of float16.
+                A gradient above 65504 is infinite then.
+
+        Raises:
+            NonFiniteError: If gradients are not finite: with a group those of any rank, on
+                all ranks alike.  No step was taken.
+            TornStateError: If an error left gradients half written, likewise.
+            ExchangeError: If the function fails, or changes more than the numbers; with a
+                group, if it is late, a rank is missing, or ranks differ in parameters,
+                optimizer, steps, or what they began from.
+            StateError: In a capture that is not the trainer's.
+        """
+        check_wire(wire)
+        if self._captured is not None:
+            self._split(self._captured, lambda: self.exchange(function, wire=wire))
+            return
+        if self.ctx.is_capturing:
+            raise StateError(
+                "exchange: a capture of the context can't wait for other processes. Use "
+                "trainer.capture()."
+            )
+        step, gradients = self._step + 1, self._gradients
+        fault = self._whole.fault or gradients.fault
+        with self._explaining("exchange"), gradients.exchanging():
+            exchanged = self._exchanger.run(
+                function,
+                gradients.arena.segments,
+                wire=wire,
+                step=step,
+                fault=fault,
+                identity=self._identity,
+            )
+            write_back(gradients.parts, exchanged.arrays)
+            if exchanged.is_bounded:
+                gradients.note_finite(exchanged.total)
 
     def clear_gradients(self) -> None:
         """Overwrite all gradients with zeros."""
@@ -248,7 +327,10 @@ class Trainer(Steps):
         names = check_names(where, parameters, list(layout.places))
         groups = by_settings(where, names, settings)
         updates = [
-            (values, span) for values, group in groups for span in layout.spans(group)
+            (values, own)
+            for values, group in groups
+            for span in layout.spans(group)
+            if (own := span.within(self._gradients.held)) is not None
         ]
         with self._during(where, gradients=True), self.ctx.batch():
             if self._captured is None:
@@ -268,6 +350,9 @@ class Trainer(Steps):
             for settings, span in updates:
                 parts = [arena.part(span) for arena in arenas]
                 self._optimizer.update(parts, self._guard.failed, settings, step)
+            if self._shard is not None:
+                where = f"{self._optimizer.step}, step {step}"
+                self._shard.gather_parameters(parameters, where)
             self._step = step
 
     @contextmanager
@@ -283,26 +368,56 @@ class Trainer(Steps):
                 captured.
             TornStateError: If an error left an earlier step half taken.
         """
-        with self._during("capture"), self.ctx.capture() as recorded:
-            before = self._step
+        if self._shard is not None:
+            raise StateError(
+                "capture: the steps of a sharded trainer wait for other processes. "
+                "Take them by their calls."
+            )
+        with self._during("capture"), ExitStack() as block:
+            self._block, before = block, self._step
+            recorded = block.enter_context(self.ctx.capture())
             step = self._captured = CapturedStep(recorded, before + 1, self._take)
             try:
                 yield step
                 step.finish()
+            except BaseException:
+                step.close()
+                raise
             finally:
                 self._captured, self._step = None, before
                 self._gradients.forget_norm()
 
-    def _take(self, record: Callable[[int], None], *, replaces: bool) -> None:
+    def _split(self, step: CapturedStep, exchange: Callable[[], None]) -> None:
+        """Let a captured step exchange between two captures."""
+        self._block.close()
+        step.split(exchange, self._block.enter_context(self.ctx.capture()))
+        self._gradients.forget_norm()
+
+    def _take(
+        self,
+        parts: Sequence[Part],
+        record: Callable[[Part, int], None],
+        *,
+        replaces: bool,
+    ) -> None:
         """Take a captured step, which replaces the gradients or uses those there are."""
+        *others, last = parts
+        with self._during("replay", gradients=not replaces):
+            for part in others:
+                with self._gradients.replaying(anew=replaces):
+                    record(part, self._step + 1)
+                replaces = False
+                if part.exchange is not None:
+                    part.exchange()
         step = self._step + 1
         with (
             self._during("replay", gradients=not replaces),
             self._gradients.replaying(anew=replaces),
             self._whole.writing(f"step {step} reached some of the parameters only"),
         ):
-            self._guard.arm()
-            record(step)
+            if not self._gradients.is_finite:
+                self._guard.arm()
+            record(last, step)
             self._step = step
         self._stepped_at = self._gradients.writes
 
@@ -355,6 +470,8 @@ class Trainer(Steps):
     def state(self) -> dict[str, NDArray[Any]]:
         """Wait, and return all that a continuation needs, as arrays by name.
 
+        All ranks of a sharded trainer call it, as it gathers the moments.
+
         'step' is the count of steps; for each parameter x there is 'parameters.x', and
         what the optimizer keeps of it: 'm.x' and 'v.x' for AdamW.
 
@@ -364,7 +481,12 @@ class Trainer(Steps):
             TornStateError: If an error left a step half taken.
         """
         with self._during("state"):
-            groups = {group: arena.read() for group, arena in self._arenas.items()}
+            groups = {
+                group: (
+                    self._shard.gather(arena, "state") if self._shard else arena.read()
+                )
+                for group, arena in self._arenas.items()
+            }
             return Snapshot(groups, self._step).flat()
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -388,14 +510,26 @@ class Trainer(Steps):
             self._gradients.clear()
             self._guard.clear()
             self._step = snapshot.step
+        self._identity = self._identity_of([*snapshot.groups.values()])
+
+    def _identity_of(self, arrays: Sequence[Mapping[str, Array]]) -> Identity:
+        """Return what must be the same on all ranks, if there are several."""
+        named = arrays if self._group else ()
+        return identity_of(self.layout, self._optimizer.name, named)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Wait, and write the state to a safetensors file, whole or not at all.
 
+        All ranks of a sharded trainer call it, and the first one writes.
+
         Raises:
             OSError: If it can't be written; what was there before is there still.
         """
-        write_checkpoint(Path(path), self.state())
+        state, goal = self.state(), Path(path)
+        if self._shard is None:
+            write_checkpoint(goal, state)
+        else:
+            self._shard.write(goal, state)
 
     def load(self, path: str | PathLike[str]) -> None:
         """Go on from the state in a file.

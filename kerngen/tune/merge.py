@@ -74,6 +74,15 @@ def pruned(
     return _blanked(text, lost), tuple(sorted(names))
 
 
+def adapter_of_file(text: str) -> str:
+    """Return the adapter that the heading of a file names; empty if it names none."""
+    for heading in _HEADING.finditer(text):
+        match = _ABOUT.fullmatch(heading[1] or "")
+        if match and match[1] == "Adapter":
+            return match[2]
+    return ""
+
+
 def others(text: str, found: Container[str]) -> str:
     """Return a text less its blocks of some subjects.  Lines stay where they are."""
     return _blanked(text, (b for b in _blocks(text) if subject_of(b) in found))

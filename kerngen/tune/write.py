@@ -37,6 +37,32 @@ class Winner:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A winner as plain data: its `schedule` as text, empty if nothing was faster.
+
+    `needs` are the conditions that the schedule puts on the adapter.
+    """
+
+    stage: str
+    sizes: Mapping[str, int]
+    schedule: str
+    needs: tuple[str, ...]
+    before: float
+    after: float
+
+
+def line_of(winner: Winner) -> Line:
+    """Return a winner as plain data."""
+    stage, sizes, found = winner.stage, dict(winner.sizes), winner.scheduled
+    if winner.candidate is None or found is None:
+        return Line(stage, sizes, "", (), winner.before, winner.after)
+    needs = tuple(_needs(found))
+    text = winner.candidate.text
+    return Line(stage, sizes, text, needs, winner.before, winner.after)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Written:
     """The text of a file, and how much of the earlier text is `kept` in it."""
 
@@ -53,6 +79,22 @@ def write_winners(
     about: Mapping[str, str],
     present: str = "",
 ) -> Written:
+    """Return the text of the file of some winners; see `write_lines`."""
+    lines = [line_of(winner) for winner in winners]
+    return write_lines(
+        lines, kernel=kernel, used=used, whole=whole, about=about, present=present
+    )
+
+
+def write_lines(
+    lines: Sequence[Line],
+    *,
+    kernel: str,
+    used: str,
+    whole: bool,
+    about: Mapping[str, str],
+    present: str = "",
+) -> Written:
     """Return the text of the file, in its canonical form.
 
     `used` is the path of the kernel's file from there; `about` has where and when, in
@@ -60,10 +102,8 @@ def write_winners(
     text of the file says of other sizes and kernels comes behind what is new, which
     therefore counts where both would.
     """
-    shapes = [winner.sizes for winner in winners]
-    blocks = [
-        "\n".join(_item(winner, kernel, shapes, whole=whole)) for winner in winners
-    ]
+    shapes = [line.sizes for line in lines]
+    blocks = ["\n".join(_item(line, kernel, shapes, whole=whole)) for line in lines]
     kept = earlier(present, {subject_of(block) for block in blocks})
     said = [*(f"{name}: {text}" for name, text in about.items()), *kept.origins]
     heading = [HEADING, "//!", *(f"//! {line}" for line in dict.fromkeys(said))]
@@ -84,18 +124,18 @@ def _target(kernel: str, stage: str, *, whole: bool) -> str:
 
 
 def _item(
-    winner: Winner, kernel: str, shapes: Iterable[Sizes], *, whole: bool
+    winner: Line, kernel: str, shapes: Iterable[Sizes], *, whole: bool
 ) -> Iterator[str]:
     target = _target(kernel, winner.stage, whole=whole)
     at = subject(kernel, winner.stage, winner.sizes, whole=whole)
-    if winner.candidate is None or winner.scheduled is None:
+    if not winner.schedule:
         yield f"// {at}: {duration(winner.before)}; nothing was faster."
         return
     before, after = duration(winner.before), duration(winner.after)
     yield f"// {at}: {after}, before {before}."
-    bounds = " and ".join((*_range(winner.sizes, shapes), *_needs(winner.scheduled)))
+    bounds = " and ".join((*_range(winner.sizes, shapes), *winner.needs))
     when = f" when {bounds}" if bounds else ""
-    yield f"schedule {target}{when} {{ {winner.candidate.text} }}"
+    yield f"schedule {target}{when} {{ {winner.schedule} }}"
 
 
 def _range(sizes: Sizes, shapes: Iterable[Sizes]) -> Iterator[str]:

@@ -294,12 +294,14 @@ class Guarded:
 
 
 @contextmanager
-def guarded() -> Generator[Guarded]:
+def guarded(adapter: str | int | None = None) -> Generator[Guarded]:
     """Open a context with guard zones on the adapter that `kerngen.runtime.open` finds.
+
+    `adapter` chooses one, as it does there.
 
     Raises the runtime's errors where there is none.
     """
-    with gpu.open() as ctx:
+    with gpu.open(adapter=adapter) as ctx:
         held = Guarded(_another(ctx.device))
         try:
             yield held

@@ -61,6 +61,11 @@ class Report:
 
 def table_of(results: Sequence[Result]) -> Table:
     """Return one row for each way to run each kernel."""
+    return table_of_data([_row(result, None) for result in results])
+
+
+def table_of_data(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table of results as `data_of` has them."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("kernel", overflow="fold")
     table.add_column("schedule", overflow="fold")
@@ -68,29 +73,53 @@ def table_of(results: Sequence[Result]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
     last = ""
-    for result in results:
-        tally, style = result.tally, _STYLES[result.verdict]
-        known = f"{tally.known / tally.elements:.0%}" if tally.elements else ""
-        worst = f"{tally.worst:.2f} of bound" if tally.worst else "exact"
+    for row in rows:
+        known = f"{row['known'] / row['elements']:.0%}" if row["elements"] else ""
+        worst = f"{row['worst']:.2f} of bound" if row["worst"] else "exact"
+        style = _STYLES[Verdict(row["verdict"])]
         table.add_row(
-            escape(result.kernel if result.kernel != last else ""),
-            escape(result.schedule),
-            str(tally.cases or ""),
+            escape(row["kernel"] if row["kernel"] != last else ""),
+            escape(_schedule(row)),
+            str(row["calls"] or ""),
             known,
-            worst if tally.cases else "",
-            f"[{style}]{result.verdict.value}[/]{escape(_why(result))}",
+            worst if row["calls"] else "",
+            f"[{style}]{row['verdict']}[/]{escape(_why(row))}",
         )
-        last = result.kernel
+        last = row["kernel"]
     return table
 
 
-def _why(result: Result) -> str:
-    found = result.counterexample
+def _schedule(row: Mapping[str, Any]) -> str:
+    return " ".join(filter(None, (row["stage"], row["strategy"], row["variant"])))
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    found = row.get("counterexample")
     if found is not None:
-        return f": {found.fault.text}{', not each time' * found.unsteady}"
-    large = ", ".join(f"{name} = {length}" for name, length in result.large)
-    said = result.why or (f"also {large}" if large else "")
+        return f": {found['text']}{', not each time' * (not found['steady'])}"
+    large = ", ".join(f"{name} = {length}" for name, length in row["large"].items())
+    said = row["why"] or (f"also {large}" if large else "")
     return f": {said}" if said else ""
+
+
+def print_data(console: Console, report: Mapping[str, Any]) -> None:
+    """Print what goes wrong, and where numbers exceed f32, of a report as data."""
+    for row in report["results"]:
+        found = row.get("counterexample")
+        if found is not None:
+            sizes = ", ".join(f"{name} = {n}" for name, n in found["sizes"].items())
+            _print_wrong(
+                console,
+                f"{row['file']}: {row['kernel']}, {_schedule(row)}"
+                + (f", with {sizes}" if sizes else ""),
+                found["text"],
+                _REPEATS[not found["steady"]],
+                found["code"],
+            )
+    for row in report["results"]:
+        for each in row["hazards"]:
+            text = f"{row['file']}:{each['line']}: {row['kernel']}: {each['text']}"
+            console.print(escape(text), soft_wrap=True)
 
 
 def print_counterexample(console: Console, result: Result, sources: str) -> None:
@@ -98,13 +127,23 @@ def print_counterexample(console: Console, result: Result, sources: str) -> None
     found = result.counterexample
     assert found is not None
     sizes = ", ".join(f"{name} = {length}" for name, length in found.given.sizes)
-    console.print(
-        f"\n[bold red]wrong:[/] {escape(result.file)}: {escape(result.kernel)}, "
-        f"{escape(result.schedule)}" + (f", with {sizes}" if sizes else "")
+    _print_wrong(
+        console,
+        f"{result.file}: {result.kernel}, {result.schedule}"
+        + (f", with {sizes}" if sizes else ""),
+        found.fault.text,
+        _REPEATS[found.unsteady],
+        snippet(result, sources),
     )
-    console.print(f"  {escape(found.fault.text)}")
-    console.print(_REPEATS[found.unsteady])
-    for line in snippet(result, sources).splitlines():
+
+
+def _print_wrong(
+    console: Console, where: str, fault: str, repeats: str, code: str
+) -> None:
+    console.print(f"\n[bold red]wrong:[/] {escape(where)}")
+    console.print(f"  {escape(fault)}")
+    console.print(repeats)
+    for line in code.splitlines():
         console.print(escape(f"    {line}".rstrip()), soft_wrap=True, highlight=False)
 
 
@@ -149,7 +188,8 @@ def data_of(report: Report) -> dict[str, Any]:
     }
 
 
-def _row(result: Result, sources: str) -> dict[str, Any]:
+def _row(result: Result, sources: str | None) -> dict[str, Any]:
+    """Return a result as data; without `sources`, a counterexample has no program."""
     tally = result.tally
     row: dict[str, Any] = {
         "file": result.file,
@@ -179,7 +219,7 @@ def _row(result: Result, sources: str) -> dict[str, Any]:
             "got": _finite(found.fault.got),
             "expected": _finite(found.fault.expected),
             "bound": found.fault.bound,
-            "code": snippet(result, sources),
+            "code": "" if sources is None else snippet(result, sources),
         }
     return row
 

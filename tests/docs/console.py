@@ -116,7 +116,9 @@ RUN: Final[Mapping[str, Callable[[Session, Words], int]]] = {
 }
 """The commands that are run; `tests.docs.judges` runs `cd` itself."""
 
-ELSEWHERE: Final = frozenset({"git", "mypy", "pyright", "python3", "source"})
+ELSEWHERE: Final = frozenset(
+    {"git", "mpiexec", "mypy", "pyright", "python3", "source", "torchrun"}
+)
 """Commands that set up a reader's machine: a test has no business with them."""
 
 

@@ -149,3 +149,35 @@ def test_long_work_is_slept_for(ctx: Context) -> None:
     (data,) = internals(ctx)._end_read(reading)
     assert slept
     np.testing.assert_array_equal(data.view(np.float32), [1, 1, 1])
+
+
+def test_reads_into_memory_of_the_callers(either: Context) -> None:
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    tensor = either.tensor(rows, f32)
+    out = np.full((4, 3), -1, np.float32)
+    assert tensor.numpy(out=out) is out
+    np.testing.assert_array_equal(out, rows)
+    tensor[1:3].numpy(out=out[:2])
+    np.testing.assert_array_equal(out[:2], rows[1:3])
+    np.testing.assert_array_equal(out[2:], rows[2:])
+    assert either.zeros(0, f32).numpy(out=np.empty(0, np.float32)).size == 0
+    halves = either.tensor(rows[0], f16)[1:]  # half a word from its start
+    assert halves.numpy(out=np.empty(2, np.float16)).tolist() == [1, 2]
+    vectors = either.tensor(rows, gpu.vec3f)  # 16 bytes each on the device
+    np.testing.assert_array_equal(vectors.numpy(out=out), rows)
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "text"),
+    [
+        ([0.0] * 4, gpu.DtypeError, "out is a list"),
+        (np.zeros(4), gpu.DtypeError, "dtype float64; expected float32"),
+        (np.zeros(5, np.float32), gpu.ShapeError, r"shape \(5,\); expected \(4,\)"),
+        (np.zeros(8, np.float32)[::2], gpu.ArgumentError, "not contiguous"),
+    ],
+)
+def test_memory_that_does_not_fit(
+    ctx: Context, out: Any, error: type[gpu.Error], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        ctx.zeros(4, f32).numpy(out=out)

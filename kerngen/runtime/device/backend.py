@@ -200,14 +200,17 @@ class GpuBackend:
         with self._open():
             self._transfers.upload(lease, offset, data)
 
-    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
+    def download(
+        self, ranges: Sequence[Range], into: Sequence[Bytes] = ()
+    ) -> list[Bytes]:
         """Return copies of ranges of leases; other threads may record meanwhile."""
         copies: list[Bytes] = []
+        goals = [each for each in into if each.nbytes]
         for group in grouped(ranges, self._capabilities.buffer_bytes):
             reading = self._begin_reads(group)
             with self._abandoning(reading):
                 reading.mapping.wait()
-            copies += self._end_read(reading)
+            copies += self._end_read(reading, goals[len(copies) :][: len(group)])
         return _with_empty(ranges, copies)
 
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
@@ -448,9 +451,9 @@ class GpuBackend:
                     raise translate(error, "to read a tensor") from error
             raise
 
-    def _end_read(self, reading: Reading) -> list[Bytes]:
+    def _end_read(self, reading: Reading, into: Sequence[Bytes] = ()) -> list[Bytes]:
         with self._abandoning(reading):  # the device may be lost even now
-            data = reading.finish()
+            data = reading.finish(into)
         with self._lock:
             self._transfers.end_reads(reading)
             self._recorder.note_idle()

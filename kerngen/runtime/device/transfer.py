@@ -14,12 +14,17 @@ import numpy as np
 
 from kerngen.runtime.backend import AnyTensor, Bytes, Range
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.device.gpu import Buffer, Device, translate
-from kerngen.runtime.device.mapping import Map, Mapping
+from kerngen.runtime.device.gpu import Buffer
+from kerngen.runtime.device.gpu import Device
+from kerngen.runtime.device.gpu import translate
+from kerngen.runtime.device.mapping import Map
+from kerngen.runtime.device.mapping import Mapping
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.recorder import Recording
-from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.device.storage import Block
+from kerngen.runtime.device.storage import Lease
 from kerngen.runtime.values.shapes import round_up
+from kerngen.runtime.values.arrays import copied
 
 
 @final
@@ -32,11 +37,12 @@ class Reading:
     pieces: Sequence[tuple[int, int]]
     """The first byte and the number of bytes of each read."""
 
-    def finish(self) -> list[Bytes]:
-        """Return the bytes of each read, once the mapping is there."""
+    def finish(self, into: Sequence[Bytes] = ()) -> list[Bytes]:
+        """Return the bytes of each read, once the mapping is there; `into`, if given."""
         mapped = np.frombuffer(self.mapping.view(), np.uint8)
-        data = [mapped[start : start + nbytes].copy() for start, nbytes in self.pieces]
-        del mapped
+        found = [mapped[start : start + nbytes] for start, nbytes in self.pieces]
+        data = copied(found, into)
+        del mapped, found
         self.mapping.unmap()
         return data
 

@@ -36,10 +36,13 @@ from kerngen.runtime.live import remember
 from kerngen.runtime.numpy_backend.tape import Call, NumpyTape
 from kerngen.runtime.profile import Event, Profile, within_profile
 from kerngen.runtime.tensor import Tensor
-from kerngen.runtime.values.arrays import as_elements, numpy_shape, window
+from kerngen.runtime.values.arrays import as_elements
+from kerngen.runtime.values.arrays import numpy_shape
+from kerngen.runtime.values.arrays import window
 from kerngen.runtime.values.elements import Element
 from kerngen.runtime.values.kinds import kind_of
 from kerngen.runtime.values.shapes import Shape
+from kerngen.runtime.values.arrays import copied
 
 if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Dims, Kernel
@@ -118,16 +121,19 @@ class NumpyBackend:
             lease.block.writes += 1
             self.counters.uploads += 1
 
-    def download(self, ranges: Sequence[Range]) -> list[Bytes]:
-        """Return copies of ranges of leases."""
+    def download(
+        self, ranges: Sequence[Range], into: Sequence[Bytes] = ()
+    ) -> list[Bytes]:
+        """Return copies of ranges of leases, in memory `into`, if given."""
         with self._locked():
             self._check_untimed("a read")
             self._check_not_captured("a read")
             self.counters.readbacks += len(ranges)
-            return [
-                lease.block.memory[offset : offset + nbytes].copy()
+            found = [
+                lease.block.memory[offset : offset + nbytes]
                 for lease, offset, nbytes in ranges
             ]
+            return copied(found, into)
 
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
         """Return copies of ranges of leases."""

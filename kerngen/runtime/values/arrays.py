@@ -13,13 +13,19 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.runtime.errors import DtypeError, ShapeError
+from kerngen.runtime.errors import DtypeError
+from kerngen.runtime.errors import ShapeError
+from kerngen.runtime.errors import ArgumentError
 from kerngen.runtime.struct import Struct, check_instance, fit_of
-from kerngen.runtime.values.elements import BY_DTYPE, Element, Number
+from kerngen.runtime.values.elements import BY_DTYPE
+from kerngen.runtime.values.elements import Element
+from kerngen.runtime.values.elements import Number
 from kerngen.runtime.values.fields import is_leaf
 from kerngen.runtime.values.foreign import as_array
-from kerngen.runtime.values.records import conform, numbers
+from kerngen.runtime.values.records import conform
+from kerngen.runtime.values.records import numbers
 from kerngen.runtime.values.shapes import Shape
+from kerngen.runtime.values.kinds import kind_of
 
 Values: TypeAlias = ArrayLike | Struct | Sequence[Struct | Sequence[Struct]]
 """What a tensor is made from: whatever NumPy takes, records, or instances of structs."""
@@ -74,6 +80,40 @@ def from_memory(
     return np.ascontiguousarray(window(data, element, shape)).reshape(
         numpy_shape(shape, element)
     )
+
+
+def copied(
+    found: Sequence[NDArray[np.uint8]], into: Sequence[NDArray[np.uint8]]
+) -> list[NDArray[np.uint8]]:
+    """Return copies of bytes: in the memory that is given for them, else in their own."""
+    if not into:
+        return [each.copy() for each in found]
+    for each, goal in zip(found, into, strict=True):
+        goal[...] = each
+    return [*into]
+
+
+def check_out(out: object, element: type[Element], shape: Shape) -> None:
+    """Refuse memory that can't take a tensor's elements as `numpy()` returns them.
+
+    Raises:
+        DtypeError: If it is no array, or of another dtype.
+        ShapeError: If it has another shape.
+        ArgumentError: If it can't be written, or its elements don't lie in a row.
+    """
+    wanted, dtype = numpy_shape(shape, element), array_dtype(element)
+    if not isinstance(out, np.ndarray):
+        raise DtypeError(f"numpy: out is {kind_of(out)}; expected an array of {dtype}.")
+    array = cast("NDArray[Any]", out)
+    if array.dtype != dtype:
+        raise DtypeError(f"numpy: out has dtype {array.dtype}; expected {dtype}.")
+    if array.shape != wanted:
+        raise ShapeError(f"numpy: out has shape {array.shape}; expected {wanted}.")
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise ArgumentError(
+            "numpy: out is read-only, or its elements are not contiguous in C order. "
+            "np.empty(tensor.shape, tensor.dtype) makes an array that fits."
+        )
 
 
 def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:

@@ -1,0 +1,160 @@
+"""Several processes that train together: who this one is, and how they communicate.
+
+    torchrun --nproc-per-node 2 -m examples.characters --distributed
+    mpiexec -n 2 python -m mpi4py -m examples.characters --distributed
+
+kerngen hands out arrays, and an engine that is there already moves them: torch.distributed
+with gloo where torchrun started the process, mpi4py elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.train import Exchange, ProcessGroup
+
+Arrays = list[NDArray[Any]]
+
+PATIENCE = 120.0
+"""Seconds until a rank gives up the wait for another; the first step compiles shaders."""
+
+
+class DistributedError(Exception):
+    """The processes can't train together."""
+
+
+@final
+@dataclass(frozen=True)
+class Ranks:
+    """This process among those that train together.
+
+    `local` is its number among those of its host, and `reduce_scatter` the exchange of a
+    sharded trainer.
+    """
+
+    group: ProcessGroup
+    local: int
+    reduce_scatter: Exchange
+
+    @property
+    def rank(self) -> int:
+        """The number of this process."""
+        return self.group.rank
+
+    def mean(self, arrays: Arrays) -> None:
+        """Replace arrays by their means over the ranks."""
+        self.group.all_reduce(arrays)
+        for array in arrays:
+            np.divide(array, self.group.size, out=array)
+
+    def mean_of(self, number: float) -> float:
+        """Return the mean of a number of each rank."""
+        array = np.array([number], np.float32)
+        self.mean([array])
+        return float(array[0])
+
+    def open_context(self) -> gpu.Context:
+        """Open the adapter of this process: of a host with several GPUs, one for each."""
+        if os.environ.get("KERNGEN_ADAPTER"):
+            return gpu.open()
+        adapters = gpu.adapters()
+        if not adapters:
+            return gpu.open()  # which says what is missing
+        best = [each for each in adapters if each.kind == adapters[0].kind]
+        return gpu.open(adapter=best[self.local % len(best)].number)
+
+
+@contextmanager
+def joined() -> Generator[Ranks, None, None]:
+    """Join the processes that were started together, by the engine that started them.
+
+    Raises:
+        DistributedError: If the engine is not installed, or they don't find each other.
+    """
+    by_torch = {"RANK", "WORLD_SIZE", "MASTER_ADDR"} <= os.environ.keys()
+    engine, package = (_torch, "torch") if by_torch else (_mpi, "mpi4py")
+    try:
+        ranks, leave = engine()
+    except ImportError as error:
+        raise DistributedError(
+            f"--distributed needs {package}: {error}. Start the processes with torchrun, "
+            "or with mpiexec; 'pip install kerngen[distributed]' adds mpi4py and MPICH."
+        ) from error
+    yield ranks
+    leave()  # not after an error: the other ranks wait elsewhere
+
+
+def _torch() -> tuple[Ranks, Callable[[], None]]:
+    """Join by torch.distributed, on the CPU."""
+    torch: Any = import_module("torch")
+    dist: Any = import_module("torch.distributed")
+    find: Any = import_module("torch.distributed.rendezvous")
+    patience = timedelta(seconds=PATIENCE)
+    store, rank, size = next(find.rendezvous("env://", timeout=patience))
+    # torchrun keeps its store when it starts processes again: without a prefix for each
+    # time, one that is early finds the addresses of those that are gone (torch 2.13).
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    store = dist.PrefixStore(f"attempt{attempt}", store)
+    dist.init_process_group(
+        "gloo", store=store, rank=rank, world_size=size, timeout=patience
+    )
+
+    def each(
+        function: Callable[[Any], object],
+    ) -> Callable[[Arrays], None]:
+        def run(arrays: Arrays) -> None:
+            for array in arrays:
+                function(torch.from_numpy(array))
+
+        return run
+
+    def gather(whole: Any) -> None:
+        parts = list(whole.chunk(size))
+        dist.all_gather(parts, parts[rank].clone())
+
+    def reduce_scatter(arrays: Arrays) -> None:
+        # gloo's own takes three times as long as its sum over all.
+        each(dist.all_reduce)(arrays)
+        for array in arrays:
+            np.divide(array, size, out=array)
+
+    group = ProcessGroup(rank, size, each(dist.all_reduce), each(gather))
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    return Ranks(group, local, reduce_scatter), dist.destroy_process_group
+
+
+def _mpi() -> tuple[Ranks, Callable[[], None]]:
+    """Join by MPI."""
+    mpi: Any = import_module("mpi4py.MPI")
+    comm = mpi.COMM_WORLD
+    rank, size = int(comm.rank), int(comm.size)
+
+    def all_reduce(arrays: Arrays) -> None:
+        for array in arrays:
+            comm.Allreduce(mpi.IN_PLACE, array)
+
+    def all_gather(arrays: Arrays) -> None:
+        for array in arrays:
+            comm.Allgather(mpi.IN_PLACE, array)
+
+    def reduce_scatter(arrays: Arrays) -> None:
+        for array in arrays:
+            part = np.split(array, size)[rank]
+            total = np.empty_like(part)
+            comm.Reduce_scatter_block(array, total)
+            np.divide(total, size, out=part)
+
+    # MPI waits for ever, so the trainer ends the wait.
+    group = ProcessGroup(rank, size, all_reduce, all_gather, timeout=PATIENCE)
+    local = int(comm.Split_type(mpi.COMM_TYPE_SHARED).rank)
+    return Ranks(group, local, reduce_scatter), comm.Barrier

@@ -1,0 +1,284 @@
+"""Exchanges: gradients through the host, to the other processes and back.
+
+Gradients are read, changed by a function of the caller's, looked at, and written back, one
+read and one write for each segment of their arena.  What is wrong with those of one rank is
+found here on all ranks, at the same step, before anything is written.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from math import isfinite
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime import ArgumentError, Vector, f16, f32
+from kerngen.train.arena import Array, Layout, Span, cut
+from kerngen.train.errors import ExchangeError, NonFiniteError, TornStateError
+from kerngen.train.group import Exchange, ProcessGroup, exchange
+from kerngen_kernels import half
+
+Wire: TypeAlias = Literal["f32", "f16"]
+"""The type of the numbers that an exchange gets."""
+
+WIRES: Final[Mapping[str, type[np.floating[Any]]]] = {
+    "f32": np.float32,
+    "f16": np.float16,
+}
+
+_MOST: Final = 1 << 20
+"""Below it, whole numbers are exact in f32, and sums of one of them and zeros."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What each rank lets the others know at a step, as numbers of f32.
+
+    `layout` and `origin` are checksums: of parameters and optimizer, and of the state that
+    the rank began from.  `torn` is whether its gradients belong to no single loss; `wrong`
+    counts the parameters whose gradients are not finite, and `first` is one of them.
+    """
+
+    layout: int
+    step: int
+    origin: int
+    torn: int
+    wrong: int
+    first: int
+
+
+_SAME: Final = {
+    "layout": (
+        "has other parameters, or another optimizer, than rank 0. All ranks need the same "
+        "network, made by the same options."
+    ),
+    "step": "is before step {}, rank 0 before step {}. Load the same checkpoint on all.",
+    "origin": (
+        "began from another state than rank 0. Draw the parameters from the same seed on "
+        "all ranks, or load the same checkpoint."
+    ),
+}
+"""What notes must agree in, and what is said of a rank that differs."""
+
+_MOST_SQUARES: Final = 1e38
+_PIECE: Final = 1 << 16
+_NOTHING: Final = "Nothing was changed."
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What must be the same on all ranks, as checksums: the layout, and the origin."""
+
+    layout: int
+    origin: int
+
+
+def identity_of(
+    layout: Layout, optimizer: str, arrays: Sequence[Mapping[str, Array]]
+) -> Identity:
+    """Return the checksums of a layout, and of the state that a trainer begins from."""
+    about = zlib.crc32(repr((optimizer, layout.segments, [*layout.places])).encode())
+    for place in layout.places.values():
+        about = zlib.crc32(repr(place.shape).encode(), about)
+    origin = 0
+    for group in arrays:
+        for array in group.values():
+            origin = zlib.crc32(np.ascontiguousarray(array).data, origin)
+    return Identity(about % _MOST, origin % _MOST)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What an exchange left of each segment, and the sum of all squares, at most.
+
+    Where the trainer is sharded it is the sum itself.
+    """
+
+    arrays: list[NDArray[Any]]
+    total: float
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the device's sum of squares is finite, too."""
+        return self.total < _MOST_SQUARES
+
+
+def check_wire(wire: str) -> None:
+    """Refuse a type that nothing is exchanged in."""
+    if wire not in WIRES:
+        raise ArgumentError(f"exchange: wire is {wire!r}; expected 'f32' or 'f16'.")
+
+
+@final
+class Exchanger:
+    """Takes gradients through the host; it keeps the arrays that they are read into."""
+
+    def __init__(
+        self, layout: Layout, group: ProcessGroup | None, held: Sequence[Span]
+    ) -> None:
+        """Allocate nothing yet; of what is exchanged, this rank needs what is `held`."""
+        self._layout = layout
+        self._held = held
+        self._is_sharded = [*held] != layout.whole
+        self._group = group
+        self._names = list(layout.places)
+        self._arrays: dict[str, list[NDArray[Any]]] = {}
+        self._failure = ""
+
+    def run(
+        self,
+        function: Exchange,
+        segments: Sequence[Vector[f32]],
+        *,
+        wire: Wire,
+        step: int,
+        fault: str,
+        identity: Identity,
+    ) -> Exchanged:
+        """Return the exchanged gradients; nothing on the device is changed.
+
+        `fault` is why this rank's are torn, if they are.
+
+        Raises:
+            NonFiniteError: If gradients are not finite, on whichever rank.
+            TornStateError: If those of a rank are torn.
+            ExchangeError: If an exchange fails, or ranks don't belong together.
+        """
+        where = f"exchange, before step {step}"
+        if self._failure:
+            raise ExchangeError(f"{where}: an earlier one failed. {self._failure}")
+        arrays = self._read(segments, wire)
+        wrong = [] if fault else self._wrong(arrays)
+        first = self._names.index(wrong[0]) if wrong else 0
+        note = Note(
+            identity.layout, step, identity.origin, bool(fault), len(wrong), first
+        )
+        try:
+            self._compare(where, note)
+            if fault:
+                # Without a group, the others learn of it by numbers that are not finite.
+                for array in arrays:
+                    array.fill(np.nan)
+            exchange(function, arrays, where, self._group)
+        except ExchangeError as error:
+            # What did not return may still write to them.
+            self._failure, self._arrays = str(error), {}
+            raise
+        if fault:
+            raise TornStateError(f"{where}: {fault}. {_NOTHING}")
+        parts = [arrays[span.segment][span.start : span.stop] for span in self._held]
+        if self._is_sharded:
+            return Exchanged(parts, self._total(where, parts))
+        if wrong := self._wrong(arrays):
+            raise NonFiniteError(
+                f"{where}: the exchanged gradients are not finite, of "
+                f"{', '.join(map(repr, wrong[:5]))}. {_NOTHING}"
+            )
+        return Exchanged(parts, _most_squares(parts))
+
+    def _total(self, where: str, parts: Sequence[NDArray[Any]]) -> float:
+        """Return the sum of the squares of all ranks' parts, in the same order on each."""
+        assert self._group is not None
+        own = sum(map(_sum_squares, parts))
+        high = np.float32(own) if own < _MOST_SQUARES else np.float32(np.inf)
+        low = own - float(high) if np.isfinite(high) else 0.0
+        rows = self._group.rows(np.array([high, low], np.float32), where)
+        total = float(rows.astype(np.float64).sum())
+        if not total < _MOST_SQUARES:
+            raise NonFiniteError(
+                f"{where}: the squares of the exchanged gradients add up to {total}. "
+                f"{_NOTHING}"
+            )
+        return total
+
+    def _read(self, segments: Sequence[Vector[f32]], wire: Wire) -> list[NDArray[Any]]:
+        """Return the gradients in arrays that are kept for it."""
+        if wire not in self._arrays:
+            lengths = self._layout.segments
+            self._arrays[wire] = [np.empty(n, WIRES[wire]) for n in lengths]
+        for segment, array in zip(segments, self._arrays[wire], strict=True):
+            sent = segment if wire == "f32" else half.narrow(segment)
+            sent.numpy(out=array)
+        return self._arrays[wire]
+
+    def _compare(self, where: str, own: Note) -> None:
+        """Refuse, on all ranks alike, what is wrong on one; gradients have not moved yet."""
+        if self._group is None:
+            return
+        rows = self._group.rows(np.array(astuple(own), np.float32), where)
+        notes = [Note(*map(int, row)) for row in rows.tolist()]
+        for rank, note in enumerate(notes):
+            for name, text in _SAME.items():
+                is_, expected = getattr(note, name), getattr(notes[0], name)
+                if is_ != expected:
+                    raise ExchangeError(
+                        f"{where}: rank {rank} {text.format(is_, expected)}"
+                    )
+        torn = [str(rank) for rank, note in enumerate(notes) if note.torn]
+        if torn:
+            raise TornStateError(
+                f"{where}: an error or Ctrl-C left the gradients of rank "
+                f"{', '.join(torn)} half written, so they belong to no single loss. "
+                f"{_NOTHING}"
+            )
+        found = [
+            f"rank {rank}, of {self._named(note)}"
+            for rank, note in enumerate(notes)
+            if note.wrong
+        ]
+        if found:
+            raise NonFiniteError(
+                f"{where}: gradients are not finite on {'; '.join(found)}. {_NOTHING}"
+            )
+
+    def _named(self, note: Note) -> str:
+        others = f" and {note.wrong - 1} more" if note.wrong > 1 else ""
+        return f"'{self._names[note.first]}'{others}"
+
+    def _wrong(self, arrays: Sequence[NDArray[Any]]) -> list[str]:
+        """Return the names of parameters whose gradients are not all finite."""
+        if all(map(_is_finite, arrays)):
+            return []
+        return [
+            name
+            for name, place in self._layout.places.items()
+            if not _is_finite(cut(arrays, place))
+        ]
+
+
+def write_back(parts: Sequence[Vector[f32]], arrays: Sequence[NDArray[Any]]) -> None:
+    """Overwrite the gradients with arrays that were exchanged."""
+    for part, array in zip(parts, arrays, strict=True):
+        if array.dtype == np.float16:
+            half.widen(part.ctx.vector(array, f16), out=part)
+        else:
+            part.copy_from(array)
+
+
+def _most_squares(arrays: Sequence[NDArray[Any]]) -> float:
+    """Return what the squares of all elements add up to at most."""
+    return max(map(_peak, arrays)) ** 2 * sum(array.size for array in arrays)
+
+
+def _sum_squares(array: NDArray[Any]) -> float:
+    """Return the sum of squares in float64, of pieces, so that no copy is large."""
+    return sum(
+        float(np.square(array[at : at + _PIECE], dtype=np.float64).sum())
+        for at in range(0, array.size, _PIECE)
+    )
+
+
+def _is_finite(array: NDArray[Any]) -> bool:
+    return isfinite(_peak(array))
+
+
+def _peak(array: NDArray[Any]) -> float:
+    """Return the largest magnitude, or NaN, by two passes that allocate nothing."""
+    return float(np.maximum(array.max(), -array.min()))

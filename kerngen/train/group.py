@@ -1,0 +1,175 @@
+"""Process groups: the processes that train one network together, and how they communicate.
+
+    group = ProcessGroup(rank, size, all_reduce)
+    trainer = Trainer(ctx, parameters, group=group)
+
+There is no engine here.  Functions of the caller's move the data, by torch.distributed, MPI
+or anything else: each changes a list of arrays in place, and is called by all ranks alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime import ArgumentError, DtypeError
+from kerngen.runtime.values.kinds import kind_of
+from kerngen.train.errors import ExchangeError
+
+Exchange: TypeAlias = Callable[[list[NDArray[Any]]], object]
+"""Changes contiguous arrays in place, alike on all ranks; what it returns is None."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProcessGroup:
+    """This process among those that train one network together.
+
+    With a group, the ranks compare parameters, optimizers and steps, and errors name the
+    rank.  `timeout` bounds each exchange, which then runs in a thread of its own.
+    """
+
+    rank: int
+    """The number of this process, from 0."""
+    size: int
+    """How many processes there are."""
+    all_reduce: Exchange
+    """Adds each array up over the ranks; it gets one of a few numbers for each rank."""
+    all_gather: Exchange | None = None
+    """Fills each array, of which this rank has part `rank` of `size`; to shard, only."""
+    timeout: float | None = None
+    """For how many seconds an exchange may run."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are none of a rank."""
+        for name in ("rank", "size"):
+            if type(getattr(self, name)) is not int:
+                raise DtypeError(
+                    f"ProcessGroup: {name} is {kind_of(getattr(self, name))}; expected "
+                    "an int."
+                )
+        if not 0 <= self.rank < self.size:
+            raise ArgumentError(
+                f"ProcessGroup: rank {self.rank} of {self.size}; expected a rank from 0 "
+                "on, below the size."
+            )
+        if self.timeout is not None and not self.timeout > 0:
+            raise ArgumentError(
+                f"ProcessGroup: the timeout is {self.timeout}; expected seconds above 0."
+            )
+
+    @property
+    def name(self) -> str:
+        """This rank, for errors."""
+        return f"rank {self.rank} of {self.size}"
+
+    def rows(self, own: NDArray[np.float32], where: str) -> NDArray[np.float32]:
+        """Return a row of numbers of each rank, of which `own` is this one's.
+
+        Raises:
+            ExchangeError: If a rank's row is not there, or `all_reduce` does no sums.
+        """
+        rows = np.zeros((self.size, 1 + own.size), np.float32)
+        rows[self.rank] = [1.0, *own]
+        exchange(self.all_reduce, [rows.reshape(-1)], where, self)
+        for rank, present in enumerate(rows[:, 0].tolist()):
+            if present != 1.0:
+                raise ExchangeError(
+                    f"{where}: the all_reduce of the group gave {present:g} for the 1 of "
+                    f"rank {rank}; expected the sums over all {self.size} ranks. The "
+                    "rank took no part, or it is no sum: divide in your own exchange."
+                )
+        return rows[:, 1:]
+
+
+_ADVICE: Final = (
+    "Start all processes anew from a checkpoint: the ranks no longer belong together."
+)
+
+
+def exchange(
+    function: Exchange,
+    arrays: list[NDArray[Any]],
+    where: str,
+    group: ProcessGroup | None,
+) -> None:
+    """Let a caller's function change arrays in place, and see that it did no more.
+
+    Raises:
+        ExchangeError: If it raises, does not return in time, or returns something; if an
+            array was replaced, or has another shape or dtype now.
+    """
+    given, before = list(arrays), [(each.shape, each.dtype) for each in arrays]
+    by = f" on {group.name}" if group else ""
+    called = getattr(function, "__name__", "the function")
+    try:
+        result = _bounded(function, given, group.timeout if group else None)
+    except TimeoutError as error:
+        seconds = f"{group.timeout:g} s" if group and group.timeout else "its time"
+        raise ExchangeError(
+            f"{where}{by}: '{called}' did not return within {seconds} ({error}), so "
+            f"another rank is late or gone. {_ADVICE}"
+        ) from error
+    except Exception as error:
+        raise ExchangeError(
+            f"{where}{by}: '{called}' raised {type(error).__name__}: {error}. {_ADVICE}"
+        ) from error
+    fault = _fault(given, arrays, before, result)
+    if fault:
+        raise ExchangeError(f"{where}{by}: '{called}' {fault}")
+
+
+def _fault(
+    given: list[NDArray[Any]],
+    arrays: list[NDArray[Any]],
+    before: list[tuple[tuple[int, ...], np.dtype[Any]]],
+    result: object,
+) -> str:
+    """Return what a function did wrong with arrays; empty if nothing."""
+    if result is not None:
+        return (
+            f"returned {kind_of(result)}; expected None, once all arrays are changed in "
+            "place. Wait for what is under way before you return."
+        )
+    if len(given) != len(arrays) or any(
+        one is not other for one, other in zip(given, arrays, strict=True)
+    ):
+        return "replaced an array of the list; write into it: array[...] = result."
+    for array, (shape, dtype) in zip(arrays, before, strict=True):
+        if (array.shape, array.dtype) != (shape, dtype):
+            return (
+                f"changed an array of shape {shape} and dtype {dtype} to shape "
+                f"{array.shape} and dtype {array.dtype}; write into it, and leave it so."
+            )
+    return ""
+
+
+def _bounded(
+    function: Exchange, arrays: list[NDArray[Any]], timeout: float | None
+) -> object:
+    """Call a function, and wait for it no longer than that; raise TimeoutError then."""
+    if timeout is None:
+        return function(arrays)
+    results: list[object] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(function(arrays))
+        except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
+            errors.append(error)
+
+    # A daemon, so that a process whose exchange hangs can still end.
+    thread = Thread(target=run, name="exchange", daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if errors:
+        raise errors[0]
+    if not results:
+        raise TimeoutError("it still runs")
+    return results[0]

@@ -1,0 +1,83 @@
+"""Shards: each rank keeps moments for its part of the parameters only (ZeRO, stage 1).
+
+A part is an equal share of each segment of an arena, whatever tensors lie there.  So what
+is gathered is named as ever, and a checkpoint knows nothing of the number of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime import ArgumentError
+from kerngen.train.arena import Arena, Array, Layout, Span
+from kerngen.train.checkpoint import write_checkpoint
+from kerngen.train.errors import ExchangeError
+from kerngen.train.group import Exchange, ProcessGroup, exchange
+
+
+@final
+class Shard:
+    """The part of a rank, and how the parts get together."""
+
+    def __init__(self, group: ProcessGroup | None) -> None:
+        """Refuse a group that can't gather."""
+        if group is None or group.all_gather is None:
+            raise ArgumentError(
+                "Trainer: sharded needs a group with an all_gather: "
+                "ProcessGroup(rank, size, all_reduce, all_gather)."
+            )
+        self._group = group
+        self._all_gather: Exchange = group.all_gather
+        self._arrays: list[Array] = []
+
+    def of(self, layout: Layout) -> list[Span]:
+        """Return the spans of this rank."""
+        return layout.share(self._group.rank, self._group.size)
+
+    def gather_parameters(self, arena: Arena, where: str) -> None:
+        """Fill the parameters in, of which each rank has updated its part."""
+        if not self._arrays:
+            lengths = arena.layout.segments
+            self._arrays = [np.empty(length, np.float32) for length in lengths]
+        for span in self.of(arena.layout):
+            own = self._arrays[span.segment][span.start : span.stop]
+            arena.part(span).numpy(out=own)
+        try:
+            exchange(self._all_gather, self._arrays, where, self._group)
+        except ExchangeError:
+            self._arrays = []  # what did not return may still write to them
+            raise
+        for segment, array in zip(arena.segments, self._arrays, strict=True):
+            segment.copy_from(array)
+
+    def gather(self, arena: Arena, where: str) -> dict[str, Array]:
+        """Return copies of all tensors of an arena, from all ranks if it is a part."""
+        segments = arena.read_segments()
+        if not arena.is_whole:
+            exchange(self._all_gather, segments, where, self._group)
+        return arena.named(segments)
+
+    def write(self, goal: Path, state: Mapping[str, NDArray[Any]]) -> None:
+        """Write a checkpoint by the first rank, while the others wait for it.
+
+        Raises:
+            OSError: On the first rank, if it can't be written.
+            ExchangeError: On the others then.
+        """
+        failure: OSError | None = None
+        if self._group.rank == 0:
+            try:
+                write_checkpoint(goal, state)
+            except OSError as error:
+                failure = error
+        own = np.array([failure is not None], np.float32)
+        failed = self._group.rows(own, "save")[0, 0]
+        if failure is not None:
+            raise failure
+        if failed:
+            raise ExchangeError(f"save on {self._group.name}: rank 0 could not write.")

@@ -1,0 +1,429 @@
+"""Exchanges between ranks: replicas that stay equal, and faults that all ranks are told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from threading import Event
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen import nn
+from kerngen.runtime import f32, u32
+from kerngen.train import (
+    ExchangeError,
+    NonFiniteError,
+    ProcessGroup,
+    TornStateError,
+    Trainer,
+)
+
+from .networks import BATCH, CLASSES, INPUTS, initial
+from .ranks import PATIENCE, Arrays, Engine, check_alike, loss_of
+
+
+def open_context() -> gpu.Context:
+    """A context of a rank: ranks in threads compute in NumPy."""
+    return gpu.open(adapter="reference")
+
+
+class Rank:
+    """A trainer that is one of several."""
+
+    def __init__(
+        self, ctx: gpu.Context, engine: Engine, number: int, seed: int = 0
+    ) -> None:
+        self.engine, self.number = engine, number
+        group = engine.group(number) if engine.size > 1 else None
+        self.trainer = Trainer(ctx, initial(seed), group=group)
+
+    def backward(self) -> None:
+        trainer = self.trainer
+        size = self.engine.size
+        trainer.backward(loss_of(trainer, trainer.step_count, self.number, size))
+
+    def step(self, wire: Any = "f32") -> float:
+        self.backward()
+        self.trainer.exchange(self.engine.mean(self.number), wire=wire)
+        norm = self.trainer.clip_gradients(1.0).item()
+        self.trainer.adamw_step(lr=1e-2)
+        return norm
+
+
+@pytest.mark.parametrize(("size", "steps"), [(2, 100), (3, 5)])
+def test_half_batches_train_as_the_whole(size: int, steps: int) -> None:
+    """Ranks of 8 / size rows; of 3 ranks the mean is another, and only replicas count."""
+
+    def train(engine: Engine, rank: int) -> tuple[list[float], dict[str, Any]]:
+        with open_context() as ctx:
+            each = Rank(ctx, engine, rank)
+            norms = [each.step() for _ in range(steps)]
+            return norms, each.trainer.state()
+
+    engine = Engine(size)
+    ranks = engine.run(lambda rank: train(engine, rank))
+    check_alike([state for _, state in ranks])
+    if size == 2:
+        norms, state = train(Engine(1), 0)
+        np.testing.assert_allclose(ranks[0][0], norms, rtol=1e-6)
+        names = [name for name in state if name.startswith("parameters.")]
+        states = [{name: each[name] for name in names} for each in (state, ranks[0][1])]
+        check_alike(states, within=1e-5)
+
+
+def test_what_a_step_reads_and_writes() -> None:
+    """One read and one write of each segment with an exchange; none without."""
+    limits = {**gpu.WEBGPU_LIMITS, "max-storage-buffer-binding-size": 1024}
+    shapes = {f"p{n}": np.ones(200) for n in range(3)}
+    with gpu.open(adapter="software", limits=limits) as small:
+        trainer = Trainer(small, shapes)
+        lengths = list(trainer.layout.segments)
+        assert lengths == [256] * 3
+        found: list[list[tuple[int, np.dtype[Any]]]] = []
+
+        def note(arrays: Arrays) -> None:
+            found.append([(array.size, array.dtype) for array in arrays])
+            assert all(array.flags.c_contiguous for array in arrays)
+
+        trainer.check()
+        for exchanged in (True, True, False):
+            before = small.counters.snapshot()
+            for gradient in trainer.gradients.values():
+                gradient.clear()
+            if exchanged:
+                trainer.exchange(note)
+            trainer.clip_gradients(1.0)
+            trainer.adamw_step(lr=0.1)
+            small.submit()
+            done = small.counters - before
+            assert (done.readbacks, done.uploads) == (3 * exchanged, 3 * exchanged)
+        assert found == [[(256, np.dtype(np.float32))] * 3] * 2
+
+
+@pytest.mark.parametrize("wire", ["f32", "f16"])
+def test_the_device_gets_what_the_function_makes(ctx: gpu.Context, wire: Any) -> None:
+    trainer = Trainer(ctx, {"a": np.ones(3), "b": np.ones((2, 2))})
+    place = trainer.layout.places["b"]
+    values = np.array([[1.5, -2], [0.1, 1e-5]])
+    trainer.gradients["b"].copy_from(values)
+
+    def double(arrays: Arrays) -> None:
+        (array,) = arrays
+        assert array.dtype == {"f32": np.float32, "f16": np.float16}[wire]
+        part = array[place.start : place.start + place.length]
+        np.testing.assert_allclose(part, values.reshape(-1), rtol=1e-3, atol=1e-7)
+        array *= 2
+
+    trainer.exchange(double, wire=wire)
+    got = trainer.gradients["b"].numpy()
+    if wire == "f32":
+        np.testing.assert_array_equal(got, 2 * values.astype(np.float32))
+    else:
+        np.testing.assert_array_equal(got, 2 * values.astype(np.float16))
+    norm = trainer.clip_gradients(1.0).item()
+    np.testing.assert_allclose(norm, 2 * np.linalg.norm(values), rtol=1e-3)
+
+
+def test_a_sum_of_squares_that_overflows_after_an_exchange(ctx: gpu.Context) -> None:
+    """The elements are finite: the device finds it, as in any step."""
+    trainer = Trainer(ctx, {"a": np.ones(3)})
+    trainer.gradients["a"].copy_from(np.full(3, 1e30))
+    trainer.exchange(lambda _: None)
+    trainer.adamw_step(lr=0.1)
+    with pytest.raises(NonFiniteError, match="Step 1"):
+        trainer.check()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_gradient_that_is_not_finite_on_one_rank(value: float) -> None:
+    """All are told the rank, the step and the parameter, and go on from equal states."""
+    engine = Engine(2)
+
+    def train(rank: int) -> tuple[str, dict[str, Any]]:
+        with open_context() as ctx:
+            each = Rank(ctx, engine, rank)
+            for _ in range(3):
+                each.step()
+            each.backward()
+            if rank == 1:
+                each.trainer.gradients["out.bias"].copy_from([0, value, 0, 0])
+            with pytest.raises(NonFiniteError) as caught:
+                each.trainer.exchange(engine.mean(rank))
+            with pytest.raises(TornStateError, match="an exchange of them failed"):
+                each.trainer.adamw_step(lr=0.1)
+            assert each.trainer.step_count == 3
+            each.step()
+            return str(caught.value), each.trainer.state()
+
+    (one, first), (other, second) = engine.run(train)
+    assert one == other
+    assert "before step 4: gradients are not finite on rank 1, of 'out.bias'" in one
+    check_alike([first, second])
+
+
+def test_without_a_group_nan_reaches_all_ranks() -> None:
+    engine = Engine(2)
+
+    def run(rank: int) -> str:
+        with open_context() as ctx:
+            trainer = Trainer(ctx, initial())
+            if rank == 1:
+                trainer.gradients["out.bias"].copy_from([0, np.nan, 0, 0])
+            with pytest.raises(NonFiniteError) as caught:
+                trainer.exchange(engine.mean(rank))
+            return str(caught.value)
+
+    one, other = engine.run(run)
+    assert one == other
+    assert "before step 1: the exchanged gradients are not finite, of 'out.bias'" in one
+
+
+def faults_of(work: Callable[[gpu.Context, Engine, int], None]) -> list[str]:
+    """What each of two ranks is told."""
+    engine = Engine(2)
+
+    def run(rank: int) -> str:
+        with open_context() as ctx, pytest.raises(gpu.Error) as caught:
+            work(ctx, engine, rank)
+        return f"{type(caught.value).__name__}: {caught.value}"
+
+    return engine.run(run)
+
+
+def other_network(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    parameters = {"a": np.ones(3 + 90 * rank)}
+    trainer = Trainer(ctx, parameters, group=engine.group(rank))
+    trainer.exchange(engine.mean(rank))
+
+
+def other_optimizer(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    trainer = Trainer(
+        ctx,
+        {"a": np.ones(3)},
+        optimizer="lion" if rank else "sgd",
+        group=engine.group(rank),
+    )
+    trainer.exchange(engine.mean(rank))
+
+
+def other_seed(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    Rank(ctx, engine, rank, seed=rank).step()
+
+
+def other_checkpoint(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    each = Rank(ctx, engine, rank)
+    each.step()
+    if rank:
+        each.trainer.load_state(Rank(ctx, Engine(1), 0).trainer.state())
+    each.step()
+
+
+def a_step_too_many(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    each = Rank(ctx, engine, rank)
+    each.step()
+    if rank:
+        each.backward()
+        each.trainer.adamw_step(lr=0.1)
+    each.step()
+
+
+def interrupted(_: str) -> None:
+    raise KeyboardInterrupt
+
+
+def torn(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    each = Rank(ctx, engine, rank)
+    if rank:
+        loss = loss_of(each.trainer, 0, rank, 2)
+        with pytest.raises(KeyboardInterrupt):
+            each.trainer.backward(loss, on_final=interrupted)
+    each.trainer.exchange(engine.mean(rank))
+
+
+@pytest.mark.parametrize(
+    ("work", "text"),
+    [
+        (other_network, "ExchangeError: .*rank 1 has other parameters"),
+        (other_optimizer, "ExchangeError: .*rank 1 has .*another optimizer"),
+        (other_seed, "ExchangeError: .*rank 1 began from another state"),
+        (
+            other_checkpoint,
+            "ExchangeError: .*rank 1 is before step 1, rank 0 before step 2",
+        ),
+        (a_step_too_many, "rank 1 is before step 3, rank 0 before step 2"),
+        (torn, "TornStateError: .*the gradients of rank 1 .* no single loss"),
+    ],
+)
+def test_all_ranks_are_told(
+    work: Callable[[gpu.Context, Engine, int], None], text: str
+) -> None:
+    for told in faults_of(work):
+        assert re.search(text, told), told
+
+
+def resized(arrays: Arrays) -> None:
+    arrays[0].resize((2, 32), refcheck=False)
+
+
+def replaced(arrays: Arrays) -> None:
+    arrays[0] = arrays[0] / 2
+
+
+def returned(arrays: Arrays) -> object:
+    return arrays[0] * 2
+
+
+def failing(_: Arrays) -> None:
+    raise RuntimeError("connection closed by peer")
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (resized, r"changed an array of shape \(64,\).*to shape \(2, 32\)"),
+        (replaced, "'replaced' replaced an array of the list; write into it"),
+        (returned, "returned a numpy.ndarray; expected None"),
+        (failing, "'failing' raised RuntimeError: connection closed by peer"),
+    ],
+)
+def test_functions_that_do_something_else(
+    ctx: gpu.Context, function: Callable[[Arrays], object], text: str
+) -> None:
+    trainer = Trainer(ctx, {"a": np.ones(3)})
+    trainer.gradients["a"].copy_from(np.ones(3))
+    with pytest.raises(ExchangeError, match=f"before step 1: .*{text}"):
+        trainer.exchange(function)
+    np.testing.assert_array_equal(trainer.gradients["a"].numpy(), np.ones(3))
+    with pytest.raises(TornStateError):
+        trainer.adamw_step(lr=0.1)
+    with pytest.raises(ExchangeError, match="an earlier one failed"):
+        trainer.exchange(lambda _: None)
+
+
+def test_a_rank_that_never_comes(ctx: gpu.Context) -> None:
+    waiting = Event()
+    group = ProcessGroup(1, 2, lambda _: waiting.wait(PATIENCE), timeout=0.05)
+    trainer = Trainer(ctx, {"a": np.ones(3)}, group=group)
+    text = r"before step 1 on rank 1 of 2: .* did not return within 0\.05 s"
+    with pytest.raises(ExchangeError, match=text):
+        trainer.exchange(lambda _: None)
+    waiting.set()
+
+
+def test_a_rank_that_takes_no_part(ctx: gpu.Context) -> None:
+    trainer = Trainer(
+        ctx, {"a": np.ones(3)}, group=ProcessGroup(0, 2, lambda _: None, timeout=5)
+    )
+    with pytest.raises(ExchangeError, match="gave 0 for the 1 of rank 1"):
+        trainer.exchange(lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("rank", "size", "timeout", "text"),
+    [
+        (2, 2, None, "rank 2 of 2; expected a rank from 0 on"),
+        (0, 0, None, "rank 0 of 0"),
+        ("0", 2, None, "rank is a str; expected an int"),
+        (0, 2, 0.0, "the timeout is 0.0"),
+    ],
+)
+def test_groups_that_are_none(rank: Any, size: int, timeout: Any, text: str) -> None:
+    with pytest.raises(gpu.Error, match=text):
+        ProcessGroup(rank, size, lambda _: None, timeout=timeout)
+
+
+def test_gradients_that_are_final_while_the_walk_goes_on(either: gpu.Context) -> None:
+    """One that is used twice only after its second use; unused ones at the end."""
+    values = {"a": np.eye(3), "b": 2 * np.eye(3), "unused": np.ones(2)}
+    trainer = Trainer(either, values)
+    p = trainer.parameters
+    x = either.matrix(np.arange(6).reshape(2, 3), f32)
+    hidden = nn.linear(nn.linear(nn.linear(x, p["a"]), p["b"]), p["a"])
+    seen: dict[str, NDArray[np.float32]] = {}
+
+    def read(name: str) -> None:
+        assert name not in seen
+        seen[name] = trainer.gradients[name].numpy()
+
+    trainer.gradients["unused"].copy_from([1, 1])
+    trainer.backward(nn.mean(hidden), on_final=read)
+    assert list(seen) == ["b", "a", "unused"]
+    for name, gradient in seen.items():
+        np.testing.assert_array_equal(trainer.gradients[name].numpy(), gradient)
+    assert seen["a"].any()
+    with pytest.raises(gpu.StateError, match="calls no 'on_final'"), trainer.capture():
+        trainer.backward(nn.mean(nn.linear(x, p["a"])), on_final=read)
+
+
+class Captured(Rank):
+    """A rank whose step is captured, with the exchange in it."""
+
+    def __init__(self, ctx: gpu.Context, engine: Engine, number: int) -> None:
+        super().__init__(ctx, engine, number)
+        size = BATCH // engine.size
+        self.x, self.labels = ctx.zeros((size, INPUTS), f32), ctx.zeros(size, u32)
+        trainer, p = self.trainer, self.trainer.parameters
+        with trainer.capture() as self.taken:
+            hidden = nn.gelu(nn.linear(self.x, p["hidden.weight"], p["hidden.bias"]))
+            scores = nn.linear(hidden, p["out.weight"], p["out.bias"])
+            trainer.backward(nn.cross_entropy(scores, self.labels))
+            trainer.exchange(engine.mean(number))
+            self.norm = trainer.clip_gradients(1.0)
+            trainer.adamw_step(lr=self.taken.scalar("lr", 0.0))
+
+    def step(self, wire: Any = "f32") -> float:
+        del wire
+        rng = np.random.default_rng(self.trainer.step_count)
+        size = self.engine.size
+        self.x.copy_from(rng.normal(size=(BATCH, INPUTS))[self.number :: size])
+        self.labels.copy_from(rng.integers(0, CLASSES, BATCH)[self.number :: size])
+        self.taken.replay(lr=1e-2)
+        return self.norm.item()
+
+
+def test_captured_steps_exchange_between_two_captures() -> None:
+    """The bits are those of the calls; what is not finite is refused, and no step torn."""
+
+    def train(kind: type[Rank], engine: Engine, rank: int) -> dict[str, Any]:
+        with open_context() as ctx:
+            each = kind(ctx, engine, rank)
+            for _ in range(4):
+                each.step()
+            if isinstance(each, Captured):
+                if rank == 1:
+                    each.x.copy_from(np.full(each.x.shape, np.nan))
+                with pytest.raises(NonFiniteError, match=r"before step 5: .* rank 1"):
+                    each.taken.replay()
+                assert each.trainer.step_count == 4
+            before = ctx.counters.snapshot()
+            each.step()
+            assert (ctx.counters - before).readbacks == 1 + 1  # the norm
+            return each.trainer.state()
+
+    states: list[dict[str, Any]] = []
+    for kind in (Rank, Captured):
+        states += Engine(2).run(partial(train, kind, Engine(2)))
+    check_alike(states)
+
+
+def test_what_can_not_be_captured(ctx: gpu.Context) -> None:
+    trainer = Trainer(ctx, {"a": np.ones(3)})
+    with pytest.raises(gpu.StateError, match=r"Use trainer\.capture"), ctx.capture():
+        trainer.exchange(lambda _: None)
+
+    def after_the_update() -> None:
+        with trainer.capture():
+            trainer.adamw_step(lr=0.1)
+            trainer.exchange(lambda _: None)
+
+    with pytest.raises(gpu.StateError, match="has its update already"):
+        after_the_update()
+    with pytest.raises(gpu.ArgumentError, match="wire is 'bf16'"):
+        trainer.exchange(lambda _: None, wire="bf16")  # type: ignore[arg-type]
+    trainer.adamw_step(lr=0.1)
+    assert not ctx.is_capturing

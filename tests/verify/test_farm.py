@@ -1,0 +1,94 @@
+"""Verification as a function of plain data: it pickles, and reports are merged by seed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import kerngen.runtime as gpu
+from kerngen.cli import main
+from kerngen.verify import merged, verify
+
+TEXT = "kernel scale(x: f32[n]) -> y: f32[n] { y[i] = 0.3 * x[i]; }"
+
+
+def test_a_report_is_plain_data() -> None:
+    report = verify(TEXT, examples=2, schedule="aligned", adapter="software")
+    assert json.loads(json.dumps(report)) == report
+    assert pickle.loads(pickle.dumps(verify)) is verify
+    (row,) = report["results"]
+    assert (row["kernel"], row["verdict"], row["calls"]) == ("scale", "held", 2)
+    with pytest.raises(gpu.UnknownNameError, match="no kernel 'scales'"):
+        verify(TEXT, "scales")
+    with pytest.raises(gpu.UnknownNameError, match="no schedule has 'gemm'"):
+        verify(TEXT, schedule="gemm", adapter="software")
+    with pytest.raises(gpu.NoAdapter, match="no adapter to verify kernels on"):
+        verify(TEXT, adapter="reference")
+
+
+def a_report(seed: int, verdict: str, calls: int, worst: float) -> dict[str, Any]:
+    row = {
+        "file": "a.kern",
+        "kernel": "scale",
+        "stage": "y",
+        "strategy": "map",
+        "variant": "edge",
+        "verdict": verdict,
+        "calls": calls,
+        "elements": 10 * calls,
+        "known": 9 * calls,
+        "worst": worst,
+        "large": {"n": 7} if seed == 2 else {},
+        "why": "said" if verdict == "wrong" else "",
+        "hazards": [{"line": seed, "kind": "overflow", "text": "x"}],
+    }
+    return {"adapter": "a", "seed": seed, "finished": seed < 3, "results": [row]}
+
+
+def test_reports_are_merged_by_seed() -> None:
+    """A wrong one counts, and one that comes twice, as from a task run again, once."""
+    reports = [
+        a_report(2, "wrong", 5, 3.0),
+        a_report(1, "held", 2, 0.5),
+        a_report(3, "not run", 0, 0.0),
+        a_report(2, "wrong", 5, 3.0),
+    ]
+    whole = merged(reports)
+    assert (whole["seeds"], whole["finished"], whole["adapter"]) == (
+        [1, 2, 3],
+        False,
+        "a",
+    )
+    (row,) = whole["results"]
+    assert (row["verdict"], row["why"]) == ("wrong", "said")
+    assert (row["calls"], row["elements"], row["known"]) == (7, 70, 63)
+    assert (row["worst"], row["large"]) == (3.0, {"n": 7})
+    assert [each["line"] for each in row["hazards"]] == [1, 2, 3]
+    assert merged(list(reversed(reports))) == whole
+    with pytest.raises(gpu.ArgumentError, match="no reports"):
+        merged([])
+
+
+@pytest.mark.nightly
+def test_processes(tmp_path: Any) -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        tasks = [pool.submit(verify, TEXT, seed=seed, examples=3) for seed in (0, 1)]
+        whole = merged([task.result() for task in tasks])
+    assert whole["results"][0]["calls"] == 6
+    file = tmp_path / "kernels.kern"
+    file.write_text(TEXT)
+    done = CliRunner().invoke(
+        main, ["verify", str(file), "--jobs", "2", "--examples", "3", "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert report["seeds"] == [0, 1]
+    assert [row["calls"] for row in report["results"]] == [
+        row["calls"] for row in whole["results"]
+    ]
