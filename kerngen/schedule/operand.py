@@ -46,6 +46,7 @@ class Operand:
     where the workgroup's tile starts there.  What lies beyond the end of `outer` is read from its
     last place, as nobody uses it; terms beyond the last one are 0.  Where all is
     `whole`, vectors in memory are, and a turn of the loop has all its terms.
+    `tiles` has those of operands of other loops, by name and type: it takes one of them.
     """
 
     builder: ShaderBuilder
@@ -59,6 +60,7 @@ class Operand:
     whole: bool
     origin: t.Expr = t.ZERO
     batch: dict[Index, t.Expr] = field(default_factory=dict)
+    tiles: dict[tuple[str, str], t.Expr] = field(default_factory=dict)
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
@@ -81,7 +83,11 @@ class Operand:
         for size in sizes:
             type_ = f"array<{type_}, {size}>"
         size = _VECTOR_BYTES * prod(sizes)
-        self._tile = self.builder.workgroup_array(f"{self.name}_tile", type_, size)
+        made = self.tiles.get((self.name, type_))
+        if made is None:
+            made = self.builder.workgroup_array(f"{self.name}_tile", type_, size)
+            self.tiles[self.name, type_] = made
+        self._tile = made
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
         """Return the tile; of two, the one of that number."""
