@@ -24,11 +24,16 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, final
 
+from kerngen.gradient.forms import form_of, value_of
 from kerngen.ir.conditions import identity_of
 from kerngen.ir.grouping import MAX_TENSORS
+from kerngen.ir.linear import length_of
 from kerngen.ir.nodes import (
     Affine,
     Binary,
+    BinaryOp,
+    BuiltinCall,
+    Cast,
     Clamped,
     Constant,
     Expr,
@@ -58,6 +63,14 @@ from kerngen.schedule.attention import (
 )
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
 from kerngen.schedule.task import Task
+
+_COMPARISONS: Final[Mapping[BinaryOp, BinaryOp]] = {
+    "<": "<",
+    "<=": "<=",
+    ">": "<",
+    ">=": "<=",
+}
+"""Which of two comparisons each is, with its sides exchanged where it is the other."""
 
 _ZERO: Final = identity_of("sum", Scalar.F32)
 
@@ -282,12 +295,6 @@ class _Reader:
         """Replace what is read of tiles by what it is."""
         if isinstance(expr, Load) and expr.tensor in self._tiles:
             domain, value = self._tiles[expr.tensor]
-            if any(
-                isinstance(place, Clamped) or holds_reduce(subscript_value(place))
-                for place in expr.subscripts
-            ):
-                message = f"'{expr.tensor.name}' is read at clamped places"
-                raise _NoSums(message)
             return _moved(value, dict(zip(domain, expr.subscripts, strict=True)))
         return map_children(expr, self._put_in)
 
@@ -339,7 +346,7 @@ class _Reader:
 
     def _sum(self, rows: _Rows, body: Expr, found: Reduce) -> Expr:
         term = weighted(body, rows.key) if found.kind == "sum" else None
-        if term is None or term.score != rows.score:
+        if term is None or _ordered(term.score) != _ordered(rows.score):
             message = "a sum that follows is not of exp(score - the largest score)"
             raise _NoSums(message)
         if not term.factors:
@@ -449,6 +456,34 @@ def _summed(stage: Stage, own: Reduce) -> Stage:
         replace(step, value=_replaced(step.value, own, SUM)) for step in stage.steps
     )
     return replace(stage, steps=steps)
+
+
+def _ordered(score: Expr | None) -> Expr | None:
+    """Return a score with each condition in one form: derivation writes them anew.
+
+    `s + j <= t + i` and `j <= i + (t - s)` are both `j - i + s - t <= 0`.
+    """
+    match score:
+        case Select(condition, then, otherwise):
+            sides = _ordered(then) or then, _ordered(otherwise) or otherwise
+            return Select(_ordered_condition(condition), *sides, score.type)
+        case _:
+            return score
+
+
+def _ordered_condition(condition: Expr) -> Expr:
+    match condition:
+        case Binary(op, left, right) if (
+            op in _COMPARISONS and left.type is Scalar.I32 and right.type is Scalar.I32
+        ):
+            if _COMPARISONS[op] != op:
+                left, right, op = right, left, _COMPARISONS[op]
+            form = form_of(Binary("-", left, right, Scalar.I32))
+            items = sorted(form.items(), key=lambda item: [v.order for v in item[0]])
+            less = value_of(dict(items))
+            return Binary(op, less, Constant(0, Scalar.I32), Scalar.BOOL)
+        case _:
+            return map_children(condition, _ordered_condition)
 
 
 def _replaced(expr: Expr, old: Expr | None, new: Expr) -> Expr:
@@ -563,7 +598,7 @@ def _moved(expr: Expr, places: Mapping[Index, Subscript]) -> Expr:
     """Return a value at other places: the indices are replaced, in subscripts too."""
     match expr:
         case IndexValue(index):
-            return subscript_value(places[index]) if index in places else expr
+            return _value_at(places[index], index) if index in places else expr
         case Load(subscripts=subscripts, path=()):
             moved = tuple(_moved_subscript(each, places) for each in subscripts)
             return replace(expr, subscripts=moved)
@@ -572,6 +607,16 @@ def _moved(expr: Expr, places: Mapping[Index, Subscript]) -> Expr:
             raise _NoSums(message)
         case _:
             return map_children(expr, lambda part: _moved(part, places))
+
+
+def _value_at(place: Subscript, index: Index) -> Expr:
+    """Return the value of an index at a place, which may be clamped to its range."""
+    value = subscript_value(place)
+    if not isinstance(place, Clamped):
+        return value
+    last = Binary("-", length_of(index.extent), Constant(1, Scalar.I32), Scalar.I32)
+    limits = (Cast(value, Scalar.I32), Constant(0, Scalar.I32), last)
+    return BuiltinCall("clamp", limits, Scalar.I32)
 
 
 def _moved_subscript(
