@@ -51,7 +51,7 @@ from kerngen.ir.reads import free_indices, holds_reduce, loads, outer_reductions
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, subscript_value
+from kerngen.ir.walk import map_children, subscript_value, walk
 from kerngen.schedule.attention import (
     SUM,
     TOP,
@@ -185,6 +185,11 @@ class _Rows:
     factors: list[Expr] = field(default_factory=list[Expr])
     values: dict[Tensor, Expr] = field(default_factory=dict[Tensor, Expr])
 
+    @property
+    def is_softmax(self) -> bool:
+        """Whether the weights have a total."""
+        return any(TOTAL in set(walk(value)) for value in self.values.values())
+
 
 @final
 class _Reader:
@@ -210,7 +215,7 @@ class _Reader:
             if self._sums and self._sums[-1][0] is stage:
                 ends = len(stages)
         rows = self._rows
-        if rows is None or rows.score is None or not ends:
+        if rows is None or rows.score is None or not rows.is_softmax or not ends:
             raise _NoSums(reason)
         del stages[ends:]
         self._check_unread(stages, reason)
