@@ -19,7 +19,7 @@ from kerngen.ir.reads import free_indices
 from kerngen.schedule.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.contraction import tile_axis
 from kerngen.schedule.identities import identity
-from kerngen.schedule.linear import Linear, linear_read
+from kerngen.schedule.linear import Linear, flat_terms, linear_read
 from kerngen.schedule.lowering import Lowerer
 from kerngen.schedule.per_element import places, unravel
 from kerngen.schedule.tiling import VECTOR, Tiling
@@ -143,15 +143,15 @@ class Operand:
     def vector_from(self, linear: Linear, address: t.Expr) -> t.Expr:
         """Return the four neighbours in memory that begin at an address."""
         if self.whole:
-            return self._at_address(linear, address, [])
+            return self._at_address(linear.indices, address, [])
         if not self._vector:
             self._vector = self._declare_vector_from(linear)
         return t.call(self._vector, address)
 
     def _at_address(
-        self, linear: Linear, address: t.Expr, block: list[t.Stmt]
+        self, indices: tuple[Index, ...], address: t.Expr, block: list[t.Stmt]
     ) -> t.Expr:
-        element = (linear.indices, address)
+        element = (indices, address)
         lowerer = Lowerer(self.builder, {}, block, label=self.name, element=element)
         return lowerer.lower(self.factor).expr
 
@@ -205,7 +205,7 @@ class Operand:
             start + linear.step(s, self.outer, t.u32(n), 1) for n in range(VECTOR)
         )
         elements = tuple(
-            self._at_address(linear, t.call("min", address, last), body)
+            self._at_address(linear.indices, t.call("min", address, last), body)
             for address in addresses
         )
         about = (
@@ -259,9 +259,15 @@ class Operand:
         s, nearest = self.builder, t.Ident(self.builder.fresh("nearest"))
         last = t.Binary("-", s.size(self.over), t.ONE)
         body.append(t.Let(nearest.name, t.call("min", term, last)))
-        terms = unravel(s, body, self.over, nearest)
+        flat = flat_terms(self.factor, self.over)
+        terms = {} if flat else unravel(s, body, self.over, nearest)
         for n in range(VECTOR):
             outer = self._before_end(at[self.outer] + n, 1)
+            if flat:
+                own = {**at, self.outer: outer}
+                address = flat.address(s, own, s.size(self.over), nearest)
+                yield self._at_address(flat.indices, address, body)
+                continue
             place = {**at, self.outer: outer, **terms}
             yield Lowerer(s, place, body, label=self.name).lower(self.factor).expr
 
