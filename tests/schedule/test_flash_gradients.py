@@ -120,7 +120,7 @@ CASES = {
         when="(i + j) % 3 != 0", mask=lambda i, j, _: (i + j) % 3 != 0
     ),
 }
-SIZES = ((2, 4, 2, 33, 18, 5, 3), (1, 2, 2, 32, 48, 24, 40))
+SIZES = ((2, 4, 2, 70, 18, 5, 3), (1, 2, 2, 32, 48, 24, 40))
 """b, h, r, s, t, d, e: those of vectors and whole turns, and such that are not."""
 
 MORE = (
