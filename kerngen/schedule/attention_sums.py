@@ -24,17 +24,11 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, final
 
-from kerngen.gradient.forms import form_of, value_of
 from kerngen.ir.conditions import identity_of
 from kerngen.ir.grouping import MAX_TENSORS
-from kerngen.ir.linear import length_of
 from kerngen.ir.nodes import (
     Affine,
     Binary,
-    BinaryOp,
-    BuiltinCall,
-    Cast,
-    Clamped,
     Constant,
     Expr,
     Index,
@@ -51,7 +45,7 @@ from kerngen.ir.reads import free_indices, holds_reduce, loads, outer_reductions
 from kerngen.ir.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, subscript_value, walk
+from kerngen.ir.walk import map_children, walk
 from kerngen.schedule.attention import (
     SUM,
     TOP,
@@ -61,16 +55,9 @@ from kerngen.schedule.attention import (
     weighted,
     with_locals,
 )
+from kerngen.schedule.attention_places import NoSumsError, moved, ordered
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
 from kerngen.schedule.task import Task
-
-_COMPARISONS: Final[Mapping[BinaryOp, BinaryOp]] = {
-    "<": "<",
-    "<=": "<=",
-    ">": "<",
-    ">=": "<=",
-}
-"""Which of two comparisons each is, with its sides exchanged where it is the other."""
 
 _ZERO: Final = identity_of("sum", Scalar.F32)
 
@@ -157,10 +144,6 @@ class AttentionSums:
     sums: tuple[TileSum, ...]
 
 
-class _NoSums(Exception):  # noqa: N818 - an answer, not an error
-    """Why stages are no such sums."""
-
-
 def attention_sums_of(task: Task) -> AttentionSums | str:
     """Return the sums whose tiles begin with a stage, or why there are none."""
     found = contraction_of(task)
@@ -170,7 +153,7 @@ def attention_sums_of(task: Task) -> AttentionSums | str:
         return "it is no product of queries and keys"
     try:
         return _Reader(task).read()
-    except _NoSums as reason:
+    except NoSumsError as reason:
         return str(reason)
 
 
@@ -208,7 +191,7 @@ class _Reader:
         for stage in self._task.following:
             try:
                 self._take(stage)
-            except _NoSums as found:
+            except NoSumsError as found:
                 reason = str(found)
                 break
             stages.append(stage)
@@ -216,7 +199,7 @@ class _Reader:
                 ends = len(stages)
         rows = self._rows
         if rows is None or rows.score is None or not rows.is_softmax or not ends:
-            raise _NoSums(reason)
+            raise NoSumsError(reason)
         del stages[ends:]
         self._check_unread(stages, reason)
         return self._found(tuple(stages), rows, rows.score)
@@ -224,15 +207,15 @@ class _Reader:
     def _take(self, stage: Stage) -> None:
         if any(isinstance(s, Write) and _is_special(s) for s in stage.steps):
             message = f"'{stage.name}' writes parts, or at positions"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         written = {tensor for done, _, _ in self._sums for tensor in _written(done)}
         if not written.isdisjoint(stage.tensors_read):
             message = f"'{stage.name}' reads one of the sums"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         own = [r for step in stage.steps for r in outer_reductions(step.value)]
         if len(own) > 1:
             message = f"'{stage.name}' has several reductions"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         if not own:
             self._take_tile(stage)
             return
@@ -250,7 +233,7 @@ class _Reader:
             self._sums.append((stage, inlined, _summed(stage, own[0])))
         else:
             message = f"'{stage.name}' has other axes than rows and one of columns"
-            raise _NoSums(message)
+            raise NoSumsError(message)
 
     # Tiles
 
@@ -261,13 +244,13 @@ class _Reader:
         )
         if not fits:
             message = f"'{stage.name}' is no product of queries and keys"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         self._remember(stage, self._renamed_terms)
 
     def _take_tile(self, stage: Stage) -> None:
         if not any(load.tensor in self._tiles for load in stage.reads):
             message = f"'{stage.name}' reads nothing of it"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         self._remember(stage, self._put_in)
 
     def _remember(self, stage: Stage, form: Callable[[Expr], Expr]) -> None:
@@ -280,7 +263,7 @@ class _Reader:
                 continue
             if step.tensor.role is not Role.LET or step.tensor.is_half:
                 message = f"'{step.tensor.name}' is stored"
-                raise _NoSums(message)
+                raise NoSumsError(message)
             self._tiles[step.tensor] = (stage.domain, value)
 
     def _renamed_terms(self, expr: Expr) -> Expr:
@@ -293,14 +276,14 @@ class _Reader:
             indices = tuple(
                 x.index for x in places.values() if isinstance(x, IndexValue)
             )
-            return replace(expr, indices=indices, body=_moved(expr.body, places))
+            return replace(expr, indices=indices, body=moved(expr.body, places))
         return map_children(expr, self._renamed_terms)
 
     def _put_in(self, expr: Expr) -> Expr:
         """Replace what is read of tiles by what it is."""
         if isinstance(expr, Load) and expr.tensor in self._tiles:
             domain, value = self._tiles[expr.tensor]
-            return _moved(value, dict(zip(domain, expr.subscripts, strict=True)))
+            return moved(value, dict(zip(domain, expr.subscripts, strict=True)))
         return map_children(expr, self._put_in)
 
     # Statistics
@@ -309,14 +292,14 @@ class _Reader:
         """Add a statistic of rows."""
         if self._sums or len(inlined.indices) != 1:
             message = f"'{stage.name}' is no number of a row"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         (key,) = inlined.indices
         if self._rows is None:
             self._rows = _Rows(stage.domain, key)
         rows = self._rows
         if (stage.domain, key) != (rows.domain, rows.key):
             message = f"'{stage.name}' has other rows, or other names for them"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         body = self._of_row(inlined.body, rows)
         value = self._maximum(rows, body, inlined) or self._sum(rows, body, inlined)
         values: dict[str, Expr] = {}
@@ -327,7 +310,7 @@ class _Reader:
                 values[step.local.name] = outside
             elif len(step.tensor.extents) != len(stage.domain):
                 message = f"'{step.tensor.name}' has other axes than its rows"
-                raise _NoSums(message)
+                raise NoSumsError(message)
             else:
                 rows.values[step.tensor] = outside
 
@@ -336,7 +319,7 @@ class _Reader:
         if isinstance(expr, Load) and expr.tensor in rows.values:
             if expr.subscripts != tuple(map(IndexValue, rows.domain)):
                 message = f"'{expr.tensor.name}' is read of other rows"
-                raise _NoSums(message)
+                raise NoSumsError(message)
             return rows.values[expr.tensor]
         return map_children(expr, lambda part: self._of_row(part, rows))
 
@@ -345,21 +328,21 @@ class _Reader:
             return None
         if is_computed(body) or rows.score not in (None, body):
             message = "its softmax has one maximum, that of the scores"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         rows.score = body
         return TOP
 
     def _sum(self, rows: _Rows, body: Expr, found: Reduce) -> Expr:
         term = weighted(body, rows.key) if found.kind == "sum" else None
-        if term is None or _ordered(term.score) != _ordered(rows.score):
+        if term is None or ordered(term.score) != ordered(rows.score):
             message = "a sum that follows is not of exp(score - the largest score)"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         if not term.factors:
             return scaled(TOTAL, TOTAL, term, rows.key.extent)
         factor = reduce(_times, term.factors)
         if is_computed(factor):
             message = "what is weighted depends on the softmax"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         for condition, holds in term.conditions:
             sides = (factor, _ZERO) if holds else (_ZERO, factor)
             factor = Select(condition, *sides, Scalar.F32)
@@ -374,7 +357,7 @@ class _Reader:
         """Make sure that no tile is read by stages that do not run together."""
         for other in self._task.staged.stages:
             if other not in stages and not other.tensors_read.isdisjoint(self._tiles):
-                raise _NoSums(reason or f"'{other.name}' reads it, too")
+                raise NoSumsError(reason or f"'{other.name}' reads it, too")
 
     def _found(
         self, stages: tuple[Stage, ...], rows: _Rows, score: Expr
@@ -383,7 +366,7 @@ class _Reader:
         written = [x for stage, _, _ in self._sums for x in _written(stage)]
         if not set(read).isdisjoint(written):
             message = "it reads what it writes"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         numbers = self._numbers(rows)
         values = (score, *rows.factors)
         tiles, named = _tiles_of(rows.domain, (), rows.key, values)
@@ -401,7 +384,7 @@ class _Reader:
         bound = (len(statistics.tensors) + 1, *(len(each.tensors) for each in sums))
         if max(bound) > MAX_TENSORS:
             message = f"it takes more than {MAX_TENSORS} tensors"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         return AttentionSums(stages, statistics, numbers, sums)
 
     def _numbers(self, rows: _Rows) -> Tensor:
@@ -424,7 +407,7 @@ class _Reader:
         tiles, (weight,) = _tiles_of(tuple(own), outer, key, (weight,))
         if tiles.row in free_indices(value) or key not in free_indices(value):
             message = f"what '{stage.name}' weights depends on its rows"
-            raise _NoSums(message)
+            raise NoSumsError(message)
         is_turned = any(
             key in free_indices(load)
             for load in loads(weight)
@@ -463,34 +446,6 @@ def _summed(stage: Stage, own: Reduce) -> Stage:
     return replace(stage, steps=steps)
 
 
-def _ordered(score: Expr | None) -> Expr | None:
-    """Return a score with each condition in one form: derivation writes them anew.
-
-    `s + j <= t + i` and `j <= i + (t - s)` are both `j - i + s - t <= 0`.
-    """
-    match score:
-        case Select(condition, then, otherwise):
-            sides = _ordered(then) or then, _ordered(otherwise) or otherwise
-            return Select(_ordered_condition(condition), *sides, score.type)
-        case _:
-            return score
-
-
-def _ordered_condition(condition: Expr) -> Expr:
-    match condition:
-        case Binary(op, left, right) if (
-            op in _COMPARISONS and left.type is Scalar.I32 and right.type is Scalar.I32
-        ):
-            if _COMPARISONS[op] != op:
-                left, right, op = right, left, _COMPARISONS[op]
-            form = form_of(Binary("-", left, right, Scalar.I32))
-            items = sorted(form.items(), key=lambda item: [v.order for v in item[0]])
-            less = value_of(dict(items))
-            return Binary(op, less, Constant(0, Scalar.I32), Scalar.BOOL)
-        case _:
-            return map_children(condition, _ordered_condition)
-
-
 def _replaced(expr: Expr, old: Expr | None, new: Expr) -> Expr:
     if expr == old:
         return new
@@ -523,7 +478,7 @@ def _split(body: Expr, column: Index) -> tuple[Expr, Expr]:
             weights = [each for each in factors if each not in values]
             if not values or not weights:
                 message = "a sum that follows is no product of weights and values"
-                raise _NoSums(message)
+                raise NoSumsError(message)
             return reduce(_times, weights), reduce(_times, values)
     weight = Select(condition, *sides, Scalar.F32)
     return _checked(weight, value, column)
@@ -532,7 +487,7 @@ def _split(body: Expr, column: Index) -> tuple[Expr, Expr]:
 def _checked(weight: Expr, value: Expr, column: Index) -> tuple[Expr, Expr]:
     if column in free_indices(weight) or holds_reduce(value):
         message = "a sum that follows is no product of weights and values"
-        raise _NoSums(message)
+        raise NoSumsError(message)
     return weight, value
 
 
@@ -551,11 +506,11 @@ def _key_of(own: list[Index], over: tuple[Index, ...], weight: Expr) -> Index:
         outer = tuple(index for index in over if index != key)
         try:
             _tiles_of(tuple(own), outer, key, (weight,))
-        except _NoSums:
+        except NoSumsError:
             continue
         return key
     message = "the products of a sum that follows have no rows and columns"
-    raise _NoSums(message)
+    raise NoSumsError(message)
 
 
 def _tiles_of(
@@ -574,11 +529,11 @@ def _tiles_of(
     rows = {each.row for each in contractions}
     if len(contractions) < len(found) or len(rows) != 1:
         message = "its products have no rows and columns in common"
-        raise _NoSums(message)
+        raise NoSumsError(message)
     (row,) = rows
     if row is None or row not in own:
         message = "its products have no rows and columns in common"
-        raise _NoSums(message)
+        raise NoSumsError(message)
     names = dict(zip(products, map(product, range(len(products))), strict=True))
     batch = tuple(index for index in own if index != row)
     named = tuple(_named(value, names) for value in values)
@@ -594,43 +549,3 @@ def _named(expr: Expr, names: Mapping[Reduce, LocalValue]) -> Expr:
 def _read(tiles: Tiles, values: tuple[Expr, ...]) -> Iterator[Tensor]:
     sides = (side for p in tiles.products for side in (p.left, p.right))
     return (load.tensor for value in (*sides, *values) for load in loads(value))
-
-
-# Other places
-
-
-def _moved(expr: Expr, places: Mapping[Index, Subscript]) -> Expr:
-    """Return a value at other places: the indices are replaced, in subscripts too."""
-    match expr:
-        case IndexValue(index):
-            return _value_at(places[index], index) if index in places else expr
-        case Load(subscripts=subscripts, path=()):
-            moved = tuple(_moved_subscript(each, places) for each in subscripts)
-            return replace(expr, subscripts=moved)
-        case Load():
-            message = "it reads parts of elements"
-            raise _NoSums(message)
-        case _:
-            return map_children(expr, lambda part: _moved(part, places))
-
-
-def _value_at(place: Subscript, index: Index) -> Expr:
-    """Return the value of an index at a place, which may be clamped to its range."""
-    value = subscript_value(place)
-    if not isinstance(place, Clamped):
-        return value
-    last = Binary("-", length_of(index.extent), Constant(1, Scalar.I32), Scalar.I32)
-    limits = (Cast(value, Scalar.I32), Constant(0, Scalar.I32), last)
-    return BuiltinCall("clamp", limits, Scalar.I32)
-
-
-def _moved_subscript(
-    subscript: Subscript, places: Mapping[Index, Subscript]
-) -> Subscript:
-    match subscript:
-        case IndexValue(index):
-            return places.get(index, subscript)
-        case Affine(value):
-            return replace(subscript, value=_moved(value, places))
-        case Clamped(value):
-            return Clamped(_moved(value, places))

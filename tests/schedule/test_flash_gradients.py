@@ -42,6 +42,12 @@ schedule df { TILES }
 """
 
 
+def everywhere(i: Array, j: Array, _: int) -> Array:
+    """Leave no key out."""
+    found: Array = (i >= 0) & (j >= 0)
+    return found
+
+
 @final
 @dataclass(frozen=True)
 class Case:
@@ -55,7 +61,7 @@ class Case:
     when: str = ""
     cap: float = np.inf
     biased: bool = False
-    mask: Callable[[Array, Array, int], Array] = lambda i, j, _: (i >= 0) & (j >= 0)
+    mask: Callable[[Array, Array, int], Array] = everywhere
     masked: float | None = None
 
     def text(self, tiles: str = TILES) -> str:
