@@ -324,7 +324,12 @@ class SumShader(_Remade):
             t.Blank(),
             *self.add_values(self.tile_rows(), self.weights, self.values, self.sums),
         ]
-        body = [*places, *self.values.declare(), t.Blank(), self.over_keys(turn)]
+        body: list[t.Stmt] = [
+            *places,
+            *self.values.declare(),
+            t.Blank(),
+            self.over_keys(turn),
+        ]
         for index, counter in reversed(counters.items()):
             body = [t.count_up(counter.name, 0, s.extent(index.extent), 1, *body)]
         return body

@@ -196,7 +196,7 @@ def _left_out(found: Sequence[AblationData]) -> dict[str, list[str]]:
     """Return what could not be timed by the reasons, each once."""
     reasons: dict[str, list[str]] = {}
     for each in found:
-        for why in dict.fromkeys(filter(None, map(_gone, each["rows"]))):
+        for why in {gone: None for row in each["rows"] if (gone := _gone(row))}:
             reasons.setdefault(why, []).append(f"{each['kernel']} ({_at(each)})")
         for what, why in each["notes"].items():
             where = f"{each['kernel']} ({_at(each)}) with \"{what}\""

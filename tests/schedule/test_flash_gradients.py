@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeAlias, final
 
@@ -94,7 +95,7 @@ class Case:
         """Return the scores, and their derivatives by the product."""
         s, t = product.shape[-2:]
         mask = self.mask(np.arange(s)[:, None], np.arange(t), t - s)
-        slope = np.ones_like(product)
+        slope: Array = np.ones_like(product)
         if np.isfinite(self.cap):
             slope = 1 - np.tanh(product / self.cap) ** 2
             product = self.cap * np.tanh(product / self.cap)
@@ -211,8 +212,7 @@ def test_no_scores_are_stored() -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize("name", CASES)
 def test_numpys_gradients_are_torchs(name: str) -> None:
-    import torch
-
+    torch: Any = import_module("torch")
     case, given = CASES[name], arguments((2, 4, 2, 33, 18, 5, 3))
     tensors = {name: torch.tensor(x.astype(np.float64)) for name, x in given.items()}
     q, k, v = (tensors[name].requires_grad_() for name in "qkv")

@@ -119,10 +119,10 @@ class Torch:
         if launch is None:
             yield None
         elif self._device == "cuda":
+            finish = self._torch.zeros((), device=self._device).item
+            loop = WallClock(launch, self._torch.cuda.synchronize)
+            read = WallClock(launch, finish, reads=True)
             try:
-                finish = self._torch.zeros((), device=self._device).item
-                loop = WallClock(launch, self._torch.cuda.synchronize)
-                read = WallClock(launch, finish, reads=True)
                 yield Clocks(self._events(launch), loop, read)
             finally:
                 del launch, loop, read
