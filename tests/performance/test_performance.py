@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kerngen.bench.record import WallsData
 from kerngen.bench.run import Budget
 from tests.performance import __main__ as command
 from tests.performance import ablation
@@ -55,7 +56,8 @@ def test_the_page_marks_what_tells_little() -> None:
     assert "Left out: k (n=5). They were measured with `split`" in page({name: data})
     slow = timing.copy()
     slow["median"] = 2.0
-    result["walls"] = {"unchecked": {"loop": slow, "read": timing}}
+    walls: WallsData = {"loop": slow, "read": timing}
+    result["walls"] = {"unchecked": walls}
     assert "| 1 s, 2 s, 1 s | -, -, - |" in page({name: data})
     timing["high"], result["least"] = 1.11, 1.2
     assert "| **21.0%** | > 110% |" in page({name: data})

@@ -93,7 +93,7 @@ class Case:
 
     def _scores(self, product: Array, bias: Array) -> tuple[Array, Array]:
         """Return the scores, and their derivatives by the product."""
-        s, t = product.shape[-2:]
+        s, t = int(product.shape[-2]), int(product.shape[-1])
         mask = self.mask(np.arange(s)[:, None], np.arange(t), t - s)
         slope: Array = np.ones_like(product)
         if np.isfinite(self.cap):
