@@ -123,12 +123,15 @@ class DeviceClock:
 
 @final
 class WallClock:
-    """Times launches by the host's clock; `finish` waits for the last of them."""
+    """Times launches by the host's clock; `finish` waits for the last, or for each."""
 
-    def __init__(self, launch: Launch, finish: Callable[[], object]) -> None:
+    def __init__(
+        self, launch: Launch, finish: Callable[[], object], *, reads: bool = False
+    ) -> None:
         """Time launches of one kind, the turns counted on."""
         self._launch = launch
         self._finish = finish
+        self._reads = reads
         self._turn = 0
 
     def __call__(self, launches: int) -> float:
@@ -137,9 +140,40 @@ class WallClock:
         begin = time.perf_counter()
         for turn in range(self._turn, self._turn + launches):
             self._launch(turn)
-        self._finish()
+            if self._reads:
+                self._finish()
+        if not self._reads:
+            self._finish()
         self._turn += launches
         return time.perf_counter() - begin
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The clock of a device, and the host's of the same launches.
+
+    `loop` times launches in a row, the wait at the end included; `read` each launch with
+    a read behind it, so that the host waits for every one.
+    """
+
+    device: Clock
+    loop: Clock
+    read: Clock
+
+    def __call__(self, launches: int) -> float:
+        """Return the device's seconds of so many launches."""
+        return self.device(launches)
+
+
+def clocks_of(ctx: Context, launch: Launch) -> Clocks:
+    """Return the clocks of launches on a context; a read is of four bytes."""
+    probe = ctx.zeros((), f32)
+    return Clocks(
+        clock_of(ctx, launch),
+        WallClock(launch, probe.numpy),
+        WallClock(launch, probe.numpy, reads=True),
+    )
 
 
 def clock_of(ctx: Context, launch: Launch) -> Clock:

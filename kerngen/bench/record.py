@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from kerngen import __version__
 from kerngen.bench.ceilings import Ceilings
@@ -31,10 +31,17 @@ class TimingData(TypedDict):
     launches: int
 
 
+class WallsData(TypedDict):
+    """The same by the host's clock: in a loop, and of a launch with a read behind it."""
+
+    loop: TimingData
+    read: TimingData
+
+
 class ResultData(TypedDict):
     """A case, its timings by contestant, and why others have none.
 
-    `least` are the seconds that the ceilings allow.
+    `least` are the seconds that the ceilings allow.  Older files have no `walls`.
     """
 
     name: str
@@ -45,6 +52,7 @@ class ResultData(TypedDict):
     least: float
     timings: dict[str, TimingData]
     notes: dict[str, str]
+    walls: NotRequired[dict[str, WallsData]]
 
 
 class RunData(TypedDict):
@@ -151,6 +159,10 @@ def result_data(result: Result, ceilings: Ceilings) -> ResultData:
         "least": ceilings.least(case),
         "timings": timings_data(result),
         "notes": dict(result.notes),
+        "walls": {
+            name: {"loop": _timing(each.loop), "read": _timing(each.read)}
+            for name, each in result.walls.items()
+        },
     }
 
 

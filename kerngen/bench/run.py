@@ -5,11 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, final
 
 from kerngen.bench.case import Case
-from kerngen.bench.measure import Clock, Effort, Timing, clock_of, measure_in_turn
+from kerngen.bench.measure import (
+    Clock,
+    Clocks,
+    Effort,
+    Timing,
+    WallClock,
+    clocks_of,
+    measure_in_turn,
+)
 from kerngen.bench.peers import Peer
 from kerngen.runtime import Context, Error
 
@@ -26,8 +34,25 @@ class Contestant:
     in_turn: bool = False
 
 
+_SAMPLES = 7
+"""So many samples of the host's clock: it is about a median, not about a per mille."""
+
+
 class PeerError(Exception):
     """What another library raised, in its words."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """What a launch takes by the host's clock: in a loop, and with a read of its own."""
+
+    loop: Timing
+    read: Timing
+
+
+Measured: TypeAlias = tuple[Timing, Walls | None]
+"""The time of a launch on its device, and that by the host's clock, where there is one."""
 
 
 @final
@@ -38,6 +63,7 @@ class Result:
     case: Case
     timings: Mapping[str, Timing]
     notes: Mapping[str, str]
+    walls: Mapping[str, Walls] = field(default_factory=dict[str, Walls])
 
 
 @final
@@ -69,7 +95,7 @@ def on_context(ctx: Context) -> Contestant:
             yield refusal
             return
         try:
-            yield clock_of(ctx, case.prepare(ctx))
+            yield clocks_of(ctx, case.prepare(ctx))
         finally:
             ctx.trim()
 
@@ -98,7 +124,7 @@ def run(
 ) -> Iterator[Result]:
     """Yield the result of each case, as it comes."""
     for number, case in enumerate(cases):
-        found: dict[str, Timing | str] = {}
+        found: dict[str, Measured | str] = {}
         for group in _groups(contestants):
             if budget.left <= 0:
                 used_up = f"the budget of {budget.seconds:g} s was used up"
@@ -106,9 +132,11 @@ def run(
                 continue
             after = (len(cases) - number) * len(contestants) - len(found)
             found |= _together(group, case, budget.effort(effort, after))
-        timings = {n: each for n, each in found.items() if isinstance(each, Timing)}
+        timed = {n: each for n, each in found.items() if not isinstance(each, str)}
+        timings = {name: timing for name, (timing, _) in timed.items()}
         notes = {n: each for n, each in found.items() if isinstance(each, str)}
-        yield Result(case, timings, notes)
+        walls = {name: wall for name, (_, wall) in timed.items() if wall is not None}
+        yield Result(case, timings, notes, walls)
 
 
 def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
@@ -120,7 +148,7 @@ def _groups(contestants: Mapping[str, Contestant]) -> list[dict[str, Contest]]:
 
 def _together(
     group: Mapping[str, Contest], case: Case, effort: Effort
-) -> dict[str, Timing | str]:
+) -> dict[str, Measured | str]:
     """Return timings, or why there are none; of a group that fails, one by one.
 
     So what fails is that one's, and there may be memory for one that several lack.
@@ -130,7 +158,7 @@ def _together(
     except (Error, PeerError, MemoryError) as error:
         why = str(error) or type(error).__name__
     # Not above: the error's frames hold what was taken.
-    found: dict[str, Timing | str] = {}
+    found: dict[str, Measured | str] = {}
     for name, contest in group.items():
         alone = {name: contest}
         found |= {name: why} if len(group) == 1 else _together(alone, case, effort)
@@ -139,8 +167,8 @@ def _together(
 
 def _measured(
     group: Mapping[str, Contest], case: Case, effort: Effort
-) -> dict[str, Timing | str]:
-    found: dict[str, Timing | str] = {}
+) -> dict[str, Measured | str]:
+    found: dict[str, Measured | str] = {}
     with ExitStack() as stack:
         clocks: dict[str, Clock] = {}
         for name, contest in group.items():
@@ -151,6 +179,26 @@ def _measured(
                 clocks[name] = clock
             del clock  # what it holds is freed at the end of the block
         timings = measure_in_turn([*clocks.values()], effort)
-        found |= zip(clocks, timings, strict=True)
+        timed = dict(zip(clocks, timings, strict=True))
+        walls = _by_the_wall(clocks, timed, effort)
+        found |= {name: (timed[name], walls.get(name)) for name in timed}
         clocks.clear()
     return found
+
+
+def _by_the_wall(
+    clocks: Mapping[str, Clock], timed: Mapping[str, Timing], effort: Effort
+) -> dict[str, Walls]:
+    """Return the times by the host's clock, of fewer samples.
+
+    What the host computes itself is done when a launch is: one time is all there is.
+    """
+    both = {n: each for n, each in clocks.items() if isinstance(each, Clocks)}
+    less = replace(
+        effort, samples=min(effort.samples, _SAMPLES), seconds=effort.seconds / 4
+    )
+    loops = measure_in_turn([each.loop for each in both.values()], less)
+    reads = measure_in_turn([each.read for each in both.values()], less)
+    found = dict(zip(both, map(Walls, loops, reads), strict=True))
+    own = (n for n, each in clocks.items() if isinstance(each, WallClock))
+    return found | {name: Walls(timed[name], timed[name]) for name in own}

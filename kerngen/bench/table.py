@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.table import Table
 
-from kerngen.bench.record import ResultData, RunData
+from kerngen.bench.record import ResultData, RunData, WallsData
 from kerngen.bench.words import duration, of_ceiling, rate, sizes
 
 OURS: Final = ("unchecked", "checked")
@@ -76,6 +76,52 @@ def _ratio(result: ResultData, peer: str, ours: list[str]) -> str:
     ratio = timings[peer]["median"] / own["median"]
     style = next(style for least, style in _STYLES if ratio >= least)
     return f"[{style}]{ratio:.2f}x[/]"
+
+
+def walls_of(run: RunData) -> Table | None:
+    """Return the table of the host's clock: a launch on the device, in a loop, and read.
+
+    There is none where nothing was timed so.
+    """
+    names = [
+        n for n in run["contestants"] if any(n in _walls(r) for r in run["results"])
+    ]
+    if not names:
+        return None
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("kernel", "sizes", "timed"):
+        table.add_column(title, overflow="fold")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for result in run["results"]:
+        if _walls(result):
+            for row in _wall_rows(result, names):
+                table.add_row(*row)
+    return table
+
+
+WALL_ROWS: Final = ("device", "loop", "read")
+"""What is timed of a launch: on its device, in a loop of them, and with a read."""
+
+
+def wall_times(result: ResultData, name: str) -> tuple[str, ...]:
+    """Return what a contestant's launch takes, in the order of `WALL_ROWS`."""
+    walls, timing = _walls(result).get(name), result["timings"].get(name)
+    if walls is None or timing is None:
+        return ("-",) * len(WALL_ROWS)
+    each = (timing, walls["loop"], walls["read"])
+    return tuple(duration(one["median"]) for one in each)
+
+
+def _wall_rows(result: ResultData, names: list[str]) -> list[list[str]]:
+    columns = [wall_times(result, name) for name in names]
+    heads = [[result["name"], sizes(result)], ["", ""], ["", ""]]
+    rows = zip(heads, WALL_ROWS, zip(*columns, strict=True), strict=True)
+    return [[*head, title, *times] for head, title, times in rows]
+
+
+def _walls(result: ResultData) -> dict[str, WallsData]:
+    return result.get("walls", {})
 
 
 def notes_of(run: RunData) -> list[str]:

@@ -173,10 +173,14 @@ def _print_heading(found: RunData, *, small: bool) -> None:
 
 
 def _print_table(found: RunData) -> None:
-    from kerngen.bench.table import notes_of, table_of
+    from kerngen.bench.table import notes_of, table_of, walls_of
 
     console = report_console()
     console.print(table_of(found))
+    walls = walls_of(found)
+    if walls is not None:
+        console.print("\n[bold]A launch on the device, in a loop, and with a read:[/]")
+        console.print(walls)
     for note in notes_of(found):
         console.print(f"[yellow]not timed:[/] {escape(note)}")
 

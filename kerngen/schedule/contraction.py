@@ -78,14 +78,14 @@ def contraction_of(task: Task) -> Contraction | str:
         return "the stage holds no reduction"
     if not task.domain:
         return "its result is a single number"
-    return _contraction(task.domain, reduce)
+    return contraction_over(task.domain, reduce)
 
 
 @lru_cache(maxsize=64)
-def _contraction(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | str:
-    """Find a contraction; every schedule and variant of a stage asks for it again.
+def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | str:
+    """Return the contraction that a reduction is; its column is the domain's last index.
 
-    They do so in a row: few entries save a twentieth of a build's time.
+    Every schedule and variant of a stage asks for it again.  They do so in a row: few entries save a twentieth of a build's time.
     """
     if reduce.finds_place:
         return "its reduction finds a place"

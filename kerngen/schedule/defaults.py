@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Final, final
 
 from kerngen.ir.builtins.evaluate import constant_value
@@ -19,8 +20,8 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.types import Scalar
 from kerngen.schedule.contraction import product_of
-from kerngen.schedule.flash.attention import attention_of
-from kerngen.schedule.flash.strategy import suits_flash
+from kerngen.schedule.flash.attention_sums import AttentionSums
+from kerngen.schedule.flash.strategy import flash_of, suits_flash
 from kerngen.schedule.gemm.strategy import fits_gemm, row_of
 from kerngen.schedule.gemm.tiling import (
     LARGE_OPTIONS,
@@ -65,6 +66,15 @@ FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
 """The tiles of `flash` for attention of up to so many columns.
 
 Beyond those of a tile the scores are computed again for each.
+"""
+
+FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
+    (64, {"micro": (8, 4)}),
+    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+)
+"""The same for gradients: an invocation has two tiles of products, and one of sums.
+
+With `micro(8, 8)` these are 192 registers, and NVIDIA's 255 would be spilled.
 """
 
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
@@ -201,8 +211,11 @@ def _in_order(task: Task) -> Choice:
 
 def _attention(task: Task) -> Iterator[Choice]:
     """Yield attention in one pass, in tiles that suit the number of columns."""
-    found = attention_of(task)
+    found = flash_of(task)
     if isinstance(found, str):
+        return
+    if isinstance(found, AttentionSums):
+        yield from _attention_sums(found)
         return
     together, columns = len(found.stages), found.column.extent
     if not suits_flash(task, FLASH_ROWS):
@@ -218,6 +231,19 @@ def _attention(task: Task) -> Iterator[Choice]:
     scores = _size((*found.batch, found.row, found.key))
     many = _compare(scores, ">", MANY_SCORES)
     widest = FLASH_TILES[-1][1]
+    yield Choice("flash", f"{reason}: they are many", many, widest, together)
+
+
+def _attention_sums(found: AttentionSums) -> Iterator[Choice]:
+    """Yield the gradients of attention, in tiles that suit the numbers of columns."""
+    reason = "gradients of attention by tiles of scores, which are not stored"
+    together, sums = len(found.stages), found.sums
+    for most, options in FLASH_SUM_TILES:
+        few = reduce(_both, (_compare(x.column.extent, "<=", most) for x in sums))
+        yield Choice("flash", reason, few, options, together)
+    tiles = found.statistics.tiles
+    many = _compare(_size((*tiles.batch, tiles.row, tiles.key)), ">", MANY_SCORES)
+    widest = FLASH_SUM_TILES[-1][1]
     yield Choice("flash", f"{reason}: they are many", many, widest, together)
 
 

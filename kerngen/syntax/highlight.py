@@ -14,7 +14,9 @@ from pygments.lexer import (
 )
 from pygments.token import string_to_tokentype
 
-from kerngen.syntax.highlight_rules import RULES, Rule
+from kerngen.syntax.highlight_rules import RULES
+from kerngen.syntax.highlight_rules import Rule
+from kerngen.ir.builtins.table import BUILTINS
 
 
 def _rule(rule: Rule) -> Any:

@@ -14,6 +14,7 @@ from kerngen.bench.measure import (
     Clock,
     Effort,
     Launch,
+    WallClock,
     clock_of,
     measure,
     measure_in_turn,
@@ -84,6 +85,16 @@ def test_samples_are_taken_in_turn() -> None:
     assert order[-6:] == ["one", "double"] * 3
     assert (one.samples, double.samples) == (9, 9)
     assert double.median / one.median == pytest.approx(2, rel=0.15)
+
+
+def test_the_hosts_clock_waits_for_the_last_launch_or_for_each() -> None:
+    done: list[str] = []
+    does = (lambda turn: done.append(str(turn)), lambda: done.append("wait"))
+    assert WallClock(*does)(3) >= 0
+    assert done == ["wait", "0", "1", "2", "wait"]
+    done.clear()
+    WallClock(*does, reads=True)(2)
+    assert done == ["wait", "0", "wait", "1", "wait"]
 
 
 def test_a_budget_is_divided_among_what_is_left() -> None:

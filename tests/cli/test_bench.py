@@ -49,6 +49,12 @@ def test_a_standard_kernel(kerngen: Run, ctx: Context, tmp_path: Path) -> None:
         assert result["timings"].keys() == {*run["contestants"]}
         for timing in result["timings"].values():
             assert 0 < timing["low"] <= timing["median"] <= timing["high"]
+        for wall in result["walls"].values():
+            assert wall["loop"]["median"] > 0
+            assert wall["read"]["median"] > 0
+        assert result["walls"].keys() == result["timings"].keys()
+    assert add["walls"]["NumPy"]["read"] == add["timings"]["NumPy"]
+    assert "with a read" in said
     seconds = add["timings"]["unchecked"]["median"]
     assert 0 < add["least"] < 100 * seconds
     assert picture.read_bytes().startswith(b"\x89PNG")

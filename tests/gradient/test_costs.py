@@ -36,7 +36,7 @@ BY_HAND = [
         "q k v",
         "",
         1275068416,
-        "gemm gemm rows gemm gemm gemm",
+        "flash",
     ),
     ByHand(
         "attention",
@@ -44,7 +44,7 @@ BY_HAND = [
         "q k v",
         "",
         1275068416,
-        "gemm gemm rows gemm gemm gemm",
+        "flash",
     ),
     ByHand("conv", "conv2d", "x", "", 201326592, "gemm"),
     ByHand("conv", "conv2d", "k", "", 201326592, "gemm"),

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final, TypedDict, cast
 
 from kerngen.bench.record import ResultData, RunData
-from kerngen.bench.table import OURS, notes_of
+from kerngen.bench.table import OURS, WALL_ROWS, notes_of, wall_times
 from kerngen.bench.words import duration, heading, of_ceiling, rate, sizes
-from tests.performance.ablation import AblationData
+from kerngen.ir.strategies import REPLACED
+from tests.performance.ablation import AblationData, RowData
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 RESULTS: Final = DOCS / "performance"
@@ -22,9 +23,15 @@ INTRODUCTION: Final = """\
 
 `tools/performance --report` generates this page from the raw results in `docs/performance`. `tools/performance --out FILE` measures again, on the best adapter of the machine; [bench.md](bench.md) describes the method.
 
-*of ceiling* is the fraction of the speed that a copy and fused multiply-adds in registers, measured in the same run, allow if each byte is moved once. *ratio* is the speed of the kernel without runtime checks, divided by that of the peer beside it; above 1, the kernel is faster. Times are of one launch.
+*of ceiling* is the fraction of the speed that a copy and fused multiply-adds in registers, measured in the same run, allow if each byte is moved once. *ratio* is the speed of the kernel without runtime checks, divided by that of the peer beside it; above 1, the kernel is faster. Times are of one launch, by the device's clock. Those by the host's, in a loop and with a read, are in a table of their own, for runs that took them; the runs below are older.
 
 *spread* is the distance between the quartiles of the samples, as a fraction of the median. A **bold** spread is above 20 %, and the row is unreliable: something else ran on the machine. *> 110%* of the ceiling means that the ceiling does not apply: small tensors may be in a cache, while the copy goes through memory; a processor's writes may cost more than its reads, and half of the bytes of a copy are written; or something disturbed the copy, which is measured once, before the rest.
+"""
+
+BY_THE_WALL: Final = """\
+### By the host's clock
+
+*device* is the time above. *loop* is that of a launch in a row of them, until the last one is done: the larger of what the device takes and what the host takes to start one. *read* is that of one launch with a read of four bytes behind it, so that the host waits for each.
 """
 
 WIDE: Final = 0.2
@@ -87,6 +94,7 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
         timed = [each for each in run["results"] if peer in each["timings"]]
         yield ""
         yield from _table(timed, [peer])
+    yield from _by_the_wall(run)
     for note in notes_of(run):
         yield f"\nNot timed: {note}."
     if data["ablations"]:
@@ -97,6 +105,21 @@ def _section(name: str, data: PerformanceData) -> Iterator[str]:
         )
         yield from _ablations(data["ablations"])
     yield ""
+
+
+def _by_the_wall(run: RunData) -> Iterator[str]:
+    """Yield the table of the host's clock; older results have none."""
+    timed = [each for each in run["results"] if each.get("walls")]
+    if not timed:
+        return
+    yield f"\n{BY_THE_WALL}"
+    names = [name for name in run["contestants"] if name not in _few(run)]
+    titles = [f"{name}: {', '.join(WALL_ROWS)}" for name in names]
+    yield _cells(["kernel", "sizes", *titles])
+    yield _cells(["---", "---", *("---:" for _ in names)])
+    for result in timed:
+        times = [", ".join(wall_times(result, name)) for name in names]
+        yield _cells([result["name"], sizes(result), *times])
 
 
 def _peers(run: RunData) -> list[str]:
@@ -156,6 +179,8 @@ def _ablations(found: Sequence[AblationData]) -> Iterator[str]:
     yield _cells(titles)
     yield _cells(["---", "---", "---", "---:", "---:", "---:", "---"])
     for each in found:
+        if any(map(_gone, each["rows"])):
+            continue
         shown = [each["kernel"], _at(each)]
         for row in each["rows"]:
             part = f"{each['rows'][0]['seconds'] / row['seconds']:.0%}"
@@ -171,10 +196,24 @@ def _left_out(found: Sequence[AblationData]) -> dict[str, list[str]]:
     """Return what could not be timed by the reasons, each once."""
     reasons: dict[str, list[str]] = {}
     for each in found:
+        for why in {gone: None for row in each["rows"] if (gone := _gone(row))}:
+            reasons.setdefault(why, []).append(f"{each['kernel']} ({_at(each)})")
         for what, why in each["notes"].items():
             where = f"{each['kernel']} ({_at(each)}) with \"{what}\""
             reasons.setdefault(why, []).append(where)
     return reasons
+
+
+def _gone(row: RowData) -> str:
+    """Say that a schedule has an option that is there no more; empty if it has none."""
+    strategy, *options = row["schedule"].split()
+    gone = (name for of, name in REPLACED if of == strategy)
+    for name in gone:
+        if any(option.startswith(f"{name}(") for option in options):
+            return (
+                f"They were measured with `{name}`, which `{strategy}` no longer has."
+            )
+    return ""
 
 
 def _at(ablation: AblationData) -> str:

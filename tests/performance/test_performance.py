@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kerngen.bench.record import WallsData
 from kerngen.bench.run import Budget
 from tests.performance import __main__ as command
 from tests.performance import ablation
@@ -51,6 +52,13 @@ def test_the_page_marks_what_tells_little() -> None:
     assert "|  |  | a tenth | 10 s | **30.0%** | 10% | `gemm` |" in text
     said = '\nLeft out: k (n=5) with "a", k (n=5) with "b". No such tiling.\n'
     assert said in text
+    row["schedule"] = "gemm tile(64, 64, 16) split(4)"
+    assert "Left out: k (n=5). They were measured with `split`" in page({name: data})
+    slow = timing.copy()
+    slow["median"] = 2.0
+    walls: WallsData = {"loop": slow, "read": timing}
+    result["walls"] = {"unchecked": walls}
+    assert "| 1 s, 2 s, 1 s | -, -, - |" in page({name: data})
     timing["high"], result["least"] = 1.11, 1.2
     assert "| **21.0%** | > 110% |" in page({name: data})
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, cast, final
 
 from kerngen.bench.arguments import Sizes, rotations
 from kerngen.bench.case import Case
-from kerngen.bench.measure import Clock, Launch, WallClock
+from kerngen.bench.measure import Clock, Clocks, Launch, WallClock
 from kerngen.bench.peers.find import Peer
 from kerngen.bench.system_sizes import FEED_FORWARD, SORT, STEP, TOPK, step_lengths
 
@@ -119,10 +119,13 @@ class Torch:
         if launch is None:
             yield None
         elif self._device == "cuda":
+            finish = self._torch.zeros((), device=self._device).item
+            loop = WallClock(launch, self._torch.cuda.synchronize)
+            read = WallClock(launch, finish, reads=True)
             try:
-                yield self._events(launch)
+                yield Clocks(self._events(launch), loop, read)
             finally:
-                del launch
+                del launch, loop, read
                 self._torch.cuda.empty_cache()
         else:
             yield WallClock(launch, lambda: None)

@@ -28,6 +28,7 @@ from kerngen.ir.nodes import (
     Constant,
     DimValue,
     Expr,
+    Extent,
     Index,
     IndexValue,
     Load,
@@ -196,7 +197,7 @@ class _Reader:
         """Note the values of tensors that later stages read."""
         values: dict[str, Expr] = {}
         for step in stage.steps:
-            value = _with_locals(step.value, values)
+            value = with_locals(step.value, values)
             match step:
                 case Define(local):
                     values[local.name] = value
@@ -246,21 +247,21 @@ class _Reader:
 
     def _sum(self, body: Expr) -> Expr:
         """Return the total of the weights, or the weighted sum of values."""
-        term = _weighted(body, self._product.column)
+        term = weighted(body, self._product.column)
         if term is None or term.score != self._score:
             message = "a sum that follows is not of exp(score - the largest score)"
             raise _NoAttention(message)
         if not term.factors:
-            return self._scaled(TOTAL, term)
+            return scaled(TOTAL, TOTAL, term, self._product.column.extent)
         value = reduce(_times, term.factors)
         fixed = {self._row}.isdisjoint(free_indices(value))
-        if not fixed or _is_computed(value) or self._value is not None:
+        if not fixed or is_computed(value) or self._value is not None:
             message = "what is weighted depends on the row, or there are two such sums"
             raise _NoAttention(message)
         self._value = self._where_known(value, term)
-        return self._scaled(SUM, term)
+        return scaled(SUM, MEAN, term, self._product.column.extent)
 
-    def _where_known(self, value: Expr, term: _Term) -> Expr:
+    def _where_known(self, value: Expr, term: Term) -> Expr:
         """Return what is weighted, or 0 for a key that counts for no row.
 
         What lies there, as in a cache that is not full, may be no number.
@@ -271,32 +272,12 @@ class _Reader:
             for part in all_parts(each, holds=holds)
         ]
         for condition, holds in parts:
-            if self._row in free_indices(condition) or _is_computed(condition):
+            if self._row in free_indices(condition) or is_computed(condition):
                 self._differs = True
                 continue
             sides = (value, _ZERO) if holds else (_ZERO, value)
             value = Select(condition, *sides, Scalar.F32)
         return value
-
-    def _scaled(self, total: Expr, term: _Term) -> Expr:
-        """Return what each term is multiplied with, outside of the sum; of nothing 0."""
-        if not term.outer:
-            return total
-        value, outer = total, [*term.outer]
-        if total == SUM and ("/", TOTAL) in outer:
-            value = MEAN
-            outer.remove(("/", TOTAL))
-        for op, factor in outer:
-            value = Binary(op, value, factor, Scalar.F32)
-        extent = self._product.column.extent
-        if term.conditions:
-            empty: Expr = Binary("==", TOTAL, _ZERO, Scalar.BOOL)
-        elif isinstance(extent, str):
-            none = Constant(0, Scalar.I32)
-            empty = Binary("==", DimValue(extent), none, Scalar.BOOL)
-        else:
-            return value
-        return Select(empty, _ZERO, value, Scalar.F32)
 
     # The whole
 
@@ -361,10 +342,11 @@ def _tensors(*values: Expr) -> Iterator[Tensor]:
     return (load.tensor for value in values for load in loads(value))
 
 
-def _with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+def with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Replace locals whose values are known."""
     if isinstance(expr, LocalValue) and expr.name in values:
         return values[expr.name]
-    return map_children(expr, lambda part: _with_locals(part, values))
+    return map_children(expr, lambda part: with_locals(part, values))
 
 
 # Terms
@@ -372,7 +354,7 @@ def _with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Term:
+class Term:
     """`exp(score - TOP)` times `factors` of each key, and then by what is the same for all."""
 
     score: Expr
@@ -382,31 +364,31 @@ class _Term:
     """Those of its score, each with the outcome that lets the term count."""
 
 
-def _weighted(expr: Expr, key: Index) -> _Term | None:
+def weighted(expr: Expr, key: Index) -> Term | None:
     """Take a term apart; a condition of it becomes one of its score."""
     match expr:
         case BuiltinCall("exp", (Binary("-", score, LocalValue() as top),)):
-            return _Term(score) if top == TOP and not _is_summed(score) else None
+            return Term(score) if top == TOP and not _is_summed(score) else None
         case Binary("*", left, right):
             for weight, other in ((left, right), (right, left)):
-                found = _weighted(weight, key)
+                found = weighted(weight, key)
                 if found is not None:
                     return _multiplied(found, "*", other, key)
             return None
         case Binary("/", left, right):
-            found = _weighted(left, key)
+            found = weighted(left, key)
             return None if found is None else _multiplied(found, "/", right, key)
         case Select(condition, then, otherwise) if otherwise == _ZERO:
-            found = _weighted(then, key)
+            found = weighted(then, key)
             return None if found is None else _under(found, condition, holds=True)
         case Select(condition, then, otherwise) if then == _ZERO:
-            found = _weighted(otherwise, key)
+            found = weighted(otherwise, key)
             return None if found is None else _under(found, condition, holds=False)
         case _:
             return None
 
 
-def _multiplied(term: _Term, op: BinaryOp, by: Expr, key: Index) -> _Term | None:
+def _multiplied(term: Term, op: BinaryOp, by: Expr, key: Index) -> Term | None:
     if key not in free_indices(by) and DOT not in set(walk(by)):
         return replace(term, outer=(*term.outer, (op, by)))
     if op == "/":
@@ -414,17 +396,42 @@ def _multiplied(term: _Term, op: BinaryOp, by: Expr, key: Index) -> _Term | None
     return replace(term, factors=(*term.factors, by))
 
 
-def _under(term: _Term, condition: Expr, *, holds: bool) -> _Term:
+def _under(term: Term, condition: Expr, *, holds: bool) -> Term:
     sides = (term.score, _LOWEST) if holds else (_LOWEST, term.score)
     score = Select(condition, *sides, Scalar.F32)
     return replace(term, score=score, conditions=(*term.conditions, (condition, holds)))
+
+
+def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Expr:
+    """Return what each term is multiplied with, outside of the sum; of nothing 0.
+
+    `mean` is what a sum of values is, divided by the total of the weights.
+    """
+    if not term.outer:
+        return total
+    value: Expr = total
+    outer = [*term.outer]
+    if total != TOTAL and ("/", TOTAL) in outer:
+        value = mean
+        outer.remove(("/", TOTAL))
+    for op, factor in outer:
+        value = Binary(op, value, factor, Scalar.F32)
+    if term.conditions:
+        empty: Expr = Binary("==", TOTAL, _ZERO, Scalar.BOOL)
+    elif isinstance(keys, str):
+        none = Constant(0, Scalar.I32)
+        empty = Binary("==", DimValue(keys), none, Scalar.BOOL)
+    else:
+        return value
+    return Select(empty, _ZERO, value, Scalar.F32)
 
 
 def _times(left: Expr, right: Expr) -> Expr:
     return Binary("*", left, right, Scalar.F32)
 
 
-def _is_computed(expr: Expr) -> bool:
+def is_computed(expr: Expr) -> bool:
+    """Whether a value depends on what a pass computes."""
     return any(node in (DOT, TOP, TOTAL, SUM) for node in walk(expr))
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
+    BuiltinCall,
     Constant,
     Expr,
     Index,
@@ -31,6 +33,11 @@ NEGLIGIBLE: Final = -1e38
 
 f32 has steps of 1e31 there: the exponential of a difference is 1 or 0.
 """
+
+Mask: TypeAlias = tuple[Expr, bool, bool]
+"""A condition, whether it must hold, and if a score is finite where it does not."""
+
+_ZERO: Final = identity_of("sum", Scalar.F32)
 
 _OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
     "<": ">=",
@@ -56,27 +63,41 @@ class KeyBounds:
     """The bounds that a mask sets to the keys of a row.
 
     Rows without keys, where a mask gives a number instead of none, attend to all keys
-    alike.  So where this `needs_keys`, a tile with such a row skips nothing.
+    alike.  So where this `needs_keys`, a tile with such a row skips nothing.  Where keys are
+    what a mask calls rows, `turned` has the bounds of those: none may be without keys.
     """
 
     bounds: tuple[_Bound, ...]
     needs_keys: bool
     row: Index
     key: Index
+    turned: KeyBounds | None = None
 
     @classmethod
     def of(cls, score: Expr, row: Index, key: Index) -> KeyBounds:
         """Return the bounds of a score; none, if it has no mask that is known."""
+        return cls.of_mask(_masked(score), row, key)
+
+    @classmethod
+    def of_mask(
+        cls, mask: Mask | None, row: Index, key: Index, *, is_turned: bool = False
+    ) -> KeyBounds:
+        """Return the bounds of a mask, if there is one.
+
+        Where it `is_turned`, the keys are the rows that have a softmax.
+        """
         none = cls((), needs_keys=False, row=row, key=key)
-        masked = _masked(score)
-        if masked is None:
+        if mask is None:
             return none
-        condition, holds, is_finite = masked
+        condition, holds, is_finite = mask
         parts = [_bound(*part, row, key) for part in all_parts(condition, holds=holds)]
         found = tuple(bound for bound in parts if bound is not None)
         if is_finite and len(found) < len(parts):
             return none
-        return cls(found, needs_keys=is_finite, row=row, key=key)
+        turned = cls.of_mask(mask, key, row) if is_turned else None
+        if turned and is_finite and not turned.bounds:
+            return none
+        return cls(found, needs_keys=is_finite, row=row, key=key, turned=turned)
 
     def write(
         self,
@@ -114,7 +135,7 @@ class KeyBounds:
         high = t.call("max", high, t.Literal("0i"))
         if self.needs_keys:
             some = t.Ident(shader.fresh("have_keys"))
-            checks = [*self._checks(lowerer, (first, last), keys)]
+            checks = [*self._all_have_keys(lowerer, (first, last), keys)]
             body.append(t.Let(some.name, t.all_of(*checks)))
             low = t.call("select", t.Literal("0i"), low, some)
             high = t.call("select", keys, high, some)
@@ -126,7 +147,19 @@ class KeyBounds:
         body.append(t.Let(end.name, t.call("u32", high)))
         return begin if has_low else t.ZERO, end
 
-    def _checks(
+    def _all_have_keys(
+        self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
+    ) -> Iterator[t.Expr]:
+        """Yield what holds where every row has a key, that of a softmax."""
+        if self.turned is None:
+            return self.checks(lowerer, ends, keys)
+        shader = lowerer.shader
+        count = t.call("i32", shader.extent(self.turned.row.extent))
+        rows = t.Literal("0i"), t.Binary("-", count, t.Literal("1i"))
+        total = t.call("i32", shader.extent(self.turned.key.extent))
+        return self.turned.checks(lowerer, rows, total)
+
+    def checks(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
     ) -> Iterator[t.Expr]:
         """Yield what holds where every row has a key: bounds are linear, so at the ends."""
@@ -158,8 +191,28 @@ class KeyBounds:
                 return t.Binary("+", scaled, offset)
 
 
-def _masked(score: Expr) -> tuple[Expr, bool, bool] | None:
-    """Return the condition of a score, whether it must hold, and if else it is finite."""
+def mask_of(weight: Expr) -> Mask | None:
+    """Return the mask of a weight, which is 0 where that is false.
+
+    Of the exponential of a score it is the score's: 0 in rows that have keys.
+    """
+    match weight:
+        case Select(condition, _, otherwise) if otherwise == _ZERO:
+            return condition, True, False
+        case Select(condition, then, _) if then == _ZERO:
+            return condition, False, False
+        case Binary("*", left, right):
+            return mask_of(left) or mask_of(right)
+        case Binary("/", left, _):
+            return mask_of(left)
+        case BuiltinCall("exp", (Binary("-", score, _),)):
+            return _masked(score)
+        case _:
+            return None
+
+
+def _masked(score: Expr) -> Mask | None:
+    """Return the mask of a score."""
     if not isinstance(score, Select):
         return None
     for other, holds in ((score.otherwise, True), (score.then, False)):

@@ -1,46 +1,84 @@
 """Strategy `flash`: attention in one pass over the keys, without a tensor of scores.
 
-Which stages are attention: see `attention.py`; the shader: `shader.py`.
+Which stages are attention: see `attention.py`; the shader: `flash_shader.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import TypeAlias
 
-from kerngen.ir.nodes import Extent
+from kerngen.ir.nodes import Extent, Index, Tensor
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Stage
-from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare, divides
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    Guard,
+    Size,
+    all_of,
+    compare,
+    divides,
+    product_of,
+)
+from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import memory_axis
 from kerngen.schedule.flash.attention import Attention, attention_of
+from kerngen.schedule.flash.attention_sums import (
+    AttentionSums,
+    Tiles,
+    attention_sums_of,
+)
 from kerngen.schedule.flash.few_queries import FlashRows
 from kerngen.schedule.flash.shader import FlashShader, wide_tensors
+from kerngen.schedule.flash.sums import (
+    NumbersShader,
+    SumShader,
+    wide_in_numbers,
+    wide_in_sum,
+)
 from kerngen.schedule.flash.tiling import FlashTiling, flash_tiling
 from kerngen.schedule.gemm.tiling import VECTOR
-from kerngen.schedule.program import Variant
+from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.rows.run import names_of
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 
+Found: TypeAlias = Attention | AttentionSums
+"""What the strategy runs: attention, or the gradients of it."""
+
+
+def flash_of(task: Task) -> Found | str:
+    """Return what begins with a stage, or say why it is no attention."""
+    found = attention_of(task)
+    if isinstance(found, str):
+        sums = attention_sums_of(task)
+        return found if isinstance(sums, str) else sums
+    return found
+
 
 def fits_flash(task: Task) -> str:
     """Say why no attention begins with the stage; empty if one does."""
-    found = attention_of(task)
+    found = flash_of(task)
     return found if isinstance(found, str) else ""
 
 
 def flash_run(task: Task) -> tuple[Stage, ...]:
     """Return the stages that run together, from the task's on."""
-    found = attention_of(task)
+    found = flash_of(task)
     return (task.stage,) if isinstance(found, str) else found.stages
 
 
 def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
     """Yield a variant for whole vectors and turns, and one for any size."""
-    found, tiling = attention_of(task), flash_tiling(options)
-    assert isinstance(found, Attention), found
-    together = _together(task, found)
+    found, tiling = flash_of(task), flash_tiling(options)
+    assert not isinstance(found, str), found
+    if isinstance(found, AttentionSums):
+        yield from _sums(task, found, tiling)
+        return
+    together = _together(task, found.stages, found.finish.domain)
     if tiling.rows:
         yield from _rows(together, found, tiling.columns)
         return
@@ -54,15 +92,45 @@ def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
 
 def suits_flash(task: Task, options: Options) -> str:
     """Say why attention does not suit the options; empty if it does."""
-    found = attention_of(task)
-    assert isinstance(found, Attention), found
+    found = flash_of(task)
+    assert not isinstance(found, str), found
     if not flash_tiling(options).rows:
         return ""
+    if isinstance(found, AttentionSums):
+        return "with rows, it is attention itself and not its gradients"
     if len(found.product.over) > 1:
         return "with rows, the product has one index to sum over"
     if len(found.tensors) + 2 > MAX_TENSORS:
         return f"with rows, it takes more than {MAX_TENSORS - 2} tensors"
     return ""
+
+
+def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Variant]:
+    """Yield variants for gradients: a dispatch for the numbers of rows, one for each sum."""
+    numbers = Scratch(found.numbers.name, _size_of(found.numbers))
+    for whole, name in ((True, "aligned"), (False, "edge")):
+        when = _whole_sums(found, tiling) if whole else ALWAYS
+        if when != NEVER:
+            shaders = tuple(_sum_shaders(task, found, tiling, whole=whole))
+            yield Variant(name, when, shaders, (numbers,))
+
+
+def _sum_shaders(
+    task: Task, found: AttentionSums, tiling: FlashTiling, *, whole: bool
+) -> Iterator[Shader]:
+    rows = found.statistics.domain
+    ends = [each.finish.name for each in found.sums]
+    before = tuple(stage for stage in found.stages if stage.name not in ends)
+    stem = _together(task, found.stages, rows).stem
+    first = replace(_together(task, before, rows), stem=stem)
+    yield NumbersShader(first, found, tiling, whole=whole).shader()
+    for each in found.sums:
+        own = replace(task, stage=each.finish, stem=stem)
+        yield SumShader(own, each, tiling, whole=whole).shader()
+
+
+def _size_of(tensor: Tensor) -> Size:
+    return product_of(extent_size(extent) for extent in tensor.extents)
 
 
 def _rows(task: Task, found: Attention, columns: int) -> Iterator[Variant]:
@@ -81,37 +149,64 @@ def _rows(task: Task, found: Attention, columns: int) -> Iterator[Variant]:
             yield Variant(name, when, shaders, writer.scratch())
 
 
-def _together(task: Task, found: Attention) -> Task:
+def _together(task: Task, stages: tuple[Stage, ...], domain: tuple[Index, ...]) -> Task:
     """Return a task whose stage has the steps of all stages."""
-    steps = tuple(step for stage in found.stages for step in stage.steps)
-    stage = Stage(names_of(found.stages), found.finish.domain, steps)
+    steps = tuple(step for stage in stages for step in stage.steps)
+    stage = Stage(names_of(stages), domain, steps)
     stem = task.stem
-    if len(found.stages) == len(task.staged.stages):
+    if len(stages) == len(task.staged.stages):
         stem = stem.removesuffix(f".{task.stage.name}")
     return replace(task, stage=stage, stem=stem)
 
 
 def _whole(found: Attention, tiling: FlashTiling) -> Guard:
     """Return the condition that every vector and turn is whole."""
-    product = found.product
-    over, key = product.over, extent_size(found.key.extent)
-    axes = memory_axis(product.left, product.last, found.row)
-    if len(over) > 1:
-        return NEVER
-    sides: list[Extent] = [found.key.extent, found.column.extent]
-    if axes == found.row:
-        sides.append(found.row.extent)
-    return all_of(
-        divides(tiling.terms, domain_size(over)),
-        divides(tiling.weights, key),
-        all_divisible((*sides, *_last_extents(found)), VECTOR),
-        compare(">", domain_size(over), 0),
-        compare(">", key, 0),
+    return _whole_pass(
+        Tiles(found.batch, found.row, found.key, (found.product,)),
+        found.column,
+        wide_tensors(found),
+        found.tensors,
+        tiling,
     )
 
 
-def _last_extents(found: Attention) -> list[Extent]:
-    """Return the lengths of the last axes of the tensors that vectors are of."""
-    names = wide_tensors(found)
-    ordered = sorted(found.tensors, key=lambda tensor: tensor.name)
-    return [tensor.extents[-1] for tensor in ordered if tensor.name in names]
+def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> Guard:
+    """Return the same for gradients."""
+    first = found.statistics
+    names = wide_in_numbers(first)
+    whole = _whole_pass(first.tiles, None, names, first.tensors, tiling)
+    others = (
+        _whole_pass(x.tiles, x.column, wide_in_sum(x), x.tensors, tiling)
+        for x in found.sums
+    )
+    return all_of(whole, *others)
+
+
+def _whole_pass(
+    tiles: Tiles,
+    column: Index | None,
+    names: AbstractSet[str],
+    tensors: Iterable[Tensor],
+    tiling: FlashTiling,
+) -> Guard:
+    """Return the same for a pass that binds tensors, those of these names in vectors."""
+    key = extent_size(tiles.key.extent)
+    sides: list[Extent] = [tiles.key.extent]
+    if column is not None:
+        sides.append(column.extent)
+    guards: list[Guard] = []
+    for product in tiles.products:
+        if len(product.over) > 1:
+            return NEVER
+        if memory_axis(product.left, product.last, tiles.row) == tiles.row:
+            sides.append(tiles.row.extent)
+        over = domain_size(product.over)
+        guards += [divides(tiling.terms, over), compare(">", over, 0)]
+    ordered = sorted(tensors, key=lambda tensor: tensor.name)
+    last = [tensor.extents[-1] for tensor in ordered if tensor.name in names]
+    return all_of(
+        *guards,
+        divides(tiling.weights, key),
+        all_divisible((*sides, *last), VECTOR),
+        compare(">", key, 0),
+    )

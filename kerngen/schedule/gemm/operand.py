@@ -17,12 +17,17 @@ from typing import Final, TypeVar, final
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Expr, Index
 from kerngen.schedule.contraction import tile_axis
-from kerngen.schedule.gemm.tiling import VECTOR, Tiling
-from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.gemm.tiling import VECTOR
+from kerngen.schedule.gemm.tiling import Tiling
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import identity
-from kerngen.schedule.lowering.linear import Linear, linear_read
-from kerngen.schedule.lowering.values import COMPONENTS, LANES
+from kerngen.schedule.lowering.linear import Linear
+from kerngen.schedule.lowering.linear import linear_read
+from kerngen.schedule.lowering.values import COMPONENTS
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.lowering.linear import flat_terms
 from kerngen.schedule.per_element import places, unravel
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -46,6 +51,7 @@ class Operand:
     where the workgroup's tile starts there.  What lies beyond the end of `outer` is read from its
     last place, as nobody uses it; terms beyond the last one are 0.  Where all is
     `whole`, vectors in memory are, and a turn of the loop has all its terms.
+    `tiles` has those of operands of other loops, by name and type: it takes one of them.
     """
 
     builder: ShaderBuilder
@@ -59,6 +65,7 @@ class Operand:
     whole: bool
     origin: t.Expr = t.ZERO
     batch: dict[Index, t.Expr] = field(default_factory=dict)
+    tiles: dict[tuple[str, str], t.Expr] = field(default_factory=dict)
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
@@ -81,7 +88,11 @@ class Operand:
         for size in sizes:
             type_ = f"array<{type_}, {size}>"
         size = _VECTOR_BYTES * prod(sizes)
-        self._tile = self.builder.workgroup_array(f"{self.name}_tile", type_, size)
+        made = self.tiles.get((self.name, type_))
+        if made is None:
+            made = self.builder.workgroup_array(f"{self.name}_tile", type_, size)
+            self.tiles[self.name, type_] = made
+        self._tile = made
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
         """Return the tile; of two, the one of that number."""
@@ -137,15 +148,15 @@ class Operand:
     def vector_from(self, linear: Linear, address: t.Expr) -> t.Expr:
         """Return the four neighbours in memory that begin at an address."""
         if self.whole:
-            return self._at_address(linear, address, [])
+            return self._at_address(linear.indices, address, [])
         if not self._vector:
             self._vector = self._declare_vector_from(linear)
         return t.call(self._vector, address)
 
     def _at_address(
-        self, linear: Linear, address: t.Expr, block: list[t.Stmt]
+        self, indices: tuple[Index, ...], address: t.Expr, block: list[t.Stmt]
     ) -> t.Expr:
-        element = (linear.indices, address)
+        element = (indices, address)
         lowerer = Lowerer(self.builder, {}, block, label=self.name, element=element)
         return lowerer.lower(self.factor).expr
 
@@ -199,7 +210,7 @@ class Operand:
             start + linear.step(s, self.outer, t.u32(n), 1) for n in range(VECTOR)
         )
         elements = tuple(
-            self._at_address(linear, t.call("min", address, last), body)
+            self._at_address(linear.indices, t.call("min", address, last), body)
             for address in addresses
         )
         about = (
@@ -253,9 +264,15 @@ class Operand:
         s, nearest = self.builder, t.Ident(self.builder.fresh("nearest"))
         last = t.Binary("-", s.size(self.over), t.ONE)
         body.append(t.Let(nearest.name, t.call("min", term, last)))
-        terms = unravel(s, body, self.over, nearest)
+        flat = flat_terms(self.factor, self.over)
+        terms = {} if flat else unravel(s, body, self.over, nearest)
         for n in range(VECTOR):
             outer = self._before_end(at[self.outer] + n, 1)
+            if flat:
+                own = {**at, self.outer: outer}
+                address = flat.address(s, own, s.size(self.over), nearest)
+                yield self._at_address(flat.indices, address, body)
+                continue
             place = {**at, self.outer: outer, **terms}
             yield Lowerer(s, place, body, label=self.name).lower(self.factor).expr
 

@@ -52,6 +52,48 @@ class Linear:
         return t.Binary("-", size, t.ONE)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class FlatTerms:
+    """A factor whose last axes are the reduction's indices: terms are neighbours in memory.
+
+    `k[f, q, u, v]`, summed over q, u and v, lies at `f * terms + term`: nothing has to be
+    divided to find it.
+    """
+
+    indices: tuple[Index, ...]
+    outer: tuple[Extent, ...]
+
+    def address(
+        self,
+        shader: ShaderBuilder,
+        at: Mapping[Index, t.Expr],
+        terms: t.Expr,
+        term: t.Expr,
+    ) -> t.Expr:
+        """Return where the element of a term lies; there are `terms` of them."""
+        places = [at[index] for index in self.indices[: len(self.outer)]]
+        if not places:
+            return term
+        return row_major(shader, self.outer, places) * terms + term
+
+
+def flat_terms(factor: Expr, over: tuple[Index, ...]) -> FlatTerms | None:
+    """Return what a factor reads, if it is one element, in the order of the terms."""
+    load = factor
+    while isinstance(load, Cast):
+        load = load.operand
+    if not isinstance(load, Load) or not isinstance(load.tensor.element, Scalar):
+        return None
+    indices = tuple(s.index for s in load.subscripts if isinstance(s, IndexValue))
+    rank = len(load.subscripts) - len(over)
+    extents = tuple(index.extent for index in over)
+    whole = indices[rank:] == over and load.tensor.extents[rank:] == extents
+    if rank < 0 or not whole or len(set(indices)) < len(load.subscripts):
+        return None
+    return FlatTerms(indices, load.tensor.extents[:rank])
+
+
 def linear_read(
     factor: Expr, outer: Index, over: tuple[Index, ...], axis: Index
 ) -> Linear | None:

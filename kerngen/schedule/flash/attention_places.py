@@ -1,0 +1,104 @@
+"""Values of tiles at other places, and conditions in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from kerngen.gradient.forms import form_of, value_of
+from kerngen.ir.analysis.linear import length_of
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    BinaryOp,
+    BuiltinCall,
+    Cast,
+    Clamped,
+    Constant,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Select,
+    Subscript,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, subscript_value
+
+_COMPARISONS: Final[Mapping[BinaryOp, BinaryOp]] = {
+    "<": "<",
+    "<=": "<=",
+    ">": "<",
+    ">=": "<=",
+}
+"""Which of two comparisons each is, with its sides exchanged where it is the other."""
+
+
+class NoSumsError(Exception):
+    """Why stages are no sums over tiles that are made again: an answer, not an error."""
+
+
+def moved(expr: Expr, places: Mapping[Index, Subscript]) -> Expr:
+    """Return a value at other places: the indices are replaced, in subscripts too."""
+    match expr:
+        case IndexValue(index):
+            return _value_at(places[index], index) if index in places else expr
+        case Load(subscripts=subscripts, path=()):
+            there = tuple(_moved_subscript(each, places) for each in subscripts)
+            return replace(expr, subscripts=there)
+        case Load():
+            message = "it reads parts of elements"
+            raise NoSumsError(message)
+        case _:
+            return map_children(expr, lambda part: moved(part, places))
+
+
+def _value_at(place: Subscript, index: Index) -> Expr:
+    """Return the value of an index at a place, which may be clamped to its range."""
+    value = subscript_value(place)
+    if not isinstance(place, Clamped):
+        return value
+    last = Binary("-", length_of(index.extent), Constant(1, Scalar.I32), Scalar.I32)
+    limits = (Cast(value, Scalar.I32), Constant(0, Scalar.I32), last)
+    return BuiltinCall("clamp", limits, Scalar.I32)
+
+
+def _moved_subscript(
+    subscript: Subscript, places: Mapping[Index, Subscript]
+) -> Subscript:
+    match subscript:
+        case IndexValue(index):
+            return places.get(index, subscript)
+        case Affine(value):
+            return replace(subscript, value=moved(value, places))
+        case Clamped(value):
+            return Clamped(moved(value, places))
+
+
+def ordered(score: Expr | None) -> Expr | None:
+    """Return a score with each condition in one form: derivation writes them anew.
+
+    `s + j <= t + i` and `j <= i + (t - s)` are both `j - i + s - t <= 0`.
+    """
+    match score:
+        case Select(condition, then, otherwise):
+            sides = ordered(then) or then, ordered(otherwise) or otherwise
+            return Select(_ordered_condition(condition), *sides, score.type)
+        case _:
+            return score
+
+
+def _ordered_condition(condition: Expr) -> Expr:
+    match condition:
+        case Binary(op, left, right) if (
+            op in _COMPARISONS and left.type is Scalar.I32 and right.type is Scalar.I32
+        ):
+            if _COMPARISONS[op] != op:
+                left, right, op = right, left, _COMPARISONS[op]
+            form = form_of(Binary("-", left, right, Scalar.I32))
+            items = sorted(form.items(), key=lambda item: [v.order for v in item[0]])
+            less = value_of(dict(items))
+            return Binary(op, less, Constant(0, Scalar.I32), Scalar.BOOL)
+        case _:
+            return map_children(condition, _ordered_condition)

@@ -1,0 +1,525 @@
+"""What the shaders of strategy `flash` have in common: passes over keys, in tiles.
+
+A workgroup has a tile of rows, and goes over the keys.  Each turn computes the products of
+its rows with some keys in registers, as `gemm` does, and makes weights of them.  The weights
+go through workgroup memory to be multiplied with values, as each invocation needs those of
+its rows for all keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.ir.nodes import Binary, Expr, Index, LocalValue
+from kerngen.ir.staging.stages import Stage
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import Size, ceil_div
+from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, tile_axis
+from kerngen.schedule.flash.key_bounds import KeyBounds
+from kerngen.schedule.flash.tiling import FlashTiling
+from kerngen.schedule.gemm.operand import BANKS, Operand
+from kerngen.schedule.gemm.register_tile import RegisterTile
+from kerngen.schedule.gemm.tiling import VECTOR, Tiling
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.steps import tensors_in_runs, vector_tensors, write_steps
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.task import Task
+from kerngen.shader import declarations as wgsl
+from kerngen.shader import tree as t
+
+_BYTES = 16
+
+Rows: TypeAlias = Sequence[Sequence[t.Ident]]
+"""The vectors of each row that an invocation has of a tile."""
+
+
+def weighted_values(value: Expr, key: Index, column: Index, row: Index) -> Contraction:
+    """Return the product of weights, which no tensor has, and values."""
+    left, right = LocalValue(LEFT, Scalar.F32), LocalValue(RIGHT, Scalar.F32)
+    term = Binary("*", left, right, Scalar.F32)
+    return Contraction("sum", (key,), left, value, term, column, row)
+
+
+def in_vectors(products: Sequence[Contraction], row: Index, key: Index) -> set[str]:
+    """Return the tensors that products read in vectors."""
+    names: set[str] = set()
+    for each in products:
+        for factor, own in ((each.left, row), (each.right, key)):
+            names |= tensors_in_runs((factor,), tile_axis(factor, each.last, own))
+    return names
+
+
+def values_in_vectors(
+    value: Expr, key: Index, column: Index, finish: Stage
+) -> set[str]:
+    """Return the tensors that are read for values, and at the end, in vectors."""
+    names = tensors_in_runs((value,), tile_axis(value, key, column))
+    ends = tuple(step.value for step in finish.steps)
+    return names | vector_tensors(finish, ends, column)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of the rows and keys of a tile: its operands, and the sums in registers."""
+
+    found: Contraction
+    rows: Operand
+    keys: Operand
+    sums: RegisterTile
+
+
+@final
+@dataclass
+class Weights:
+    """The tile of weights in workgroup memory: for each key, vectors of four rows."""
+
+    builder: ShaderBuilder
+    tiling: Tiling
+    lines: int
+    key: Index
+    name: str = "w"
+
+    def __post_init__(self) -> None:
+        """Declare the tile."""
+        self.blocks = self.tiling.micro_m // VECTOR
+        self.across = self.tiling.rows
+        length = self.blocks * self.across
+        type_ = f"array<array<vec4f, {length}>, {self.lines}>"
+        size = _BYTES * length * self.lines
+        self._tile = self.builder.workgroup_array("weight_tile", type_, size)
+
+    @property
+    def counter(self) -> str:
+        """What counts the keys."""
+        return self.key.name
+
+    def tile(self, buffer: t.Expr | None) -> t.Expr:
+        """Return the tile."""
+        del buffer
+        return self._tile
+
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+        """Return the weights of four rows, of a line of the tile."""
+        return self.place(line, block, at, t.u32(term // VECTOR % self._turn))
+
+    def place(self, line: t.Expr, block: int, at: t.Expr, turn: t.Expr) -> t.Expr:
+        """Return the place of a vector in a line.
+
+        Neighbouring lanes store to lines below each other: without an exchange of places
+        they would meet in few banks of workgroup memory.
+        """
+        if turn != t.ZERO:
+            at = t.Binary("^", at, turn)
+        return line[at + block * self.across]
+
+    @property
+    def _turn(self) -> int:
+        return min(self.across, BANKS)
+
+    def own(self, line: t.Expr, column: t.Expr, row: t.Expr, block: int) -> t.Expr:
+        """Return where an invocation puts a vector of what its column has."""
+        return self.place(self._tile[line], block, row, column % self._turn)
+
+
+class KeyPass:
+    """Writes one shader; what is `whole` needs no care at the ends of vectors.
+
+    `task` is of all stages together.  `batch` are the indices that each have rows and keys
+    of their own, `outer` those that it loops over around the keys, `bounded` is whether it
+    skips keys.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        tiling: FlashTiling,
+        ends: tuple[Index, Index],
+        batch: tuple[Index, ...],
+        wide: set[str],
+        *,
+        whole: bool,
+    ) -> None:
+        """Begin a shader of a row and a key index; `wide` are bound as vectors."""
+        self.task = task
+        self.tiling = tiling
+        self.row_index, self.key_index = ends
+        self.batch = batch
+        self.outer: tuple[Index, ...] = ()
+        self.whole = whole
+        self.rows = tiling.scores
+        self.builder = ShaderBuilder(task, dict.fromkeys(wide, LANES) if whole else {})
+        self.body: list[t.Stmt] = []
+        self.at: dict[Index, t.Expr] = {}
+        self.tile_row: t.Expr = t.ZERO
+        self.tile_column: t.Expr = t.ZERO
+        self.begin: t.Expr = t.ZERO
+        self.end: t.Expr = t.ZERO
+        self.bounded = False
+        self._shared_tiles: dict[tuple[str, str], t.Expr] = {}
+
+    def name_places(self) -> None:
+        """Name an invocation's place in a tile, and the counter of keys."""
+        s = self.builder
+        self.column, self.row = (t.Ident(s.fresh(n)) for n in ("column", "row"))
+        self.first = t.Ident(s.fresh("first_key"))
+
+    def operand(
+        self,
+        name: str,
+        factor: Expr,
+        own: Index,
+        over: tuple[Index, ...],
+        tiling: Tiling,
+    ) -> Operand:
+        """Return what brings a factor into workgroup memory; `q` is of the rows.
+
+        Products take turns: those of one form have one tile.
+        """
+        is_left = name == "q"
+        micro = tiling.micro_m if is_left else tiling.micro_n
+        across = tiling.rows if is_left else tiling.columns
+        return Operand(
+            self.builder,
+            factor,
+            own,
+            over,
+            name,
+            micro // VECTOR,
+            across,
+            tiling,
+            self.whole,
+            tiles=self._shared_tiles,
+        )
+
+    def operands(self, found: Contraction) -> tuple[Operand, Operand]:
+        """Return the operands of a product of rows and keys."""
+        return (
+            self.operand("q", found.left, self.row_index, found.over, self.rows),
+            self.operand("k", found.right, self.key_index, found.over, self.rows),
+        )
+
+    # Where this workgroup works
+
+    def let(self, wanted: str, value: t.Expr) -> t.Ident:
+        """Name a value."""
+        name = t.Ident(self.builder.fresh(wanted))
+        self.body.append(t.Let(name.name, value))
+        return name
+
+    def tiled_axes(self, column: Index | None) -> tuple[Size, Size]:
+        """Return how many tiles there are along rows and columns."""
+        columns = extent_size(1 if column is None else column.extent)
+        return (
+            ceil_div(extent_size(self.row_index.extent), self.tiling.queries),
+            ceil_div(columns, self.tiling.columns),
+        )
+
+    def tile_count(self, column: Index | None) -> Size:
+        """Return how many tiles there are."""
+        rows, columns = self.tiled_axes(column)
+        return domain_size(self.batch) * rows * columns
+
+    def place(self, column: Index | None, bounds: KeyBounds) -> None:
+        """Name the batch indices, the tile's first row and column, and its keys."""
+        s = self.builder
+        group = self.let("group", linear_group(s))
+        tile_rows, tile_columns = self.tiled_axes(column)
+        rows = self.let("tile_rows", to_wgsl(tile_rows, s))
+        columns = self.let("tile_columns", to_wgsl(tile_columns, s))
+        tiles = s.size(self.batch) * rows * columns
+        self.body.append(t.If(group >= tiles, (t.Return(),)))
+        self.at = unravel(s, self.body, self.batch, group // columns // rows)
+        # The last rows first: under a causal mask they have the most keys.
+        number = t.Binary("-", t.Binary("-", rows, t.ONE), group // columns % rows)
+        self.tile_row = self.let("tile_row", number * self.tiling.queries)
+        self.tile_column = self.let(
+            "tile_column", group % columns * self.tiling.columns
+        )
+        self.bounded = bool(bounds.bounds)
+        last = t.call(
+            "min", self.tile_row + self.tiling.queries, s.extent(self.row_index.extent)
+        )
+        ends = self.tile_row, t.Binary("-", last, t.ONE)
+        self.begin, self.end = bounds.write(s, self.body, ends, self.tiling.keys)
+
+    # Products
+
+    def multiply(self, product: Product) -> list[t.Stmt]:
+        """Write the loop over the terms of a product, as that of `gemm`."""
+        s, operands = self.builder, (product.rows, product.keys)
+        first, following = (t.Ident(s.fresh(n)) for n in ("first", "following"))
+        end, terms = s.size(product.found.over), self.tiling.terms
+        next_: t.Expr = first + terms
+        if self.whole:
+            next_ = t.call("min", next_, t.Binary("-", end, t.u32(terms)))
+        is_product = product.found.is_product
+        left = None if self.whole or is_product else t.Binary("-", end, first)
+        clears = is_product and not self.whole
+        turn = [
+            *self._staged(operands, first, end, terms, clears=clears),
+            t.BARRIER,
+            t.Let(following.name, next_),
+            *(stmt for x in operands for stmt in x.fetch(following)),
+            *(product.sums.accumulate(p, None, left) for p in range(terms)),
+            t.BARRIER,
+        ]
+        begin = [stmt for x in operands for stmt in x.fetch(t.ZERO)]
+        if not self.whole:
+            begin = [t.If(t.Binary(">", end, t.ZERO), (*begin,))]
+        return [*begin, t.count_up(first.name, 0, end, terms, *turn)]
+
+    def _staged(
+        self,
+        operands: tuple[Operand, ...],
+        first: t.Expr,
+        end: t.Expr,
+        terms: int,
+        *,
+        clears: bool,
+    ) -> list[t.Stmt]:
+        """Store the terms from `first` on to the tiles; terms beyond the end are 0."""
+        stores = [stmt for operand in operands for stmt in operand.stage(None)]
+        if not clears:
+            return stores
+        left = t.Ident(self.builder.fresh("left"))
+        cleared = [stmt for operand in operands for stmt in operand.clear(left)]
+        named = t.Let(left.name, t.Binary("-", end, first))
+        return [t.If(first + terms > end, (named, *cleared)), *stores]
+
+    # Functions of products
+
+    def declare_function(
+        self,
+        wanted: str,
+        value: Expr,
+        products: Mapping[LocalValue, str],
+        beyond: t.Expr,
+        about: str,
+    ) -> str:
+        """Declare a function of the products of a row with a key, or with four."""
+        s = self.builder
+        lanes = LANES if self.whole else 1
+        type_ = wgsl_type(Scalar.F32, lanes)
+        name = s.fresh(wanted)
+        given = {local: t.Ident(s.fresh(called)) for local, called in products.items()}
+        indices = (*self.batch, *self.outer, self.row_index, self.key_index)
+        named = {index: t.Ident(s.name(index.name)) for index in indices}
+        if self.whole:
+            beyond = t.call(type_, beyond)
+        key, row = named[self.key_index], t.Ident(s.fresh("nearest_row"))
+        last = t.Binary("-", s.extent(self.row_index.extent), t.ONE)
+        body: list[t.Stmt] = [
+            t.If(key >= s.extent(self.key_index.extent), (t.Return(beyond),)),
+            t.Let(row.name, t.call("min", named[self.row_index], last)),
+        ]
+        at: dict[Index, t.Expr] = {**named, self.row_index: row}
+        vector = self.key_index if self.whole else None
+        lowerer = Lowerer(s, at, body, vector=vector, label=name)
+        for local, ident in given.items():
+            lowerer.locals[local.name] = Value(ident, wide=self.whole)
+        lowered = lowerer.lower(value)
+        result = lowerer.widen(lowered, Scalar.F32) if self.whole else lowered.expr
+        body.append(t.Return(result))
+        inputs = (
+            *((x.name, "u32") for x in named.values()),
+            *((x.name, type_) for x in given.values()),
+        )
+        function = wgsl.Function(name, inputs, type_, tuple(body), about)
+        s.declare(f"function {name}", function)
+        return name
+
+    def applied(
+        self,
+        name: str,
+        i: t.Expr,
+        columns: Sequence[t.Expr],
+        products: Sequence[t.Ident],
+    ) -> t.Expr:
+        """Return a function's value at a row of the tile and four keys."""
+        places = [self.at[index] for index in (*self.batch, *self.outer)]
+        row = self.tile_row + i
+        keys = [self.first + j for j in columns]
+        if self.whole:
+            return t.call(name, *places, row, keys[0], *products)
+        parts = zip(keys, COMPONENTS, strict=True)
+        return t.Call(
+            "vec4f",
+            tuple(
+                t.call(name, *places, row, j, *(t.Member(x, c) for x in products))
+                for j, c in parts
+            ),
+        )
+
+    # Rows
+
+    def across(self, kind: str, vectors: Sequence[t.Ident]) -> t.Expr:
+        """Return the largest component of vectors, or the sum of all."""
+        if kind == "sum":
+            one: t.Expr = vectors[0]
+            for vector in vectors[1:]:
+                one = one + vector
+            return t.call("dot", one, t.call("vec4f", t.Literal("1.0")))
+        joined: t.Expr = vectors[0]
+        for vector in vectors[1:]:
+            joined = t.call("max", joined, vector)
+        first, second = (t.Member(joined, c) for c in ("xy", "zw"))
+        pair = t.call("max", first, second)
+        return t.call("max", t.Member(pair, "x"), t.Member(pair, "y"))
+
+    def shared(
+        self,
+        weights: Weights,
+        own: Sequence[t.Ident],
+        joined: Sequence[t.Ident],
+        kind: str,
+    ) -> list[t.Stmt]:
+        """Join what the invocations of a row have, in a fixed order."""
+        body = list[t.Stmt]()
+        for b, value in enumerate(own):
+            place = weights.own(self.column, self.column, self.row, b)
+            body.append(t.Assign(place, value))
+        body.append(t.BARRIER)
+        for b, name in enumerate(joined):
+            for c in range(self.rows.columns):
+                found = weights.own(t.u32(c), t.u32(c), self.row, b)
+                if c == 0:
+                    body.append(t.Var(name.name, found))
+                elif kind == "max":
+                    body.append(t.Assign(name, t.call("max", name, found)))
+                else:
+                    body.append(t.Assign(name, found, "+="))
+        body.append(t.BARRIER)
+        return body
+
+    # Weights times values
+
+    def add_values(
+        self, rows: Rows, weights: Weights, values: Operand, sums: RegisterTile
+    ) -> list[t.Stmt]:
+        """Add the weights times the values, some keys at a time."""
+        s, turns = self.builder, self.tiling.turns
+        body: list[t.Stmt] = []
+        for block in range(self.rows.micro_n // VECTOR):
+            turn = t.Ident(s.fresh("turn"))
+            start = block * turns
+            count = self.tiling.weights
+            key, following = (t.Ident(s.fresh(n)) for n in ("key", "next_key"))
+            owner = (self.column // (count // VECTOR)).equals(_less(turn, start))
+            inner = [
+                t.Let(key.name, self.first + turn * count),
+                t.If(owner, tuple(self._keep(rows, weights, block))),
+                *self._add_some(key, following, values, sums),
+            ]
+            keys = self.first + turn * count
+            condition = t.all_of(turn < t.u32(start + turns), keys < self.end)
+            step = t.Assign(turn, t.ONE, "+=")
+            body.append(t.For(turn.name, t.u32(start), condition, step, tuple(inner)))
+        return body
+
+    def _add_some(
+        self, key: t.Ident, following: t.Ident, values: Operand, sums: RegisterTile
+    ) -> list[t.Stmt]:
+        s, count = self.builder, self.tiling.weights
+        extent = s.extent(self.key_index.extent)
+        next_: t.Expr = key + count
+        if self.whole:
+            next_ = t.call("min", next_, t.Binary("-", extent, t.u32(count)))
+        # Behind the last key that counts may be anything: it has no weight.
+        clears = self.bounded if self.whole else True
+        clears = clears and not values.turns_over
+        return [
+            *self._staged((values,), key, self.end, count, clears=clears),
+            t.BARRIER,
+            t.Let(following.name, next_),
+            *values.fetch(following),
+            *(sums.accumulate(p, None, None) for p in range(count)),
+            t.BARRIER,
+        ]
+
+    def _keep(self, rows: Rows, weights: Weights, block: int) -> list[t.Stmt]:
+        """Store the weights of a block of keys to workgroup memory."""
+        body = list[t.Stmt]()
+        column = self.column % (self.tiling.weights // VECTOR)
+        for n, component in enumerate(COMPONENTS):
+            for b in range(self.rows.micro_m // VECTOR):
+                of_rows = (rows[r][block] for r in rows_of(b))
+                parts = tuple(t.Member(v, component) for v in of_rows)
+                line = column * VECTOR + n
+                place = weights.own(line, column, self.row, b)
+                body.append(t.Assign(place, t.Call("vec4f", parts)))
+        return body
+
+    # The result
+
+    def declare_steps(
+        self,
+        wanted: str,
+        stage: Stage,
+        ends: tuple[Index, ...],
+        about: str,
+        given: Mapping[str, str],
+        locals_: Callable[[tuple[t.Ident, ...]], Mapping[str, Value]],
+        vector: Index | None = None,
+    ) -> str:
+        """Declare the function that does steps for one element, or for four.
+
+        `given` are its arguments behind the indices, with their types, and `locals_` what
+        the steps use of them.
+        """
+        s = self.builder
+        name = s.fresh(wanted)
+        at = {index: t.Ident(s.name(index.name)) for index in stage.domain}
+        outside = (at[index] >= s.extent(index.extent) for index in ends)
+        body: list[t.Stmt] = [t.If(t.any_of(*outside), (t.Return(),))]
+        lowerer = Lowerer(s, {**at}, body, vector=vector, label=stage.name)
+        arguments = tuple(t.Ident(s.fresh(each)) for each in given)
+        types = zip(arguments, given.values(), strict=True)
+        inputs = [(x.name, "u32") for x in at.values()]
+        inputs += [(x.name, type_) for x, type_ in types]
+        lowerer.locals.update(locals_(arguments))
+        write_steps(lowerer, stage)
+        function = wgsl.Function(name, tuple(inputs), "", tuple(body), about)
+        s.declare(f"function {name}", function)
+        return name
+
+    def finished(
+        self,
+        finish: str,
+        domain: tuple[Index, ...],
+        column: Index,
+        sums: RegisterTile,
+        beside: Callable[[int], tuple[t.Expr, ...]] = lambda _: (),
+    ) -> list[t.Stmt]:
+        """Hand every sum to the function that does the last stage's steps."""
+        body = list[t.Stmt]()
+        wide = self.whole and domain[-1] == column
+        for number, (i, columns, total) in enumerate(sums.results()):
+            r = number // len(sums.row_of(0))
+            lanes: list[tuple[t.Expr, t.Expr]] = [(columns[0], total)]
+            if not wide:
+                parts = zip(columns, COMPONENTS, strict=True)
+                lanes = [(j, t.Member(total, c)) for j, c in parts]
+            for j, value in lanes:
+                at = {
+                    **self.at,
+                    self.row_index: self.tile_row + i,
+                    column: self.tile_column + j,
+                }
+                places = (at[index] for index in domain)
+                body.append(t.Evaluate(t.call(finish, *places, *beside(r), value)))
+        return body
+
+
+def rows_of(block: int) -> range:
+    """Return the rows of a block of four."""
+    return range(block * VECTOR, (block + 1) * VECTOR)
+
+
+def _less(value: t.Expr, by: int) -> t.Expr:
+    return t.Binary("-", value, t.u32(by)) if by else value
