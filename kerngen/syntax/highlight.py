@@ -14,9 +14,8 @@ from pygments.lexer import (
 )
 from pygments.token import string_to_tokentype
 
-from kerngen.syntax.highlight_rules import RULES
-from kerngen.syntax.highlight_rules import Rule
 from kerngen.ir.builtins.table import BUILTINS
+from kerngen.syntax.highlight_rules import RULES, Rule
 
 
 def _rule(rule: Rule) -> Any:

@@ -14,15 +14,11 @@ import numpy as np
 
 from kerngen.runtime.backend import AnyTensor, Bytes, Range
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.device.gpu import Buffer
-from kerngen.runtime.device.gpu import Device
-from kerngen.runtime.device.gpu import translate
-from kerngen.runtime.device.mapping import Map
-from kerngen.runtime.device.mapping import Mapping
+from kerngen.runtime.device.gpu import Buffer, Device, translate
+from kerngen.runtime.device.mapping import Map, Mapping
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.recorder import Recording
-from kerngen.runtime.device.storage import Block
-from kerngen.runtime.device.storage import Lease
+from kerngen.runtime.device.storage import Block, Lease
 from kerngen.runtime.values.arrays import copied
 from kerngen.runtime.values.shapes import round_up
 

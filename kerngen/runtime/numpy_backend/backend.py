@@ -36,10 +36,7 @@ from kerngen.runtime.live import remember
 from kerngen.runtime.numpy_backend.tape import Call, NumpyTape
 from kerngen.runtime.profile import Event, Profile, within_profile
 from kerngen.runtime.tensor import Tensor
-from kerngen.runtime.values.arrays import as_elements
-from kerngen.runtime.values.arrays import copied
-from kerngen.runtime.values.arrays import numpy_shape
-from kerngen.runtime.values.arrays import window
+from kerngen.runtime.values.arrays import as_elements, copied, numpy_shape, window
 from kerngen.runtime.values.elements import Element
 from kerngen.runtime.values.kinds import kind_of
 from kerngen.runtime.values.shapes import Shape

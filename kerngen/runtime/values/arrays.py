@@ -13,18 +13,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kerngen.runtime.errors import ArgumentError
-from kerngen.runtime.errors import DtypeError
-from kerngen.runtime.errors import ShapeError
+from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError
 from kerngen.runtime.struct import Struct, check_instance, fit_of
-from kerngen.runtime.values.elements import BY_DTYPE
-from kerngen.runtime.values.elements import Element
-from kerngen.runtime.values.elements import Number
+from kerngen.runtime.values.elements import BY_DTYPE, Element, Number
 from kerngen.runtime.values.fields import is_leaf
 from kerngen.runtime.values.foreign import as_array
 from kerngen.runtime.values.kinds import kind_of
-from kerngen.runtime.values.records import conform
-from kerngen.runtime.values.records import numbers
+from kerngen.runtime.values.records import conform, numbers
 from kerngen.runtime.values.shapes import Shape
 
 Values: TypeAlias = ArrayLike | Struct | Sequence[Struct | Sequence[Struct]]

@@ -17,17 +17,12 @@ from typing import Final, TypeVar, final
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Expr, Index
 from kerngen.schedule.contraction import tile_axis
-from kerngen.schedule.gemm.tiling import VECTOR
-from kerngen.schedule.gemm.tiling import Tiling
-from kerngen.schedule.lowering.builder import ShaderBuilder
-from kerngen.schedule.lowering.builder import wgsl_type
+from kerngen.schedule.gemm.tiling import VECTOR, Tiling
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import identity
-from kerngen.schedule.lowering.linear import Linear
-from kerngen.schedule.lowering.linear import linear_read
-from kerngen.schedule.lowering.values import COMPONENTS
-from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.lowering.linear import flat_terms
+from kerngen.schedule.lowering.linear import Linear, flat_terms, linear_read
+from kerngen.schedule.lowering.values import COMPONENTS, LANES
 from kerngen.schedule.per_element import places, unravel
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
