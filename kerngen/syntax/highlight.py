@@ -14,7 +14,6 @@ from pygments.lexer import (
 )
 from pygments.token import string_to_tokentype
 
-from kerngen.ir.builtins.table import BUILTINS
 from kerngen.syntax.highlight_rules import RULES, Rule
 
 
