@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from weakref import ref
 
 from kerngen.runtime import StateError, Tensor, f32
-from kerngen.runtime.shapes import Shape
+from kerngen.runtime.values.shapes import Shape
 
 if TYPE_CHECKING:
     from kerngen.batch.batch import Batch

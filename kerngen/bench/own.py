@@ -14,8 +14,8 @@ from kerngen.bench.arguments import Sizes, all_lengths, own_sizes, tensor_bytes
 from kerngen.bench.case import Case, kernel_case
 from kerngen.compiler import CompiledModule
 from kerngen.jit.memory import functions
-from kerngen.runtime.choices import kernel_of
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.choices import kernel_of
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.schedule.costs import Polynomial, bytes_moved, operations
 from kerngen.schedule.program import KernelProgram
 

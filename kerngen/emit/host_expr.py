@@ -13,7 +13,8 @@ from kerngen.emit.builtin_call import fill_template
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.members import literal_place
 from kerngen.emit.python_code import Code, Level, binary, call, number
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.analysis.signs import is_natural
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     Binary,
@@ -35,7 +36,6 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.signs import is_natural
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk

@@ -14,7 +14,7 @@ from kerngen.gradient.forward import Forward, as_select
 from kerngen.gradient.partials import partials
 from kerngen.gradient.solve import solved
 from kerngen.gradient.terms import ONE, Term, product_of
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,

@@ -7,7 +7,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
 from kerngen.jit.compiling import compile as compile_source
-from kerngen.runtime.kernel_html import (
+from kerngen.runtime.notebook.kernel_html import (
     is_kernel_function,
     is_kernel_module,
     kernel_html,

@@ -24,7 +24,11 @@ from typing import Any, Final, final
 from kerngen.compiler import CompiledModule
 from kerngen.emit.module_name import module_name, module_path
 from kerngen.emit.python_names import module_names
-from kerngen.runtime.kernel_html import is_kernel_function, kernel_html, module_html
+from kerngen.runtime.notebook.kernel_html import (
+    is_kernel_function,
+    kernel_html,
+    module_html,
+)
 
 _NUMBERS: Final = count()
 

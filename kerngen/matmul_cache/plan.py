@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, final
 from kerngen.matmul_cache.layouts import LAYOUTS, Axis, Layout, weight_shape
 from kerngen.matmul_cache.split import F32_BYTES, RowRange, split_weight
 from kerngen.runtime import Choice, Context, LimitError
-from kerngen.runtime.shapes import round_up
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
+from kerngen.runtime.values.shapes import round_up
 
 ScheduleName: TypeAlias = Literal["gemv", "skinny", "tiled", "reference", "empty"]
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kerngen.nn.errors import GraphError
 from kerngen.runtime import DtypeError, Tensor, f32
-from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.tensor import is_tensor
+from kerngen.runtime.values.kinds import kind_of
 
 AnyTensor: TypeAlias = Tensor[f32, Any]
 Value: TypeAlias = "Variable | AnyTensor"

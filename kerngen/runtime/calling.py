@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, cast
 
-from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import DtypeError
+from kerngen.runtime.values.elements import Element
 
 F = TypeVar("F", bound=Callable[..., Any])
 Explain: TypeAlias = Callable[

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn, final
 
+from kerngen.runtime.calls.kernel import KERNEL, Kernel
 from kerngen.runtime.errors import ReloadError, StateError
-from kerngen.runtime.kernel import KERNEL, Kernel
 from kerngen.runtime.live import alive
 from kerngen.runtime.stamp import stamp_of
 

@@ -19,7 +19,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.once import once
 from kerngen.ir.operators import is_composite
-from kerngen.ir.stages import Define, Stage, Write
+from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, walk
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, final
 
-from kerngen.runtime.unknown import unknown_name
+from kerngen.runtime.calls.unknown import unknown_name
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, Fault, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.large import check_large, expected_seconds, large_sizes
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.ordinary import hazards_of
 from kerngen.verify.overlaps import overlaps
 from kerngen.verify.plain import call_at

@@ -23,10 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, Descriptor, GPUDevice
-from kerngen.runtime.native import MakeModule, unchecked_modules
-from kerngen.runtime.shapes import round_up
-from kerngen.runtime.storage import Lease
+from kerngen.runtime.device.gpu import (
+    COPY_DST,
+    COPY_SRC,
+    STORAGE,
+    Descriptor,
+    GPUDevice,
+)
+from kerngen.runtime.device.native import MakeModule, unchecked_modules
+from kerngen.runtime.device.storage import Lease
+from kerngen.runtime.values.shapes import round_up
 
 BEFORE: Final = 4096
 """Bytes of the zone before a buffer: a multiple of every alignment of a binding."""

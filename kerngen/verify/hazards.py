@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.ir.nodes import ReduceKind, Statement
-from kerngen.verify.functions import plain_value
-from kerngen.verify.number import HIGHEST, HIGHEST_HALF, Array, Number
+from kerngen.verify.meaning.functions import plain_value
+from kerngen.verify.meaning.number import HIGHEST, HIGHEST_HALF, Array, Number
 
 _OPERATORS: Final[Mapping[str, np.ufunc]] = {
     "+": np.add,

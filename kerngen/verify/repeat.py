@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime.elements import Element
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.struct import Struct
+from kerngen.runtime.values.elements import Element
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
 from kerngen.syntax.folder import origin_of, sources_below
@@ -21,7 +21,7 @@ from kerngen.syntax.library import Library
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.differences import Product, products
 from kerngen.verify.guarded import PATTERNS, guarded
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.subjects import subjects

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from kerngen.verify.fault import Fault, Tally
 from kerngen.verify.hazards import Hazard
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.sizes import Sizes
 from kerngen.verify.trial import Given
 

@@ -12,9 +12,9 @@ import numpy as np
 from kerngen.ir.memory import MemoryType
 from kerngen.verify.contents import leaves
 from kerngen.verify.draw import inputs_of
+from kerngen.verify.meaning.values import Array, cloned
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
-from kerngen.verify.values import Array, cloned
 
 Fails: TypeAlias = Callable[[Given], bool]
 

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, GPUDevice
-from kerngen.runtime.native import MakeModule
+from kerngen.runtime.device.gpu import COPY_DST, COPY_SRC, STORAGE, GPUDevice
+from kerngen.runtime.device.native import MakeModule
 
 Structs: TypeAlias = dict[str, dict[str, str]]
 """The types of members, by struct and name."""

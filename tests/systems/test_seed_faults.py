@@ -184,7 +184,7 @@ def test_pipelines_are_found_by_the_text_of_the_shader_and_the_device() -> None:
 
 
 def _compiled(shaders: Any, text: str) -> Any:
-    key = import_module("kerngen.runtime.shaders").ShaderKey.of(text, 0, ())
+    key = import_module("kerngen.runtime.device.shaders").ShaderKey.of(text, 0, ())
     return shaders.compile(key, text, "")
 
 
