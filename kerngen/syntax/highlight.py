@@ -28,7 +28,7 @@ from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
 
-_TYPE: Final = r"\b(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
+_TYPE: Final = r"\b(?:[fiu]32|f16|[iu][48]|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
 _NAME: Final = r"[A-Za-z_]\w*"
 _WORDS: Final = sorted(word.lower() for word in KEYWORDS - CONTEXTUAL - {"REDUCE"})
 
