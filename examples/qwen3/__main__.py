@@ -13,6 +13,7 @@ from examples.qwen3.files import Storage
 from examples.qwen3.generation import Piece, stream_generate
 from examples.qwen3.loading import load
 from examples.qwen3.model import Model
+from examples.qwen3.quantized import Quantized
 from examples.qwen3.sampling import make_sampler
 from examples.qwen3.text import Tokenizer
 from kerngen.runtime import f16, f32
@@ -57,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--storage", choices=STORAGE, help="of weights; f16 if it can")
+    parser.add_argument(
+        "--bits", type=int, choices=(4, 8), help="quantize the matrices"
+    )
     return parser
 
 
@@ -70,7 +74,11 @@ def _run(options: argparse.Namespace) -> None:
     with gpu.open() as ctx:
         storage = STORAGE[options.storage] if options.storage else None
         model, tokenizer = load(
-            options.folder, ctx=ctx, storage=storage, progress=_progress
+            options.folder,
+            ctx=ctx,
+            storage=storage,
+            bits=options.bits,
+            progress=_progress,
         )
         _introduce(model)
         prompt = _prompt(options, tokenizer)
@@ -108,7 +116,9 @@ def _progress(done: int, of: int) -> None:
 
 def _introduce(model: Model) -> None:
     config, ctx = model.config, model.ctx
-    storage = model.weights.embedding.parts[0].element.__name__
+    first = model.weights.head.parts[0]
+    of = first.codes if isinstance(first, Quantized) else first
+    storage = of.element.__name__
     parts = len(model.weights.embedding.parts)
     print(
         f"{config.family}, {config.layers} layers of {config.width}, weights in {storage}; "

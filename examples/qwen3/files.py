@@ -65,6 +65,11 @@ class TensorFiles:
         found = self.left.pop(name, None)
         if found is None:
             raise ModelError(f"{self._folder} has no tensor {name!r}.")
+        if found.kind not in STORED:
+            raise ModelError(
+                f"{name!r} in {found.path.name} is {found.kind}; this example reads "
+                f"{', '.join(STORED)}."
+            )
         if found.shape != shape:
             raise ModelError(
                 f"{name!r} in {found.path.name} is {list(found.shape)}, where config.json "
@@ -128,11 +133,10 @@ def _place(
         start, stop = (base + int(each) for each in entry["data_offsets"])
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"its entry of {name!r} is incomplete") from error
-    if kind not in STORED:
-        raise ModelError(
-            f"{name!r} in {path.name} is {kind}; this example reads {', '.join(STORED)}."
-        )
-    nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(STORED[kind]).itemsize
+    # Of a type that is not known, the tensor may still be one that is not needed.
+    nbytes = stop - start
+    if kind in STORED:
+        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(STORED[kind]).itemsize
     if not base <= start <= stop <= size or stop - start != nbytes:
         raise _damaged(path, f"the bytes of {name!r} are not all there")
     return Stored(path, kind, shape, start, stop)

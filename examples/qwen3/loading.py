@@ -13,6 +13,7 @@ from examples.qwen3.config import Config, read_config
 from examples.qwen3.errors import ModelError
 from examples.qwen3.files import Array, Storage, TensorFiles
 from examples.qwen3.model import Layer, Model, Table, Weight, Weights
+from examples.qwen3.quantized import Bits, upload
 from examples.qwen3.text import Tokenizer
 from kerngen.runtime import Context, Vector, f16, f32
 
@@ -25,6 +26,7 @@ def load(
     *,
     ctx: Context | None = None,
     storage: Storage | None = None,
+    bits: Bits | None = None,
     progress: Progress | None = None,
 ) -> tuple[Model, Tokenizer | None]:
     """Return a model and its tokenizer; without a tokenizer.json, None.
@@ -34,13 +36,14 @@ def load(
         ctx: Where to; by default a new context on the best adapter.
         storage: f16 or f32, the type of the weights on the device; by default f16 where
             the adapter has it.
+        bits: 4 or 8: all matrices but the embedding are quantized, in blocks of 32.
         progress: Is called after each layer.
 
     Raises:
         ModelError: If the folder is damaged, or of a model that is computed otherwise.
     """
     path = Path(folder)
-    model = load_model(path, ctx=ctx, storage=storage, progress=progress)
+    model = load_model(path, ctx=ctx, storage=storage, bits=bits, progress=progress)
     return model, Tokenizer.find(path)
 
 
@@ -49,6 +52,7 @@ def load_model(
     *,
     ctx: Context | None = None,
     storage: Storage | None = None,
+    bits: Bits | None = None,
     progress: Progress | None = None,
 ) -> Model:
     """Return the model alone; see `load`."""
@@ -57,11 +61,15 @@ def load_model(
         raise ModelError(f"{path} is no folder.")
     config = read_config(path)
     ctx = gpu.open() if ctx is None else ctx
-    if storage is None:
-        storage = f16 if "shader-f16" in _features(ctx) else f32
-    return Model(
-        ctx, config, _Loader(ctx, config, TensorFiles(path), storage).load(progress)
-    )
+    has_half = "shader-f16" in _features(ctx)
+    if bits is not None and (storage is f32 or not has_half):
+        raise ModelError(
+            f"Weights in {bits} bits have scales and an embedding in f16: "
+            + ("'storage' is f32." if has_half else "the adapter lacks 'shader-f16'.")
+        )
+    storage = storage or (f16 if has_half else f32)
+    loader = _Loader(ctx, config, TensorFiles(path), storage, bits)
+    return Model(ctx, config, loader.load(progress))
 
 
 def _features(ctx: Context) -> frozenset[str]:
@@ -76,16 +84,23 @@ class _Loader:
     """Uploads the tensors of a model, one after the other."""
 
     def __init__(
-        self, ctx: Context, config: Config, files: TensorFiles, storage: Storage
+        self,
+        ctx: Context,
+        config: Config,
+        files: TensorFiles,
+        storage: Storage,
+        bits: Bits | None,
     ) -> None:
         self._ctx = ctx
         self._config = config
         self._files = files
         self._storage = storage
+        self._bits = bits
 
     def load(self, progress: Progress | None) -> Weights:
         config = self._config
-        embedding = self._table("model.embed_tokens.weight")
+        rows = self._rows("model.embed_tokens.weight")
+        embedding = self._table(rows, None)
         layers: list[Layer] = []
         for number in range(config.layers):
             layers.append(self._layer(f"model.layers.{number}."))
@@ -94,7 +109,10 @@ class _Loader:
         gain = self._gain("model.norm.weight", config.width)
         if config.tied:
             self._files.skip("lm_head.weight")
-        head = embedding if config.tied else self._table("lm_head.weight")
+        if not config.tied:
+            rows = self._rows("lm_head.weight")
+        is_shared = config.tied and self._bits is None
+        head = embedding if is_shared else self._table(rows, self._bits)
         self._files.check_rest()
         return Weights(embedding, tuple(layers), gain, head)
 
@@ -112,13 +130,12 @@ class _Loader:
         ]
         return Layer(
             input_gain=self._gain(prefix + "input_layernorm.weight", width),
-            qkv=self._upload(np.concatenate(qkv)),
+            qkv=self._upload(np.concatenate(qkv), self._bits),
             query_gain=self._head_gain(attention + "q_norm.weight"),
             key_gain=self._head_gain(attention + "k_norm.weight"),
             output=self._matrix(attention + "o_proj.weight", width, own),
             hidden_gain=self._gain(prefix + "post_attention_layernorm.weight", width),
-            gate=self._matrix(mlp + "gate_proj.weight", hidden, width),
-            up=self._matrix(mlp + "up_proj.weight", hidden, width),
+            gated=self._gated(mlp, hidden, width),
             down=self._matrix(mlp + "down_proj.weight", width, hidden),
         )
 
@@ -126,9 +143,18 @@ class _Loader:
         return self._files.take(name, shape, self._storage)
 
     def _matrix(self, name: str, rows: int, columns: int) -> Weight:
-        return self._upload(self._take(name, (rows, columns)))
+        return self._upload(self._take(name, (rows, columns)), self._bits)
 
-    def _upload(self, array: Any) -> Weight:
+    def _gated(self, prefix: str, rows: int, columns: int) -> tuple[Weight, ...]:
+        names = (f"{prefix}{name}_proj.weight" for name in ("gate", "up"))
+        both: list[Any] = [self._take(name, (rows, columns)) for name in names]
+        if self._bits is not None:
+            both = [np.concatenate(both)]
+        return tuple(self._upload(each, self._bits) for each in both)
+
+    def _upload(self, array: Any, bits: Bits | None) -> Weight:
+        if bits is not None:
+            return upload(self._ctx, array, bits)
         return self._ctx.matrix(array, self._storage)
 
     def _gain(self, name: str, width: int) -> Vector[f32]:
@@ -138,14 +164,16 @@ class _Loader:
         config = self._config
         return self._gain(name, config.head_width) if config.normalizes_heads else None
 
-    def _table(self, name: str) -> Table:
-        """Upload a table of the vocabulary, in parts that the adapter can bind."""
+    def _rows(self, name: str) -> Array:
         config = self._config
-        array = self._take(name, (config.vocabulary, config.width))
+        return self._take(name, (config.vocabulary, config.width))
+
+    def _table(self, array: Array, bits: Bits | None) -> Table:
+        """Upload a table of the vocabulary, in parts that the adapter can bind."""
         starts = tuple(self._starts(array))
-        stops = (*starts[1:], config.vocabulary)
+        stops = (*starts[1:], len(array))
         parts = [
-            self._upload(array[start:stop])
+            self._upload(array[start:stop], bits)
             for start, stop in zip(starts, stops, strict=True)
         ]
         return Table(tuple(parts), starts)

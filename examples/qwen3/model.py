@@ -10,11 +10,12 @@ import numpy as np
 
 from examples.qwen3.config import Config
 from examples.qwen3.errors import ModelError
+from examples.qwen3.quantized import Blocks, Quantized
 from kerngen.runtime import Context, Matrix, Scalar, Tensor3, Vector, f16, f32, i32, u32
 from kerngen_kernels import decoder, elementwise, indexing, matmul, norm
 
-Weight: TypeAlias = Matrix[Any]
-"""A matrix of the model, f16 or f32; all of a model have the same type."""
+Weight: TypeAlias = Matrix[Any] | Quantized
+"""A matrix of the model: f16, f32 or quantized; all layers of a model have the same."""
 
 
 @final
@@ -29,8 +30,8 @@ class Layer:
     key_gain: Vector[f32] | None
     output: Weight
     hidden_gain: Vector[f32]
-    gate: Weight
-    up: Weight
+    gated: tuple[Weight, ...]
+    """What opens and what passes; of quantized ones, both in one matrix."""
     down: Weight
 
 
@@ -59,7 +60,7 @@ class Weights:
         tables = {id(table): table for table in (self.embedding, self.head)}.values()
         matrices = [part for table in tables for part in table.parts]
         for layer in self.layers:
-            matrices += [layer.qkv, layer.output, layer.gate, layer.up, layer.down]
+            matrices += [layer.qkv, layer.output, *layer.gated, layer.down]
         return sum(matrix.nbytes for matrix in matrices)
 
 
@@ -111,14 +112,19 @@ class _Single:
 
     @staticmethod
     def norm_linear(
-        x: Matrix[f32], gain: Vector[f32], w: Weight, *, eps: float
+        x: Matrix[f32], gain: Vector[f32], w: Matrix[Any], *, eps: float
     ) -> Matrix[f32]:
         """As `decoder.norm_linear_half`."""
         return matmul.matmul_nt(norm.rmsnorm(x, gain, eps=eps), w)
 
     @staticmethod
     def norm_gated(
-        x: Matrix[f32], gain: Vector[f32], gate: Weight, up: Weight, *, eps: float
+        x: Matrix[f32],
+        gain: Vector[f32],
+        gate: Matrix[Any],
+        up: Matrix[Any],
+        *,
+        eps: float,
     ) -> Matrix[f32]:
         """As `decoder.norm_gated_half`."""
         rows = norm.rmsnorm(x, gain, eps=eps)
@@ -127,7 +133,7 @@ class _Single:
         return gated.reshape(opened.shape)
 
     @staticmethod
-    def linear_add(x: Matrix[f32], h: Matrix[f32], w: Weight) -> None:
+    def linear_add(x: Matrix[f32], h: Matrix[f32], w: Matrix[Any]) -> None:
         """As `decoder.linear_add_half`."""
         y, flat = matmul.matmul_nt(h, w), x.reshape(-1)
         elementwise.axpy(y.reshape(-1), flat, alpha=1.0)
@@ -144,6 +150,13 @@ class _Half:
     linear_add = staticmethod(decoder.linear_add_half)
 
 
+def _products(weights: Weights) -> Any:
+    """Return the products of matrices as these are: they have the same names."""
+    if isinstance(weights.head.parts[0], Quantized):
+        return Blocks
+    return _Half if weights.head.parts[0].element is f16 else _Single
+
+
 @final
 class Model:
     """A decoder: token ids in, logits out."""
@@ -153,8 +166,7 @@ class Model:
         self.ctx = ctx
         self.config = config
         self.weights = weights
-        half = weights.embedding.parts[0].element is f16
-        self._run = _Half if half else _Single
+        self._run = _products(weights)
         self._cosine, self._sine = self._angles(1)
 
     def make_cache(self, capacity: int) -> Cache:
@@ -207,7 +219,7 @@ class Model:
             seen = attention(query, keys, values)
             self._run.linear_add(x, seen.reshape(len(x), -1), layer.output)
             gated = self._run.norm_gated(
-                x, layer.hidden_gain, layer.gate, layer.up, eps=self.config.eps
+                x, layer.hidden_gain, *layer.gated, eps=self.config.eps
             )
             self._run.linear_add(x, gated, layer.down)
         decoder.advance(cache.at, rows=len(ids))
@@ -220,7 +232,8 @@ class Model:
             self._run.norm_linear(x, gain, part, eps=self.config.eps) for part in parts
         ]
         if len(found) == 1:
-            return found[0]
+            only: Matrix[f32] = found[0]
+            return only
         # The parts lie side by side, row by row.
         whole = self.ctx.empty((len(x), self.config.vocabulary), f32)
         flat = whole.reshape(-1)
@@ -234,7 +247,7 @@ class Model:
 
     def _embed(self, ids: Vector[u32]) -> Matrix[f32]:
         table = self.weights.embedding
-        x = self._run.embedding(table.parts[0], ids)
+        x: Matrix[f32] = self._run.embedding(table.parts[0], ids)
         for part, first in zip(table.parts[1:], table.starts[1:], strict=True):
             self._run.embedding_part(x, part, ids, first=first)
         return x

@@ -16,6 +16,7 @@ from kerngen.runtime.calls.choices import KernelFunction, kernel_of
 from kerngen.runtime.calls.kernel import Kernel, ScalarSpec, TensorSpec
 from kerngen.runtime.calls.ranges import derive, shape_of
 from kerngen.runtime.values.fields import is_leaf
+from kerngen.runtime.values.packing import element_bytes
 
 Sizes: TypeAlias = Mapping[str, int]
 """The lengths of a call by dim name, and the integer scalars that are chosen."""
@@ -58,7 +59,7 @@ def moved_bytes(kernel: Kernel, sizes: Sizes) -> int:
 
 
 def _nbytes(spec: TensorSpec, lengths: Sizes) -> int:
-    return math.prod(shape_of(spec.axes, lengths)) * spec.element.DTYPE.itemsize
+    return element_bytes(spec.element, shape_of(spec.axes, lengths))
 
 
 def tensors(
@@ -94,6 +95,10 @@ def random_tensor(
         drawn: AnyTensor = draw(count=size, seed=seed, ctx=ctx)
         return drawn.reshape(shape)
     rng = np.random.default_rng(seed)
+    if is_leaf(element) and element.number.bits:
+        number = element.number
+        ends = int(number.lowest), int(number.highest) + 1
+        return ctx.tensor(rng.integers(*ends, shape, number.dtype), element)
     numbers = element.DTYPE.itemsize * size // 4 + 1
     if is_leaf(element) and element.number.is_integer:
         words = rng.integers(0, max(bound, 1), min(numbers, _BLOCK), np.uint32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from itertools import repeat
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -67,9 +67,11 @@ def standard_folders() -> list[Path]:
 
 def evaluate(polynomial: Polynomial, lengths: Mapping[str, int]) -> int:
     """Return the value of a cost for some lengths."""
-    return sum(
-        coefficient * prod(e if isinstance(e, int) else lengths[e] for e in extents)
-        for extents, coefficient in polynomial.items()
+    return ceil(
+        sum(
+            coefficient * prod(e if isinstance(e, int) else lengths[e] for e in extents)
+            for extents, coefficient in polynomial.items()
+        )
     )
 
 

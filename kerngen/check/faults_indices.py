@@ -247,10 +247,10 @@ class OutputOnlyDim(Worded):
 @final
 @dataclass(frozen=True, kw_only=True)
 class AxisForm(Worded):
-    """An axis of an input that is neither a name nor a positive literal."""
+    """An axis that is a number, and no length."""
 
     code: ClassVar[str] = "KG0411"
-    rule: ClassVar[str] = "An input's axis is a name or a literal of at least 1."
+    rule: ClassVar[str] = "An axis that is a literal is at least 1."
     says: ClassVar[str] = "An axis is a name or a whole number from 1 to 2147483647."
     advice: ClassVar[str] = "{remedy}"
 

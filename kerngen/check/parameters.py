@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
@@ -21,8 +20,14 @@ from kerngen.check.scope import (
 )
 from kerngen.check.structs import uniform_faults
 from kerngen.check.traverse import walk_syntax
-from kerngen.check.types import HALVES, Structs, resolve_element, resolve_type
-from kerngen.ir.memory import Leaf, Struct
+from kerngen.check.types import (
+    HALVES,
+    Structs,
+    report_narrow,
+    resolve_element,
+    resolve_type,
+)
+from kerngen.ir.memory import NARROW, Leaf, Struct
 from kerngen.ir.nodes import (
     ConstRef,
     DimValue,
@@ -64,10 +69,8 @@ class Header:
             self._reserve(output, KINDS[Role.OUTPUT])
         for name in _axis_names(inputs).values():
             self._declare_dim(name)
-        for name in _names_in_arithmetic(inputs):
-            if self.scope.get(name.name) is None:
-                self.scope.put(name.name, FaultySymbol("a dim", name.span))
-        for parameter in item.parameters:
+        # Scalars first: axes may be computed from those that follow them.
+        for parameter in sorted(item.parameters, key=_is_tensor):
             self._check_parameter(parameter)
         for output in item.outputs:
             self._check_output(output)
@@ -196,6 +199,7 @@ class Header:
         written = parameter.type.name
         type_ = resolve_element(self.env.faults, written, self.structs)
         is_half = written.name in HALVES
+        narrow = NARROW[written.name].narrow if written.name in NARROW else None
         extents = [
             self._extent(axis, role, f"{parameter.name.name}_axis_{number}")
             for number, axis in enumerate(parameter.type.axes or ())
@@ -204,25 +208,29 @@ class Header:
             remedy = "Use 'u32', and compare the elements with 0."
             self._report_type(parameter, "An element of a tensor", remedy)
             return
+        if isinstance(type_, Scalar) and narrow and role is not Role.INPUT:
+            place = f"An element of {KINDS[role]}"
+            report_narrow(self.env.faults, written, place)
+            return
         known = tuple(extent for extent in extents if extent is not None)
         if type_ is None or len(known) < len(extents):
             return
         name = parameter.name
         doc, span = parameter.doc, name.span
-        tensor = Tensor(name.name, type_, known, role, doc, span, is_half)
+        tensor = Tensor(name.name, type_, known, role, doc, span, is_half, narrow)
         self.env.tensors.append(tensor)
         axes = tuple(axis.span for axis in parameter.type.axes or ())
         self._define(name, TensorSymbol(KINDS[role], tensor, name.span, axes))
 
     def _extent(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
-        """Return the length of an axis: a dim, or a literal."""
+        """Return the length of an axis: a dim, a literal, or what the host computes."""
         if isinstance(axis, ast.Number) and isinstance(axis.value, int):
             if 0 < axis.value <= MAX_EXTENT:
                 return axis.value
         elif isinstance(axis, ast.Name):
             return self._named_extent(axis, role, name)
-        elif role is Role.OUTPUT and not isinstance(axis, ast.Number):
-            return self._computed(axis, name)
+        elif not isinstance(axis, ast.Number):
+            return self._computed(axis, role, name)
         remedy = _axis_remedy(axis)
         self.env.faults.add(faults_indices.AxisForm(span=axis.span, remedy=remedy))
         return None
@@ -253,8 +261,18 @@ class Header:
             faults_indices.OutputOnlyDim(span=axis.span, name=axis.name, remedy=remedy)
         )
 
-    def _computed(self, axis: ast.Expr, name: str) -> Extent | None:
-        return check_length(self.env, self.scope, axis, "An axis of an output", name)
+    def _computed(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
+        place = f"An axis of {KINDS[role]}"
+        extent = check_length(self.env, self.scope, axis, place, name)
+        if extent is None and role is not Role.OUTPUT:
+            self._forgive_names(axis)
+        return extent
+
+    def _forgive_names(self, axis: ast.Expr) -> None:
+        """Report a name once that no axis has, and not where it is read again."""
+        for node in walk_syntax(axis):
+            if isinstance(node, ast.Name) and self.scope.get(node.name) is None:
+                self.scope.put(node.name, FaultySymbol("a dim", node.span))
 
     def _named_extent(self, axis: ast.Name, role: Role, name: str) -> Extent | None:
         symbol = self.scope.get(axis.name)
@@ -269,7 +287,7 @@ class Header:
                     faults_indices.AxisForm(span=axis.span, remedy=remedy)
                 )
             case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
-                return self._computed(axis, name)
+                return self._computed(axis, role, name)
             case FaultySymbol(kind=kind) if kind != KINDS[Role.OUTPUT]:
                 pass
             case _ if role is Role.OUTPUT:
@@ -279,20 +297,19 @@ class Header:
         return None
 
 
+def _is_tensor(parameter: ast.Parameter) -> bool:
+    return parameter.type.axes is not None
+
+
 def _axis_remedy(axis: ast.Expr) -> str:
-    """Say how an axis of an input is written instead."""
+    """Say how a number is written instead that is no length."""
     match axis:
         case ast.Number(value=0):
             return "An axis that may be empty has a name: 'f32[n]'."
         case ast.Number(value=float()):
             return "Write a whole number, or a name: 'f32[n]'."
-        case ast.Number():
-            return "No tensor is that long; an axis of any length has a name: 'f32[n]'."
         case _:
-            return (
-                "Give this axis a name: only axes of outputs are computed, from the "
-                "names of others."
-            )
+            return "No tensor is that long; an axis of any length has a name: 'f32[n]'."
 
 
 def _kind(type_: ValueType | Struct | None) -> str:
@@ -307,15 +324,6 @@ def _kind(type_: ValueType | Struct | None) -> str:
             return "a scalar"
         case _:
             assert_never(type_)
-
-
-def _names_in_arithmetic(inputs: list[ast.Parameter]) -> Iterator[ast.Name]:
-    """Yield the names in axes that are computed, which those of inputs can't be."""
-    for parameter in inputs:
-        for axis in parameter.type.axes or ():
-            if not isinstance(axis, ast.Name):
-                names = walk_syntax(axis)
-                yield from (name for name in names if isinstance(name, ast.Name))
 
 
 def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:

@@ -13,8 +13,16 @@ from kerngen.check.environment import Environment
 from kerngen.check.faults_types import TypeNotAllowed
 from kerngen.check.scope import Scope
 from kerngen.check.struct_numbers import check_attributes, check_lengths
-from kerngen.check.types import Structs, report_unknown_type
-from kerngen.ir.memory import LEAVES, FixedArray, Leaf, Member, MemoryType, Struct
+from kerngen.check.types import Structs, report_narrow, report_unknown_type
+from kerngen.ir.memory import (
+    LEAVES,
+    NARROW,
+    FixedArray,
+    Leaf,
+    Member,
+    MemoryType,
+    Struct,
+)
 from kerngen.ir.nodes import Kernel
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
@@ -66,6 +74,9 @@ def resolve_memory(
     """Return the type of memory that a name stands for; None after a fault."""
     if name.name in LEAVES:
         return LEAVES[name.name]
+    if name.name in NARROW:
+        report_narrow(faults, name, "A member of a struct")
+        return None
     if name.name not in structs:
         report_unknown_type(faults, name, [*LEAVES, *structs], "[4]")
         return None

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from kerngen.check.faults_names import UnknownType
 from kerngen.check.faults_types import TypeNotAllowed
 from kerngen.check.scope import one_line
-from kerngen.ir.memory import LEAVES, Struct
+from kerngen.ir.memory import LEAVES, NARROW, Struct
 from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
@@ -45,6 +45,9 @@ def resolve_type(
         )
         _report_half(faults, name.span, name.name, remedy)
         return None
+    if name.name in NARROW:
+        report_narrow(faults, name, "A value")
+        return None
     report_unknown_type(faults, name, [*SCALARS, *COMPOSITES, *HALVES, *known])
     return None
 
@@ -61,7 +64,18 @@ def resolve_element(
     faults: Faults, name: ast.Identifier, structs: Structs
 ) -> ValueType | Struct | None:
     """Return the type that the elements of a tensor are read as; None after a fault."""
+    if name.name in NARROW:
+        return NARROW[name.name].type
     return HALVES.get(name.name) or resolve_type(faults, name, structs)
+
+
+def report_narrow(faults: Faults, name: ast.Identifier, place: str) -> None:
+    """Record an integer of 8 or 4 bits where none can be."""
+    value = NARROW[name.name].type.spelling
+    remedy = f"Use '{value}': '{name.name}' is for elements of tensors that are read."
+    faults.add(
+        TypeNotAllowed(span=name.span, place=place, type=name.name, remedy=remedy)
+    )
 
 
 def report_cast_to_half(faults: Faults, call: ast.Call) -> None:

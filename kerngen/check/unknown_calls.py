@@ -9,9 +9,10 @@ from kerngen.check.faults_places import StructConstructed
 from kerngen.check.lengths import length_text
 from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
 from kerngen.check.subscripts import INDEX_NAMES
-from kerngen.check.types import HALVES, report_cast_to_half
+from kerngen.check.types import HALVES, report_cast_to_half, report_narrow
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.memory import NARROW
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.source.similar import closest, did_you_mean
@@ -48,6 +49,8 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         faults.add(faults_types.CastToBool(span=node.span, text=text))
     elif name in HALVES:
         report_cast_to_half(faults, node)
+    elif name in NARROW:
+        report_narrow(faults, node.function, "A value")
     elif name in ex.env.structs:
         struct = ex.env.structs[name]
         member = struct.members[0].name if struct else "member"

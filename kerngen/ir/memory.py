@@ -25,19 +25,27 @@ from kerngen.source.text import Span
 @final
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scalar, vector or matrix in memory: read as `type`, kept as f16 if `is_half`."""
+    """A scalar, vector or matrix in memory: read as `type`, kept as f16 if `is_half`.
+
+    A `narrow` integer is kept in 8 or 4 bits, several to a word.
+    """
 
     type: ValueType
     is_half: bool = False
+    narrow: Storage | None = None
 
     @property
     def storage(self) -> Storage:
         """How memory keeps the scalar, or each component."""
+        if self.narrow is not None:
+            return self.narrow
         return Storage.F16 if self.is_half else Storage(scalar_of(self.type).value)
 
     @property
     def spelling(self) -> str:
         """The type as users and WGSL write it, `vec3h` for one."""
+        if self.narrow is not None:
+            return self.narrow.value
         if not self.is_half:
             return self.type.spelling
         return "f16" if isinstance(self.type, Scalar) else f"{self.type.spelling[:-1]}h"
@@ -132,7 +140,13 @@ LEAVES = {
         *(Leaf(matrix, is_half=True) for matrix in MATRICES.values()),
     )
 }
-"""Every scalar, vector and matrix type that memory can hold, by its name."""
+"""Every scalar, vector and matrix type that structs can hold, by its name."""
+
+NARROW = {
+    storage.value: Leaf(Scalar(f"{storage.value[0]}32"), narrow=storage)
+    for storage in (Storage.U8, Storage.I8, Storage.U4, Storage.I4)
+}
+"""The integers of 8 and 4 bits, which are elements of tensors alone."""
 
 
 def structs_in(type_: MemoryType) -> Iterator[Struct]:

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias, final, get_args
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
-from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.types import Matrix, Scalar, Storage, ValueType, Vector, scalar_of
 from kerngen.plan.tree import GradientOf
 from kerngen.source.text import Span
 
@@ -46,7 +46,8 @@ class Tensor:
     """A tensor of a kernel.
 
     `element` is the type that elements are read as, or a struct, of which the members
-    are read.  Values in a tensor that `is_half` are f32, kept as f16.
+    are read.  Values in a tensor that `is_half` are f32, kept as f16; those of one that
+    is `narrow` are integers, kept in 8 or 4 bits.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Tensor:
     doc: str = field(default="", compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
     is_half: bool = False
+    narrow: Storage | None = None
 
     def __hash__(self) -> int:
         """Return the name's hash: passes look tensors up all the time."""
@@ -66,7 +68,7 @@ class Tensor:
         """The type of the elements in memory."""
         if isinstance(self.element, Struct):
             return self.element
-        return Leaf(self.element, self.is_half)
+        return Leaf(self.element, self.is_half, self.narrow)
 
     @property
     def rank(self) -> int:

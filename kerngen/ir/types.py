@@ -36,13 +36,18 @@ class Scalar(Enum):
 class Storage(Enum):
     """How memory keeps the elements of a tensor, by the name in `.kern` and WGSL.
 
-    f16 is for storage only: its elements are read as f32, and rounded when written.
+    f16 is for storage only: its elements are read as f32, and rounded when written.  So
+    are the integers of 8 and 4 bits, packed into words, which are read alone.
     """
 
     F32 = "f32"
     I32 = "i32"
     U32 = "u32"
     F16 = "f16"
+    U8 = "u8"
+    I8 = "i8"
+    U4 = "u4"
+    I4 = "i4"
 
     @property
     def spelling(self) -> str:
@@ -51,8 +56,18 @@ class Storage(Enum):
 
     @property
     def size(self) -> int:
-        """The bytes of an element."""
+        """The bytes of an element, or of the word that holds it."""
         return 2 if self is Storage.F16 else 4
+
+    @property
+    def bits(self) -> int:
+        """The bits of an element."""
+        return int(self.value[1:])
+
+    @property
+    def per_word(self) -> int:
+        """How many elements share a word of 32 bits."""
+        return 32 // self.bits
 
 
 F32_MAX = (2.0 - 2.0**-23) * 2.0**127

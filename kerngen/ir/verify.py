@@ -17,7 +17,7 @@ from kerngen.ir.builtins.evaluate import NotFiniteError, as_f32, bounds
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.dump import dump_expr
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.memory import LEAVES, Leaf, MemoryType, Struct
+from kerngen.ir.memory import LEAVES, NARROW, Leaf, MemoryType, Struct
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import (
     Affine,
@@ -61,6 +61,7 @@ from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import children, places_in, subscript_value
 
+_ELEMENTS = frozenset((*LEAVES.values(), *NARROW.values()))
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _LOGIC = frozenset({"and", "or"})
 _SHIFTS = frozenset({"<<", ">>"})
@@ -135,9 +136,9 @@ def _header(kernel: Kernel) -> Iterator[str]:
     for tensor in kernel.tensors:
         if tensor.role is Role.LET or tensor.element is Scalar.BOOL:
             yield f"tensor '{tensor.name}' is no parameter or output"
-        known = isinstance(tensor.element, Struct) or tensor.memory in LEAVES.values()
+        known = isinstance(tensor.element, Struct) or tensor.memory in _ELEMENTS
         if tensor.role is not Role.LET and not known:
-            yield f"tensor '{tensor.name}' keeps as f16 what is no f32"
+            yield f"tensor '{tensor.name}' keeps as f16 or few bits what is of another type"
         for extent in tensor.extents:
             if isinstance(extent, str) and extent not in kernel.lengths:
                 yield f"tensor '{tensor.name}' has the unknown dim '{extent}'"

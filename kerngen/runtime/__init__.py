@@ -48,7 +48,8 @@ from kerngen.runtime.profile import Event, Profile
 from kerngen.runtime.reload import reload
 from kerngen.runtime.struct import Struct
 from kerngen.runtime.tensor import Matrix, Scalar, Tensor, Tensor3, Tensor4, Vector
-from kerngen.runtime.values.elements import Element, f16, f32, i32, u32
+from kerngen.runtime.values.elements import Element, f16, f32, i4, i8, i32, u4, u8, u32
+from kerngen.runtime.values.packing import pack4, unpack4
 from kerngen.runtime.values.vector_types import (
     Mat2x2,
     Mat2x3,
@@ -143,6 +144,8 @@ __all__ = [
     "check_abi",
     "f16",
     "f32",
+    "i4",
+    "i8",
     "i32",
     "mat2x2f",
     "mat2x2h",
@@ -163,8 +166,12 @@ __all__ = [
     "mat4x4f",
     "mat4x4h",
     "open",
+    "pack4",
     "reload",
+    "u4",
+    "u8",
     "u32",
+    "unpack4",
     "vec2f",
     "vec2h",
     "vec2i",

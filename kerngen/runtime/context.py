@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -43,6 +42,7 @@ from kerngen.runtime.values.arrays import (
 )
 from kerngen.runtime.values.elements import E, Element, NumpyType, as_element
 from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.packing import element_bytes
 from kerngen.runtime.values.shapes import normalise_shape
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Context:
     ) -> Tensor[E, Any]:
         """Return a tensor with any contents, to be written as `out=`."""
         chosen, lengths = as_element(element), normalise_shape(shape)
-        lease = self._lease(math.prod(lengths) * chosen.DTYPE.itemsize, chosen)
+        lease = self._lease(element_bytes(chosen, lengths), chosen)
         return Tensor(self, chosen, lengths, lease)
 
     @overload
@@ -349,7 +349,7 @@ class Context:
                 f"wrap: offset {offset} is not a multiple of the {itemsize} bytes of "
                 f"{chosen.__name__}."
             )
-        lease = self.backend.wrap(buffer, offset, math.prod(lengths) * itemsize)
+        lease = self.backend.wrap(buffer, offset, element_bytes(chosen, lengths))
         return Tensor(self, chosen, lengths, lease, offset)
 
     # ---- reading

@@ -30,15 +30,23 @@ from numpy.typing import DTypeLike, NDArray
 from kerngen.runtime.calls.habits import ADVICE, missing_attribute, missing_operators
 from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
 from kerngen.runtime.struct import Struct
-from kerngen.runtime.values.arrays import (
-    Values,
-    array_dtype,
-    as_bytes,
-    as_value,
-    check_out,
-    from_memory,
-)
-from kerngen.runtime.values.elements import E, f16, f32, i32, u32
+from kerngen.runtime.values.arrays import Values
+from kerngen.runtime.values.arrays import array_dtype
+from kerngen.runtime.values.arrays import as_bytes
+from kerngen.runtime.values.arrays import as_value
+from kerngen.runtime.values.arrays import check_out
+from kerngen.runtime.values.arrays import from_memory
+from kerngen.runtime.values.elements import E
+from kerngen.runtime.values.elements import f16
+from kerngen.runtime.values.elements import f32
+from kerngen.runtime.values.elements import i32
+from kerngen.runtime.values.elements import u32
+from kerngen.runtime.values.elements import i4
+from kerngen.runtime.values.elements import i8
+from kerngen.runtime.values.elements import u4
+from kerngen.runtime.values.elements import u8
+from kerngen.runtime.values.packing import element_bytes
+from kerngen.runtime.values.packing import is_packed
 from kerngen.runtime.values.shapes import Shape, resolve_shape, round_up
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=int)
 S = TypeVar("S", bound=Struct)
-N = TypeVar("N", f32, f16, i32, u32)
+N = TypeVar("N", f32, f16, i32, u32, u8, i8, u4, i4)
 
 STORAGE_ALIGNMENT = 16
 """Owned storage is padded to a multiple of this many bytes, and is never smaller."""
@@ -107,7 +115,7 @@ class Tensor(Generic[E, R]):
         self.signature = (element, shape)
         self.lease = lease
         self.offset = offset
-        self.nbytes = nbytes = math.prod(shape) * element.DTYPE.itemsize
+        self.nbytes = nbytes = element_bytes(element, shape)
         if lease.padded and nbytes == lease.nbytes:
             bound = padded_size(nbytes, element.DTYPE.itemsize)
             self.direct = True
@@ -234,9 +242,15 @@ class Tensor(Generic[E, R]):
         count = self.shape[0]
         if not 0 <= start <= stop <= count:
             raise ShapeError(f"Rows {start}:{stop} are not within 0:{count}.")
-        row = math.prod(self.shape[1:]) * self.element.DTYPE.itemsize
         shape = (stop - start, *self.shape[1:])
-        offset = self.offset + start * row
+        before = (start, *self.shape[1:])
+        for row in (start, stop) if is_packed(self.element) else ():
+            if row < count and row * math.prod(self.shape[1:]) % 2:
+                raise ShapeError(
+                    f"Rows {start}:{stop} of {self!r} begin or end in the middle of a "
+                    f"byte: two elements of {self.element.__name__} share one."
+                )
+        offset = self.offset + element_bytes(self.element, before)
         return Tensor(self.ctx, self.element, shape, self.lease, offset)
 
     def __getitem__(self, rows: slice) -> Tensor[E, R]:

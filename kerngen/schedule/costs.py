@@ -5,7 +5,7 @@ Both are polynomials in the extents.  A tensor counts once, however often it is 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
@@ -14,6 +14,7 @@ from typing import TypeAlias, final
 from kerngen.ir.analysis.conditions import conditional, unconditional
 from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.analysis.reads import loads
+from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     At,
     Binary,
@@ -40,8 +41,8 @@ from kerngen.ir.walk import children
 from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out
 
-Polynomial: TypeAlias = Mapping[tuple[Extent, ...], int]
-"""Coefficients by the extents that they are multiplied with."""
+Polynomial: TypeAlias = Mapping[tuple[Extent, ...], float]
+"""Coefficients by the extents that they are multiplied with; 0.5 bytes is a `u4`."""
 
 
 def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polynomial:
@@ -57,7 +58,7 @@ def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polyn
         read.update(part for part in found if part not in written)
         writes = (step for step in stage.steps if isinstance(step, Write))
         written.update(_written(step) for step in writes)
-    total: Counter[tuple[Extent, ...]] = Counter()
+    total: dict[tuple[Extent, ...], float] = defaultdict(float)
     stays = (part for part in written if part.tensor not in kept)
     for part in (*read, *stays):
         total[_ordered(part.extents)] += part.bytes
@@ -75,7 +76,7 @@ class _Touched:
     tensor: Tensor
     extents: tuple[Extent, ...]
     path: Path
-    bytes: int
+    bytes: float
 
 
 def _touched(tensor: Tensor, path: Path) -> _Touched:
@@ -84,9 +85,13 @@ def _touched(tensor: Tensor, path: Path) -> _Touched:
     for step in path:
         if isinstance(step, At) and isinstance(step.place, IndexValue):
             elements *= step.length
-    laid = lay_out(reach(tensor.memory, path), Space.STORAGE)
+    reached = reach(tensor.memory, path)
+    laid = lay_out(reached, Space.STORAGE)
+    size: float = laid.size
+    if isinstance(reached, Leaf) and reached.narrow:
+        size = reached.narrow.bits / 8
     members = tuple(step for step in path if isinstance(step, Field))
-    return _Touched(tensor, tensor.extents, members, elements * laid.size)
+    return _Touched(tensor, tensor.extents, members, elements * size)
 
 
 def _written(write: Write) -> _Touched:
@@ -114,7 +119,7 @@ def operations(
 
 def show_polynomial(polynomial: Polynomial) -> str:
     """Return a polynomial as text, the highest degree first: `2 m n k + m n`."""
-    literal: Counter[tuple[str, ...]] = Counter()
+    literal: dict[tuple[str, ...], float] = defaultdict(float)
     for extents, coefficient in polynomial.items():
         named = tuple(extent for extent in extents if isinstance(extent, str))
         numbers = (extent for extent in extents if isinstance(extent, int))
@@ -123,9 +128,13 @@ def show_polynomial(polynomial: Polynomial) -> str:
     return " + ".join(_term(*term) for term in ordered if term[1]) or "0"
 
 
-def _term(extents: tuple[str, ...], coefficient: int) -> str:
-    shown = [] if extents and coefficient == 1 else [str(coefficient)]
+def _term(extents: tuple[str, ...], coefficient: float) -> str:
+    shown = [] if extents and coefficient == 1 else [_number(coefficient)]
     return " ".join((*shown, *extents))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
 
 
 def _ordered(extents: Iterable[Extent]) -> tuple[Extent, ...]:

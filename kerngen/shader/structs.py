@@ -56,7 +56,7 @@ class StructDeclarations:
         """Return the WGSL type of what is laid out, and declare its structs."""
         match laid:
             case LeafLayout(leaf=leaf):
-                return leaf.spelling
+                return "u32" if leaf.narrow else leaf.spelling
             case ArrayLayout(carrier=carrier, length=length):
                 return f"array<{self.type_of(carrier)}, {length}>"
             case ColumnsLayout(columns=columns):

@@ -8,7 +8,9 @@ from typing import Final
 
 from kerngen.source.similar import closest, did_you_mean
 
-OWN_TYPE: Final = re.compile(r"(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])")
+OWN_TYPE: Final = re.compile(
+    r"(?:[fiu]32|f16|[iu][48]|bool|vec[234][fiuh]|mat[234]x[234][fh])"
+)
 
 TYPES = {
     "float": "f32",
@@ -56,6 +58,7 @@ _SIZED: Final = re.compile(
 _BITS: Final = {
     "double": "float64", "long": "int64", "short": "int16", "char": "int8", "byte": "uint8",
 }  # fmt: skip
+_NARROW: Final = frozenset(("f16", "u8", "i8"))
 _KINDS: Final = {"f": "f32", "b": "f32", "i": "i32", "u": "u32"}
 
 _NUMBERS: Final = (2, 3, 4)
@@ -95,8 +98,10 @@ def _no_such_type(name: str) -> str:
     ours = _KINDS[match[1][0].lower()]
     kind = "floats" if ours == "f32" else "integers"
     bits = "bf16" if match[1][0].lower() == "b" else f"{kind} of {match[2]} bits"
-    half = ", or 'f16' to keep them in 16 bits" if kind == "floats" else ""
-    return f"WGSL has no {bits}: use '{ours}'{half if match[2] == '16' else ''}."
+    narrow = f"{ours[0]}{match[2]}"
+    kept = f", or '{narrow}' to keep elements of tensors in {match[2]} bits"
+    fits = narrow in _NARROW
+    return f"WGSL has no {bits}: use '{ours}'{kept if fits else ''}."
 
 
 def unknown_type_hint(name: str, known: Iterable[str], array: str = "[n]") -> str:

@@ -26,7 +26,7 @@ def _one_of(words: Iterable[str], after: str = r"\b") -> str:
     return rf"\b(?:{'|'.join(sorted(words))}){after}"
 
 
-_TYPE: Final = r"\b(?:[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
+_TYPE: Final = r"\b(?:[fiu]32|f16|[iu][48]|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
 _NAME: Final = r"[A-Za-z_]\w*"
 _WORDS: Final = {word.lower() for word in KEYWORDS - CONTEXTUAL - {"REDUCE"}}
 

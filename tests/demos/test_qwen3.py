@@ -30,6 +30,7 @@ from examples.qwen3 import (
 from examples.qwen3.__main__ import main
 from examples.qwen3.files import TensorFiles
 from examples.qwen3.generation import prefill
+from examples.qwen3.quantized import dequantize, quantize
 from examples.qwen3.sampling import likeliest
 from examples.qwen3.step import Step
 from kerngen.runtime import Context, f16, f32, u32
@@ -190,6 +191,45 @@ def test_a_recorded_model(ctx: Context, storage: Any) -> None:
     assert apart(logits_of(model, ids), recorded["logits"]) < 1e-5
     tokens = generate_ids(model, ids.tolist(), max_tokens=len(recorded["tokens"]))
     assert tokens == recorded["tokens"].tolist()
+
+
+def as_kept(tensors: Arrays, bits: Any) -> Arrays:
+    """The tensors of a model as it computes with them, quantized; its head is a copy."""
+    kept = dict(tensors)
+    kept.setdefault("lm_head.weight", tensors["model.embed_tokens.weight"])
+    for name, array in kept.items():
+        half = array.astype(np.float16)
+        if "embed" in name:
+            kept[name] = half
+        elif "norm" not in name:
+            kept[name] = dequantize(*quantize(half, bits))
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("bits", "sizes"),
+    [(4, Sizes(tied=True)), (8, Sizes("llama", width=72, hidden=50))],
+    ids=str,
+)
+def test_quantized_weights(
+    ctx: Context, tmp_path: Path, bits: Any, sizes: Sizes
+) -> None:
+    tensors = as_kept(make(tmp_path, sizes), bits)
+    model = load_model(tmp_path, ctx=ctx, bits=bits)
+    untied = replace(sizes, tied=False)
+    ids = np.random.default_rng(1).integers(0, sizes.vocabulary, 20)
+    assert apart(logits_of(model, ids), expected(untied, tensors, ids)) < 1e-5
+    prompt = ids[:4].tolist()
+    tokens = list(prompt)
+    for _ in range(12):
+        last = expected(untied, tensors, np.array(tokens))[-1]
+        tokens.append(int(last.argmax()))
+    assert generate_ids(model, prompt, max_tokens=12) == tokens[4:]
+
+
+def test_quantized_weights_want_half(ctx: Context) -> None:
+    with pytest.raises(ModelError, match="'storage' is f32"):
+        load_model(RECORDED, ctx=ctx, storage=f32, bits=4)
 
 
 @pytest.mark.parametrize(

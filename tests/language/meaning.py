@@ -36,7 +36,10 @@ def run(
     ctx: gpu.Context, case: Case, kernel: Kernel, arrays: Arrays
 ) -> Iterator[Array]:
     """Yield the tensors that change, then the outputs, from the device."""
-    tensors = tuple(ctx.tensor(array) for array in arrays)
+    tensors = tuple(
+        ctx.tensor(array, spec.element)
+        for array, spec in zip(arrays, kernel.inputs, strict=True)
+    )
     scalars = tuple(scalar_values(case, kernel))
     outputs = [spec for spec in kernel.tensors if spec.access == "write"]
     made = kernel.launch(ctx, tensors, scalars, (None,) * len(outputs))

@@ -12,8 +12,19 @@ from numpy.typing import NDArray
 
 from kerngen.plan.size import evaluate
 from kerngen.runtime.calls.kernel import Kernel, TensorSpec
+from kerngen.runtime.values.fields import is_leaf
 
-from .domains import ANY_SCALAR, DOMAINS, SCALARS, Dims, Domain, like_size, spread
+from .domains import (
+    ANY_SCALAR,
+    DOMAINS,
+    SCALARS,
+    Dims,
+    Domain,
+    Draw,
+    like_size,
+    spread,
+    upper_half,
+)
 from .oracles import ORACLES
 from .tolerance import Oracle
 
@@ -68,11 +79,19 @@ class Case:
             chosen[spec.name] = int(value) if spec.python_type is int else value
         return chosen
 
+    def _length(self, axis: str | int, dims: Mapping[str, int]) -> int:
+        if isinstance(axis, int) or axis in dims:
+            return axis if isinstance(axis, int) else dims[axis]
+        values = {dim.name: dim.value for dim in self.kernel.derived}
+        return evaluate(values[axis], dims)
+
     def _array(
         self, rng: np.random.Generator, spec: TensorSpec, dims: Mapping[str, int]
     ) -> NDArray[Any]:
-        shape = tuple(a if isinstance(a, int) else dims[a] for a in spec.axes)
-        default = spread if self.module in _BENT else like_size
+        shape = tuple(self._length(axis, dims) for axis in spec.axes)
+        default: Draw = spread if self.module in _BENT else like_size
+        if is_leaf(spec.element) and spec.element.number.bits:
+            default = upper_half(spec.element.number)
         draw = self.domain.inputs.get(spec.name, default)
         return np.asarray(draw(rng, shape)).astype(spec.element.DTYPE)
 

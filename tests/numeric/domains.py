@@ -12,6 +12,8 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from kerngen.runtime.values.elements import Number
+
 Dims: TypeAlias = dict[str, int]
 Shape: TypeAlias = tuple[int, ...]
 Draw: TypeAlias = Callable[[np.random.Generator, Shape], NDArray[Any]]
@@ -20,6 +22,27 @@ Draw: TypeAlias = Callable[[np.random.Generator, Shape], NDArray[Any]]
 def like_size(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """Magnitudes within a factor of three of each other, either sign."""
     return np.asarray(rng.uniform(0.5, 1.5, shape) * rng.choice((-1.0, 1.0), shape))
+
+
+def upper_half(number: Number) -> Draw:
+    """Integers of few bits of like magnitudes, of either sign if they have one."""
+    high = int(number.highest)
+    signs = (-1, 1) if number.lowest else (1,)
+
+    def draw(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+        drawn = rng.integers(high // 2 + 1, high + 1, shape)
+        return np.asarray(drawn * rng.choice(signs, shape))
+
+    return draw
+
+
+def _counts(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    """Lengths of a few, and more than there are."""
+    return rng.choice((1, 2, 3, 7, 1000), shape)
+
+
+def _low(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
+    return rng.integers(0, 4, shape)
 
 
 def spread(rng: np.random.Generator, shape: Shape) -> NDArray[Any]:
@@ -286,8 +309,19 @@ DOMAINS: Mapping[str, Domain] = {
         lengths={**_bounded("s t d e", 1, 128), "r": (1, 2)},
         derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
     ),
+    "padded_attention": Domain(
+        lengths={**_bounded("b h", 0, 1), **_bounded("s d", 1, 128)},
+        inputs={"count": _counts},
+    ),
+    "mean_unit": Domain(lengths=_bounded("b s d", 1, 140), inputs={"count": _counts}),
+    "embed_text": Domain(
+        lengths=_bounded("b s v d m k", 1, 60),
+        derive=lambda d: {"m": max(d["s"], d["m"])},
+        inputs={"ids": labels},
+    ),
+    "linear_u4": Domain(inputs={"zero": _low}),
     **_all(
-        "norm_linear_half norm_gated_half",
+        "norm_linear_half norm_gated_half norm_linear_i4 norm_linear_i8",
         Domain(
             lengths=_bounded("s d f", 1, 140),
         ),

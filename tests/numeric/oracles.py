@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from .approx import Array, exactly
+from .functions import erf
 from .oracles_decoder import DECODER
+from .oracles_encoder import ENCODER
 from .oracles_gradients import GRADIENTS
 from .oracles_images import IMAGES
 from .oracles_keyed import KEYED
@@ -27,15 +29,6 @@ from .oracles_recurrences import RECURRENCES
 from .oracles_sort import SORT
 
 LOWEST, HIGHEST = -np.inf, np.inf
-
-ERF: Any = np.frompyfunc(math.erf, 1, 1)
-"""The error function, a ufunc; NumPy has none, the standard library has."""
-
-
-def erf(x: Array) -> Array:
-    """The error function of each element."""
-    result: Array = ERF(x).astype(np.float64)
-    return result
 
 
 def sigmoid(x: Array) -> Array:
@@ -333,6 +326,7 @@ _ALL: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "column_sum": column_sum,
     },
     **DECODER,
+    **ENCODER,
     **LAYERS,
     **IMAGES,
     **LAYOUT,

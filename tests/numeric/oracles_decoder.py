@@ -143,6 +143,42 @@ def cached_attention(q: Array, k: Array, v: Array) -> Array:
     return np.swapaxes(grouped_query_attention(q, k, v)[0], 0, 1)
 
 
+def linear_blocks(x: Array, w: NDArray[Any], scale: Array) -> Array:
+    """A product with integers, each times the scale of its block of 32."""
+    places = np.arange(w.shape[1]) // 32
+    result: Array = x @ (scale[:, places] * w.astype(np.float64)).T
+    return result
+
+
+def linear_less_zero(
+    x: Array, w: NDArray[Any], zero: NDArray[Any], scale: Array
+) -> Array:
+    """The same, less a zero point for each block."""
+    places = np.arange(w.shape[1]) // 32
+    return linear_blocks(x, w.astype(np.int64) - zero[:, places], scale)
+
+
+def norm_linear_blocks(
+    x: Array, gain: Array, w: Numbers, scale: Array, *, eps: float
+) -> Array:
+    """A product of normalized rows."""
+    return linear_blocks(_normalized(x, gain, eps), w, scale)
+
+
+def linear_add_blocks(x: Array, h: Array, w: Numbers, scale: Array) -> Array:
+    """A product, added."""
+    result: Array = x + linear_blocks(h, w, scale)
+    return result
+
+
+def gate_halves(x: Array) -> Array:
+    """The first half of each row opens the second."""
+    half: int = x.shape[-1] // 2
+    opened = x[:, :half]
+    result: Array = opened / (1 + np.exp(-opened)) * x[:, half : 2 * half]
+    return result
+
+
 DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "decoder": {
         "embedding_half": embedding,
@@ -158,5 +194,15 @@ DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "advance": advance,
         "cached_attention": cached_attention,
         "decode_attention": decode_attention,
+    },
+    "quantized": {
+        "linear_i4": linear_blocks,
+        "linear_i8": linear_blocks,
+        "linear_u4": linear_less_zero,
+        "norm_linear_i4": norm_linear_blocks,
+        "norm_linear_i8": norm_linear_blocks,
+        "gate_halves": gate_halves,
+        "linear_add_i4": linear_add_blocks,
+        "linear_add_i8": linear_add_blocks,
     },
 }

@@ -34,7 +34,7 @@ from kerngen.schedule.scan import shape as scan_shape
 from kerngen.schedule.scatter import lists as scatter_lists
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
-from .oracles import ERF
+from .functions import ERF
 
 Oracle: TypeAlias = Callable[..., Any]
 Result: TypeAlias = NDArray[np.floating[Any]]

@@ -150,7 +150,10 @@ def run_kernel(
     ctx: Context, kernel: Kernel, arrays: Arrays, scalars: Mapping[str, float]
 ) -> tuple[NDArray[Any], ...]:
     """What the device gives: the changed tensors, then the outputs."""
-    tensors = {name: ctx.tensor(array) for name, array in arrays.items()}
+    elements = {spec.name: spec.element for spec in kernel.tensors}
+    tensors = {
+        name: ctx.tensor(array, elements[name]) for name, array in arrays.items()
+    }
     outputs = kernel.launch(
         ctx, tuple(tensors.values()), tuple(scalars.values()), kernel.no_out
     )

@@ -130,7 +130,7 @@ def test_numpys_types_are_taken_for_the_elements_that_hold_them(
     ("wrong", "told"),
     [
         (np.float64, "got float64. Write f32."),
-        (np.dtype("u1"), "got dtype('uint8'). Write u32."),
+        (np.dtype("u2"), "got dtype('uint16'). Write u32."),
         (float, "got float. Write f32."),
         (int, "got int. Write i32."),
         ("float32", "got 'float32'. Write f32."),

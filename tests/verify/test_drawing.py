@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kerngen.ir.memory import Leaf
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, Storage
 from kerngen.plan.size import ALWAYS, NEVER, ONE, Symbol, all_of, compare, divides
 from kerngen.plan.tree import (
     Case,
@@ -102,31 +102,29 @@ def test_huge_halves_are_finite_as_a_rule() -> None:
     assert np.abs(drawn[np.isfinite(drawn)]).max() > 2.0**14
 
 
-def whole(kind: str, bound: int, dtype: Any) -> Any:
-    rng = np.random.default_rng(3)
-    drawn = integers(rng, (COUNT,), kind, bound, np.dtype(dtype))
-    info = np.iinfo(dtype)
-    assert info.min <= drawn.min()
-    assert drawn.max() <= info.max
-    return drawn
+def whole(kind: str, bound: int, storage: Storage) -> Any:
+    return integers(np.random.default_rng(3), (COUNT,), kind, bound, storage)
 
 
 def test_integers_of_each_kind() -> None:
-    places = whole("places", 5, np.int32)
+    places = whole("places", 5, Storage.I32)
     assert {*places.tolist()} == {-1, 0, 1, 2, 3, 4, 5, 6}
     assert 0.02 < np.isin(places, [-1, 5, 6]).mean() < 0.08
-    assert {*whole("places", 0, np.int32).tolist()} == {-1, 0, 1}
-    assert {*whole("few", 5, np.int32).tolist()} == {-2, -1, 0, 1, 2}
-    assert {*whole("few", 5, np.uint32).tolist()} == {0, 1, 2}
+    assert {*whole("places", 0, Storage.I32).tolist()} == {-1, 0, 1}
+    assert {*whole("few", 5, Storage.I32).tolist()} == {-2, -1, 0, 1, 2}
+    assert {*whole("few", 5, Storage.U32).tolist()} == {0, 1, 2}
     ends = [-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 2, 2**31 - 1]
-    assert sorted({*whole("ends", 5, np.int32).tolist()}) == ends
-    assert sorted({*whole("ends", 5, np.uint32).tolist()}) == [
+    assert sorted({*whole("ends", 5, Storage.I32).tolist()}) == ends
+    assert sorted({*whole("ends", 5, Storage.U32).tolist()}) == [
         *(0, 1, 2**32 - 2, 2**32 - 1)
     ]
-    every = whole("any", 5, np.int32)
+    every = whole("any", 5, Storage.I32)
     assert every.min() < -(2**31) * 0.99
     assert every.max() > 2**31 * 0.99
-    assert whole("any", 5, np.uint32).max() > 2**32 * 0.99
+    assert whole("any", 5, Storage.U32).max() > 2**32 * 0.99
+    assert sorted({*whole("ends", 5, Storage.I4).tolist()}) == [-8, -7, -1, 0, 1, 6, 7]
+    assert {*whole("any", 5, Storage.U4).tolist()} == {*range(16)}
+    assert {*whole("any", 5, Storage.I8).tolist()} == {*range(-128, 128)}
 
 
 def test_floats_and_integers_are_filled_by_their_own_kinds(

@@ -43,10 +43,11 @@ def results(page: Browser, kernel: Kernel, number: int) -> list[NDArray[Any]]:
 
 
 def _sent(spec: TensorSpec, array: NDArray[Any]) -> dict[str, Any]:
-    """An argument as JSON; f16 go as f32, which the page makes f16 of."""
+    """An argument as JSON; what is narrower goes as f32, which the page makes it of."""
     assert is_leaf(spec.element)
     name = spec.element.__name__
-    sent = array.astype(np.float32) if name == "f16" else array
+    is_narrow = spec.element.number.size < 4
+    sent = array.astype(np.float32) if is_narrow else array
     data = b64encode(np.ascontiguousarray(sent).tobytes()).decode()
     return {"data": data, "shape": array.shape, "element": name}
 

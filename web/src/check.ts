@@ -88,6 +88,7 @@ export function resolve(
   for (const name in guards) sources[name] = "the argument";
   plan.inputs.forEach((spec, i) => matchShape(kernel, spec, shapes[i]!, lengths, sources));
   derive(kernel, lengths);
+  plan.inputs.forEach((spec, i) => matchComputed(kernel, spec, shapes[i]!, lengths));
   plan.ranges.forEach((each) => checkRange(kernel, each, lengths));
   for (const { tensor, axis, extent, around } of plan.gathers)
     if (!length(extent, lengths) && shapeOf(around, lengths).every(Boolean))
@@ -130,6 +131,7 @@ function matchShape(
       `${start} (rank ${shape.length}); expected ${wanted()} (rank ${spec.axes.length}).`,
     );
   spec.axes.forEach((axis, number) => {
+    if (kernel.plan.lengths.some((each) => each.name === axis)) return;
     const actual = shape[number]!;
     let [expected, reason] = [axis as number, `axis ${number} is always ${axis}`];
     if (typeof axis === "string") {
@@ -144,6 +146,21 @@ function matchShape(
     }
     if (actual !== expected) throw new ShapeError(`${start}; expected ${wanted()}: ${reason}.`);
   });
+}
+
+/** Refuse axes that are not as long as the kernel computes: `(d + 31) / 32`. */
+function matchComputed(
+  kernel: Kernel,
+  spec: TensorPlan,
+  shape: Shape,
+  lengths: Lengths,
+): void {
+  if (String(shape) === String(shapeOf(spec.axes, lengths))) return;
+  const known = kernel.plan.dims.map((dim) => `${dim} is ${lengths[dim]}`);
+  throw new ShapeError(
+    `${kernel.plan.place}: argument '${spec.name}' has shape ${tuple(shape)}; expected ` +
+      `${showAxes(kernel, spec, lengths)}: ${known.join(", ")}.`,
+  );
 }
 
 /** Add computed lengths; refuse what the kernel does not allow. */

@@ -1,5 +1,5 @@
 /** Contexts: a device, with the memory, shaders and recordings on it. */
-import { leafType, type Leaf } from "./element.js";
+import { bytesOf, leafType, type Leaf } from "./element.js";
 import { ArgumentError, ContextError, DeviceLost, KerngenError, LimitError, NoAdapter } from "./errors.js";
 import { Launcher, type KernelFunction } from "./launch.js";
 import type { Kernel } from "./kernel.js";
@@ -165,7 +165,7 @@ export class Context {
     this.check();
     checkShape(shape);
     const type = this.element(element as string | StructType<any>);
-    const nbytes = product(shape) * type.size;
+    const nbytes = bytesOf(type, product(shape));
     if ((buffer.usage & COPIED) !== COPIED)
       throw new ArgumentError("A buffer needs the usages STORAGE, COPY_SRC and COPY_DST.");
     if (offset % 4 || offset < 0 || offset + nbytes > buffer.size)
@@ -223,7 +223,7 @@ export class Context {
 
   make(element: ElementType, shape: Shape): Tensor<any, any> {
     this.check();
-    const nbytes = product(shape) * element.size;
+    const nbytes = bytesOf(element, product(shape));
     if (roundUp(nbytes, 16) > this.limits.tensorBytes)
       throw new LimitError(
         `A tensor of shape (${shape.join(", ")}) takes ${nbytes} bytes; the adapter binds ` +

@@ -3,8 +3,8 @@ import { round } from "./host.js";
 
 type Digit = 2 | 3 | 4;
 type Floats = "f32" | "f16" | `vec${Digit}${"f" | "h"}` | `mat${Digit}x${Digit}${"f" | "h"}`;
-type Signed = "i32" | `vec${Digit}i`;
-type Unsigned = "u32" | `vec${Digit}u`;
+type Signed = "i32" | "i8" | "i4" | `vec${Digit}i`;
+type Unsigned = "u32" | "u8" | "u4" | `vec${Digit}u`;
 /** The name of a number, vector or matrix: `"f32"`, `"vec3f"`. */
 export type Leaf = Floats | Signed | Unsigned;
 
@@ -31,9 +31,12 @@ export type Data<E> = E extends Floats
       : E[];
 
 /** The kind of a number: how memory keeps it. */
-export type Kind = "f32" | "f16" | "i32" | "u32";
+export type Kind = "f32" | "f16" | "i32" | "u32" | "i8" | "u8" | "i4" | "u4";
 
-/** A leaf as memory keeps it: vectors lie `stride` bytes apart, elements `size`. */
+/**
+ * A leaf as memory keeps it: vectors lie `stride` bytes apart, elements `size`; half a byte,
+ * where two share one.
+ */
 export interface LeafType {
   readonly name: string;
   readonly kind: Kind;
@@ -53,7 +56,7 @@ export function leafType(name: string): LeafType | undefined {
 }
 
 function readLeaf(name: string): LeafType | undefined {
-  const match = /^(?:([fiu]32|f16)|vec([234])([fhiu])|mat([234])x([234])([fh]))$/.exec(name);
+  const match = /^(?:([fiu]32|f16|[iu][48])|vec([234])([fhiu])|mat([234])x([234])([fh]))$/.exec(name);
   if (!match) return undefined;
   const [, scalar, width, of, columns, rows, held] = match;
   const kind = (scalar ?? KINDS[of ?? held!]) as Kind;
@@ -64,30 +67,48 @@ function readLeaf(name: string): LeafType | undefined {
 }
 
 const F32_MOST = (2 - 2 ** -23) * 2 ** 127;
-export const BYTES = { f32: 4, f16: 2, i32: 4, u32: 4 };
+export const BYTES = { f32: 4, f16: 2, i32: 4, u32: 4, i8: 1, u8: 1, i4: 0.5, u4: 0.5 };
 /** The least and greatest of each, and what the magnitude of a float must be below. */
 export const RANGES: Record<Kind, readonly [number, number, number]> = {
   f32: [-F32_MOST, F32_MOST, F32_MOST + 2 ** 103],
   f16: [-65504, 65504, 65520],
   i32: [-(2 ** 31), 2 ** 31 - 1, 0],
   u32: [0, 2 ** 32 - 1, 0],
+  i8: [-128, 127, 0],
+  u8: [0, 255, 0],
+  i4: [-8, 7, 0],
+  u4: [0, 15, 0],
 };
 
-/** Write a number that is in range. */
+/** Return how many bytes elements take; two of 4 bits share one. */
+export const bytesOf = (type: { readonly size: number }, count: number): number =>
+  Math.ceil(type.size * count);
+
+/** Write a number that is in range; of 4 bits, at a half of a byte that is 0. */
 export function put(view: DataView, at: number, kind: Kind, value: number): void {
   // An engine's NaN may have any bits.
   if (kind === "f32" && Number.isNaN(value)) view.setUint32(at, 0x7fc00000, true);
   else if (kind === "f32") view.setFloat32(at, value, true);
   else if (kind === "f16") view.setUint16(at, toHalf(value), true);
   else if (kind === "i32") view.setInt32(at, value, true);
-  else view.setUint32(at, value, true);
+  else if (kind === "u32") view.setUint32(at, value, true);
+  else if (BYTES[kind] === 1) view.setUint8(at, value);
+  else {
+    const byte = Math.floor(at);
+    view.setUint8(byte, view.getUint8(byte) | ((value & 15) << (at > byte ? 4 : 0)));
+  }
 }
 
 /** Read a number. */
 export function take(view: DataView, at: number, kind: Kind): number {
   if (kind === "f32") return view.getFloat32(at, true);
   if (kind === "f16") return fromHalf(view.getUint16(at, true));
-  return kind === "i32" ? view.getInt32(at, true) : view.getUint32(at, true);
+  if (kind === "i32") return view.getInt32(at, true);
+  if (kind === "u32") return view.getUint32(at, true);
+  const byte = Math.floor(at);
+  if (BYTES[kind] === 1) return kind === "i8" ? view.getInt8(byte) : view.getUint8(byte);
+  const half = (view.getUint8(byte) >> (at > byte ? 4 : 0)) & 15;
+  return kind === "i4" && half > 7 ? half - 16 : half;
 }
 
 /** Return the bits of the nearest f16; of two, the even one. */

@@ -191,7 +191,7 @@ function checkSize(
   size: number,
   { limits }: Context,
 ): number {
-  const nbytes = product(shape) * size;
+  const nbytes = Math.ceil(product(shape) * size);
   if (roundUp(nbytes, 16) > limits.tensorBytes)
     throw new LimitError(
       `${plan.place}: ${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter ` +

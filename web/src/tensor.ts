@@ -1,6 +1,6 @@
 /** Tensors: elements in a buffer of the device. */
 import type { Context } from "./context.js";
-import { BYTES, put, take, type Data, type Leaf, type LeafType } from "./element.js";
+import { BYTES, bytesOf, put, take, type Data, type Leaf, type LeafType } from "./element.js";
 import { DtypeError, ShapeError, StateError } from "./errors.js";
 import type { Block } from "./memory.js";
 import { fit, type ElementType, type StructType } from "./struct.js";
@@ -35,7 +35,7 @@ export class Tensor<E, R extends number = number> {
     readonly block: Block,
     readonly offset = 0,
   ) {
-    this.nbytes = product(shape) * element.size;
+    this.nbytes = bytesOf(element, product(shape));
     this.key = `${element.name}#${ctx.idOf(element)}[${shape}]`;
     const whole = !offset && this.nbytes === block.used;
     this.bound = whole
@@ -65,7 +65,7 @@ export class Tensor<E, R extends number = number> {
   async read(): Promise<Data<E>> {
     this.check();
     const bytes = await this.ctx.download(this.block, this.offset, this.nbytes);
-    return decode(bytes, this.element) as Data<E>;
+    return decode(bytes, this.element, this.size) as Data<E>;
   }
 
   /** Overwrite the elements with those of an array, or of a tensor of this type. */
@@ -98,8 +98,13 @@ export class Tensor<E, R extends number = number> {
     if (count === undefined) throw new ShapeError("A tensor of rank 0 has no rows.");
     if (!(0 <= start && start <= stop && stop <= count))
       throw new ShapeError(`Rows ${start}:${stop} are not within 0:${count}.`);
-    const offset = this.offset + start * product(inner) * this.element.size;
-    return new Tensor(this.ctx, this.element, [stop - start, ...inner], this.block, offset);
+    const [offset, end] = [start, stop].map((row) => row * product(inner) * this.element.size);
+    if (offset! % 1 || (end! % 1 && stop < count))
+      throw new ShapeError(
+        `Rows ${start}:${stop} of ${this} begin or end in the middle of a byte: two elements ` +
+          `of ${this.element.name} share one.`,
+      );
+    return new Tensor(this.ctx, this.element, [stop - start, ...inner], this.block, this.offset + offset!);
   }
 
   /** Give the memory back, which else happens when nothing refers to it any more. */
@@ -125,7 +130,10 @@ export type Matrix<E> = Tensor<E, 2>;
 export type Tensor3<E> = Tensor<E, 3>;
 export type Tensor4<E> = Tensor<E, 4>;
 
-const ARRAYS = { f32: Float32Array, f16: Float32Array, i32: Int32Array, u32: Uint32Array };
+const ARRAYS = {
+  ...{ f32: Float32Array, f16: Float32Array, i32: Int32Array, u32: Uint32Array },
+  ...{ i8: Int32Array, u8: Uint32Array, i4: Int32Array, u4: Uint32Array },
+};
 
 /** Whether numbers lie in memory as in an array of JavaScript. */
 const isPlain = (type: LeafType): boolean =>
@@ -141,7 +149,7 @@ export function encode(values: Values, type: ElementType, count: number): Uint8A
   const array = ARRAYS[kind];
   if (isPlain(type) && values instanceof array)
     return new Uint8Array(values.slice().buffer as ArrayBuffer);
-  const bytes = new Uint8Array(count * type.size);
+  const bytes = new Uint8Array(bytesOf(type, count));
   const view = new DataView(bytes.buffer);
   const [width, name] = [type.shape.at(-1) ?? 1, type.name];
   const scalar: LeafType = { ...type, shape: [] };
@@ -154,13 +162,17 @@ export function encode(values: Values, type: ElementType, count: number): Uint8A
 }
 
 /** Return bytes as elements; vectors of three without the gaps between them. */
-export function decode(bytes: Uint8Array<ArrayBuffer>, type: ElementType): unknown {
+export function decode(
+  bytes: Uint8Array<ArrayBuffer>,
+  type: ElementType,
+  count: number,
+): unknown {
   if ("fields" in type) return type.unpack(bytes);
   const array = ARRAYS[type.kind];
   if (isPlain(type)) return new array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const width = type.shape.at(-1) ?? 1;
-  const result = new array((bytes.length / type.stride) * width);
+  const result = new array(count * product(type.shape));
   for (let i = 0; i < result.length; i++) {
     const place = Math.floor(i / width) * type.stride + (i % width) * BYTES[type.kind];
     result[i] = take(view, place, type.kind);

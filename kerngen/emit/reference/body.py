@@ -263,7 +263,7 @@ def _holds_floats(tensor: Tensor) -> bool:
 
 def _dim_sources(kernel: Kernel, scope: Scope) -> dict[Tensor, list[str]]:
     """Return the tensors that the needed dims are taken from, each with its dims."""
-    missing = set(scope.dims)
+    missing = set(scope.dims).intersection(kernel.dims)
     sources: dict[Tensor, list[str]] = {}
     for tensor in tensor_parameters(kernel):
         named = (dim for dim in tensor.extents if isinstance(dim, str))

@@ -6,7 +6,6 @@ A plan holds the chosen shaders, compiled, with their workgroups.  It is made on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from kerngen.runtime.calls.checks import Signature
 from kerngen.runtime.device.arena import Chunk
 from kerngen.runtime.device.shaders import Bound, CompiledShader
 from kerngen.runtime.values.elements import Element
+from kerngen.runtime.values.packing import element_bytes
 from kerngen.runtime.values.shapes import Shape
 
 Pair: TypeAlias = tuple[int, int]
@@ -90,7 +90,7 @@ class Inner:
     @cached_property
     def nbytes(self) -> int:
         """Its size."""
-        return math.prod(self.shape) * self.element.DTYPE.itemsize
+        return element_bytes(self.element, self.shape)
 
 
 @final

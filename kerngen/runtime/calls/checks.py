@@ -144,6 +144,8 @@ def resolve_lengths(
     for spec, shape in zip(kernel.inputs, shapes, strict=True):
         _match_shape(kernel, spec, shape, lengths, sources)
     derive(kernel, lengths)
+    for spec, shape in zip(kernel.inputs, shapes, strict=True):
+        _match_computed(kernel, spec, shape, lengths)
     check_ranges(kernel, lengths)
     check_gathers(kernel, lengths)
     return lengths
@@ -191,10 +193,15 @@ def _check_changeable(role: str, array: ArrayLike, element: type[Element]) -> No
 
 def _check_numbers(role: str, array: ArrayLike, element: type[Leaf]) -> None:
     """Refuse an array of no numbers, or of floats that stand for integers."""
-    dtype = np.asarray(array).dtype
-    wanted = "biuf" if element.number.dtype.kind == "f" else "biu"
+    numbers, number = np.asarray(array), element.number
+    dtype, name = numbers.dtype, element.__name__
+    wanted = "biuf" if number.dtype.kind == "f" else "biu"
     if dtype.kind not in wanted and np.size(array):
-        raise DtypeError(f"{role} has dtype {dtype}; expected {element.__name__}.")
+        raise DtypeError(f"{role} has dtype {dtype}; expected {name}.")
+    if number.bits and numbers.size:
+        for extreme in (int(numbers.min()), int(numbers.max())):
+            if not number.lowest <= extreme <= number.highest:
+                raise DtypeError(f"{role} holds {extreme}, which no {name} can.")
 
 
 def check_out(
@@ -240,6 +247,8 @@ def _match_shape(
             f"{len(spec.axes)})."
         )
     for number, (axis, length) in enumerate(zip(spec.axes, shape, strict=True)):
+        if axis in kernel.derived_texts:
+            continue
         if isinstance(axis, int):
             expected, reason = axis, f"axis {number} is always {axis}"
         elif axis in lengths:
@@ -255,6 +264,19 @@ def _match_shape(
                 f"{kernel.place}: argument '{spec.name}' has shape {shape}; expected "
                 f"{_show_axes(kernel, spec, known)}: {reason}."
             )
+
+
+def _match_computed(
+    kernel: Kernel, spec: TensorSpec, shape: Shape, lengths: Mapping[str, int]
+) -> None:
+    """Refuse axes that are not as long as the kernel computes: `(d + 31) / 32`."""
+    if shape == shape_of(spec.axes, lengths):
+        return
+    known = (f"{dim} is {lengths[dim]}" for dim in kernel.dims)
+    raise ShapeError(
+        f"{kernel.place}: argument '{spec.name}' has shape {shape}; expected "
+        f"{_show_axes(kernel, spec, lengths)}: {', '.join(known)}."
+    )
 
 
 def _show_axes(kernel: Kernel, spec: TensorSpec, lengths: Mapping[str, int]) -> str:

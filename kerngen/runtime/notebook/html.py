@@ -19,7 +19,7 @@ _CODE: Final = (
 
 _COLOURED: Final = re.compile(
     r"\b(?P<keyword>kernel|mut|let|host|if|else|and|or|not)\b"
-    r"|\b(?P<builtin>[fiu]32|f16|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
+    r"|\b(?P<builtin>[fiu]32|f16|[iu][48]|bool|vec[234][fiuh]|mat[234]x[234][fh])\b"
     r"|\b(?P<number>\d[\w.]*)"
 )
 """Each group is named after the colour that Jupyter's themes have for it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,6 +38,7 @@ from kerngen.runtime.tensor import Tensor
 from kerngen.runtime.values.arrays import as_elements, copied, numpy_shape, window
 from kerngen.runtime.values.elements import Element
 from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.packing import element_bytes
 from kerngen.runtime.values.shapes import Shape
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class NumpyBackend:
             self._pool.trim()
 
     def _make(self, ctx: Context, element: type[Element], shape: Shape) -> AnyTensor:
-        nbytes = math.prod(shape) * element.DTYPE.itemsize
+        nbytes = element_bytes(element, shape)
         return Tensor(ctx, element, shape, self.lease(nbytes))
 
     def _create(self, nbytes: int) -> Bytes:
@@ -345,14 +345,18 @@ def _clear(lease: Lease[Bytes], offset: int, nbytes: int) -> None:
 
 
 def _copy(source: AnyTensor, target: AnyTensor) -> None:
-    _array(target)[...] = _array(source).copy()
+    _bytes(target)[...] = _bytes(source).copy()
 
 
 def _array(tensor: AnyTensor) -> NDArray[Any]:
     """Return the elements of a tensor as an array over its memory."""
+    return window(_bytes(tensor), tensor.element, tensor.shape)
+
+
+def _bytes(tensor: AnyTensor) -> Bytes:
+    """Return the memory of a tensor."""
     lease: Lease[Bytes] = tensor.lease
-    data = lease.block.memory[tensor.offset : tensor.offset + tensor.nbytes]
-    return window(data, tensor.element, tensor.shape)
+    return lease.block.memory[tensor.offset : tensor.offset + tensor.nbytes]
 
 
 def _check_aliases(kernel: Kernel, given: Sequence[AnyTensor | None]) -> None:

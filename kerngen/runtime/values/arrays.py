@@ -19,6 +19,9 @@ from kerngen.runtime.values.elements import BY_DTYPE, Element, Number
 from kerngen.runtime.values.fields import is_leaf
 from kerngen.runtime.values.foreign import as_array
 from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.packing import is_packed
+from kerngen.runtime.values.packing import pack4
+from kerngen.runtime.values.packing import unpack4
 from kerngen.runtime.values.records import conform, numbers
 from kerngen.runtime.values.shapes import Shape
 
@@ -51,6 +54,8 @@ def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shap
         return records, records.shape
     data = convert(cast("ArrayLike", array), element.number)
     shape = outer_shape(data.shape, element)
+    if is_packed(element):
+        return pack4(data), shape
     if element.DTYPE.itemsize == element.number.size * math.prod(element.shape):
         return data, shape
     memory = np.zeros(shape, element.DTYPE)
@@ -61,7 +66,12 @@ def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shap
 def window(
     data: NDArray[np.uint8], element: type[Element], shape: Shape
 ) -> NDArray[Any]:
-    """Return a view of bytes of memory as the elements that they hold."""
+    """Return a view of bytes of memory as the elements that they hold.
+
+    Of elements that share bytes it is a copy, as NumPy has none that do.
+    """
+    if is_leaf(element) and is_packed(element):
+        return unpack4(data, shape, element)
     base, inner = element.DTYPE.base, element.DTYPE.shape
     elements = data.view(base).reshape((*shape, *inner))
     # A struct's record may have one field 'value', too, and no gap to leave out.
@@ -191,7 +201,7 @@ def convert(array: ArrayLike, number: Number) -> NDArray[Any]:
     never become integers.
     """
     source = as_array(array)
-    if source.dtype == number.dtype:
+    if source.dtype == number.dtype and not number.shares_bytes:
         return np.ascontiguousarray(source).reshape(source.shape)
     allowed = "biu" if number.is_integer else "biuf"
     if source.dtype.kind not in allowed:

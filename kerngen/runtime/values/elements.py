@@ -32,15 +32,22 @@ class Number:
     lowest: float
     highest: float
     limit: float = 0.0
+    bits: int = 0
+    """Of integers that are packed into words: how many bits each has."""
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is i32 or u32."""
+        """Whether it is an integer."""
         return not self.limit
 
     @property
+    def shares_bytes(self) -> bool:
+        """Whether two of them are in one byte, so that NumPy's type holds more."""
+        return self.bits == 4
+
+    @property
     def size(self) -> int:
-        """The bytes of one."""
+        """The bytes of one; of a whole one, where two share a byte."""
         return self.dtype.itemsize
 
 
@@ -49,6 +56,10 @@ F32 = Number("f32", np.dtype("<f4"), "f", -_F32_MAX, _F32_MAX, _F32_MAX + 2.0**1
 F16 = Number("f16", np.dtype("<f2"), "e", -65504.0, 65504.0, 65520.0)
 I32 = Number("i32", np.dtype("<i4"), "i", I32_MIN, I32_MAX)
 U32 = Number("u32", np.dtype("<u4"), "I", 0, U32_MAX)
+U8 = Number("u8", np.dtype("u1"), "B", 0, 255, bits=8)
+I8 = Number("i8", np.dtype("i1"), "b", -128, 127, bits=8)
+U4 = Number("u4", np.dtype("u1"), "B", 0, 15, bits=4)
+I4 = Number("i4", np.dtype("i1"), "b", -8, 7, bits=4)
 
 
 class Element:
@@ -142,14 +153,44 @@ class u32(Leaf, of=U32):
     __slots__ = ()
 
 
+@final
+class u8(Leaf, of=U8):
+    """Unsigned 8-bit integers: a storage type, read as u32."""
+
+    __slots__ = ()
+
+
+@final
+class i8(Leaf, of=I8):
+    """Signed 8-bit integers: a storage type, read as i32."""
+
+    __slots__ = ()
+
+
+@final
+class u4(Leaf, of=U4):
+    """Unsigned 4-bit integers, two to a byte: a storage type, read as u32."""
+
+    __slots__ = ()
+
+
+@final
+class i4(Leaf, of=I4):
+    """Signed 4-bit integers, two to a byte: a storage type, read as i32."""
+
+    __slots__ = ()
+
+
 E = TypeVar("E", bound=Element)
 
 
 ELEMENTS: tuple[type[Leaf], ...] = (f32, f16, i32, u32)
-"""Every scalar type."""
+"""Every scalar type that kernels read and write."""
+
+_HELD: tuple[type[Leaf], ...] = (*ELEMENTS, u8, i8)
 
 BY_DTYPE: dict[np.dtype[Any], type[Leaf]] = {
-    element.number.dtype: element for element in ELEMENTS
+    element.number.dtype: element for element in _HELD
 }
 """The scalar type that holds a NumPy dtype exactly."""
 

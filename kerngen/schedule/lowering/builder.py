@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, final
 
 from kerngen.ir.memory import Leaf, MemoryType, Struct, holds_half
@@ -13,6 +15,7 @@ from kerngen.layout.rules import Space
 from kerngen.layout.types import Laid, lay_out
 from kerngen.plan.size import ZERO, Size
 from kerngen.plan.tree import Binding
+from kerngen.schedule.lowering.narrow import reader
 from kerngen.schedule.program import Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
@@ -44,6 +47,8 @@ class Buffer:
     lanes: int
     expr: t.Expr
     memory: Leaf | Struct
+    reader: Callable[[int], str] | None = None
+    """Of narrow integers: returns the function that reads one of them, or four."""
 
     @property
     def laid(self) -> Laid:
@@ -57,10 +62,14 @@ class Buffer:
 
     def load(self, address: t.Operand) -> t.Expr:
         """Return what lies at an address: one element, or a vector of four."""
+        if self.reader:
+            return t.call(self.reader(self.lanes), address)
         return self._read(self.expr[address], self.lanes)
 
     def element(self, address: t.Expr) -> t.Expr:
         """Return the element at its own address, also where vectors are bound."""
+        if self.reader:
+            return t.call(self.reader(1), address)
         if self.lanes == 1:
             return self.load(address)
         return self._read(self.expr[address // self.lanes][address % self.lanes], 1)
@@ -201,9 +210,11 @@ class ShaderBuilder:
                 self._written.add(name)
             lanes = self._lanes_of.get(name, 1)
             shown = self.name(name, "scratch" if written is not None else "value")
-            buffer = Buffer(name, lanes, t.Ident(shown), memory)
+            narrow = memory.narrow if isinstance(memory, Leaf) else None
+            read = partial(self._reader, shown, narrow) if narrow else None
+            buffer = Buffer(name, lanes, t.Ident(shown), memory, read)
             element = self._structs.type_of(buffer.laid)
-            if lanes > 1:
+            if lanes > 1 and not narrow:
                 assert isinstance(memory, Leaf), "only scalars are bound by fours"
                 element = wgsl_type(memory.storage, lanes)
             self._buffers[name] = buffer
@@ -215,6 +226,13 @@ class ShaderBuilder:
                 f"array<{element}>",
             )
         return self._buffers[name]
+
+    def _reader(self, tensor: str, narrow: Storage, lanes: int) -> str:
+        """Return the name of the function that reads one element, or four."""
+        name = self.name(f"{tensor}_four" if lanes > 1 else f"{tensor}_one", "reader")
+        text = reader(name, tensor, narrow, lanes)
+        self.declare(f"function {name}", wgsl.Verbatim(text))
+        return name
 
     def workgroup_array(self, wanted: str, type_: str, size: int) -> t.Expr:
         """Declare an array of `size` bytes in workgroup memory."""

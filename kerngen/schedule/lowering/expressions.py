@@ -78,7 +78,8 @@ class Lowerer:
     `reduced` holds the values of reductions that a strategy has computed itself; others
     become serial loops.  `label` names the accumulators of those.  `element` is the
     address of the domain's own element, where a strategy knows it.  `counts_vectors`
-    asks for addresses that are cheap where several rows are read in one turn of a loop.
+    asks for addresses that are cheap where several rows are read in one turn of a loop;
+    the first of four is then at a multiple of four.
     """
 
     shader: ShaderBuilder
@@ -225,6 +226,8 @@ class Lowerer:
     def _binary(self, expr: Binary) -> Value:
         if is_composite(expr.type):
             return Value(lower_operation(self, expr))
+        if self.vector is not None and self._is_block(expr):
+            return replace(self, vector=None).lower(expr)
         left, right = self.lower(expr.left), self.lower(expr.right)
         mixed = left.wide != right.wide
         helped = _may_be_remainder_of_negatives(expr)
@@ -236,6 +239,14 @@ class Lowerer:
             return Value(t.call(remainder, a, b), wide)
         op = _LOGICAL[expr.op][wide] if expr.op in _LOGICAL else expr.op
         return Value(t.Binary(op, a, b), wide)
+
+    def _is_block(self, expr: Binary) -> bool:
+        """Whether it is the same for four neighbours: `p / 32`, where p counts vectors."""
+        if not self.counts_vectors or expr.op != "/":
+            return False
+        divisor = as_literal(expr.right) or 0
+        is_own = self.vector is not None and expr.left == IndexValue(self.vector)
+        return is_own and divisor > 0 and divisor % LANES == 0
 
     def _select(self, expr: Select) -> Value:
         condition = self.lower(expr.condition)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.ir.memory import Leaf, MemoryType
+from kerngen.ir.types import Storage
 from kerngen.runtime.struct import Struct
 from kerngen.runtime.values.elements import Element
 from kerngen.runtime.values.fields import is_leaf
@@ -56,10 +57,12 @@ INTEGERS: Final = ("places", "few", "ends", "any")
 
 
 def integers(
-    rng: Generator, shape: tuple[int, ...], kind: str, bound: int, dtype: np.dtype[Any]
+    rng: Generator, shape: tuple[int, ...], kind: str, bound: int, storage: Storage
 ) -> Array:
     """Return integers of a kind; `bound` is the length of an axis of the call."""
-    info = np.iinfo(dtype)
+    least, most = (-1, 1) if storage.value[0] == "i" else (0, 2)
+    half = 1 << (storage.bits - 1)
+    least, most = least * half, most * half - 1
     match kind:
         case "places":
             drawn = rng.integers(0, max(bound, 1), shape)
@@ -68,11 +71,11 @@ def integers(
         case "few":
             drawn = rng.integers(-2, 3, shape)
         case "ends":
-            ends = (info.min, info.min + 1, -1, 0, 1, info.max - 1, info.max)
+            ends = (least, least + 1, -1, 0, 1, most - 1, most)
             drawn = rng.choice(np.array(ends, np.int64), shape)
         case _:
-            drawn = rng.integers(info.min, info.max, shape, np.int64, endpoint=True)
-    return np.clip(drawn, info.min, info.max)
+            drawn = rng.integers(least, most, shape, np.int64, endpoint=True)
+    return np.clip(drawn, least, most)
 
 
 def fill(
@@ -80,7 +83,7 @@ def fill(
 ) -> None:
     """Fill an array of elements: floats of the first kind, integers of the second."""
     rng = np.random.default_rng(seed)
-    for _, _, part in leaves(memory, array):
+    for _, leaf, part in leaves(memory, array):
         if part.dtype.kind == "f":
             drawn = FLOATS[kind[0]](rng, part.shape)
             with np.errstate(all="ignore"):
@@ -88,7 +91,7 @@ def fill(
                     drawn = drawn * 2.0**-111
                 part[...] = drawn
         else:
-            part[...] = integers(rng, part.shape, kind[1], bound, part.dtype)
+            part[...] = integers(rng, part.shape, kind[1], bound, leaf.storage)
 
 
 def blank_array(element: type[Element], shape: tuple[int, ...]) -> Array:

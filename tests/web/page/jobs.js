@@ -23,9 +23,9 @@ const number = (value) =>
   Array.isArray(value) ? value.map(number) : typeof value === "string" ? Number(value) : value;
 
 const upload = ({ data, shape, element }) =>
-  element === "f16"
-    ? ctx.tensor(new Float32Array(decode(data)), shape, element)
-    : ctx.tensor(new ELEMENTS[element](decode(data)), shape);
+  element in ELEMENTS
+    ? ctx.tensor(new ELEMENTS[element](decode(data)), shape)
+    : ctx.tensor(new Float32Array(decode(data)), shape, element);
 
 const JOBS = {
   async describe() {
