@@ -30,23 +30,16 @@ from numpy.typing import DTypeLike, NDArray
 from kerngen.runtime.calls.habits import ADVICE, missing_attribute, missing_operators
 from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
 from kerngen.runtime.struct import Struct
-from kerngen.runtime.values.arrays import Values
-from kerngen.runtime.values.arrays import array_dtype
-from kerngen.runtime.values.arrays import as_bytes
-from kerngen.runtime.values.arrays import as_value
-from kerngen.runtime.values.arrays import check_out
-from kerngen.runtime.values.arrays import from_memory
-from kerngen.runtime.values.elements import E
-from kerngen.runtime.values.elements import f16
-from kerngen.runtime.values.elements import f32
-from kerngen.runtime.values.elements import i32
-from kerngen.runtime.values.elements import u32
-from kerngen.runtime.values.elements import i4
-from kerngen.runtime.values.elements import i8
-from kerngen.runtime.values.elements import u4
-from kerngen.runtime.values.elements import u8
-from kerngen.runtime.values.packing import element_bytes
-from kerngen.runtime.values.packing import is_packed
+from kerngen.runtime.values.arrays import (
+    Values,
+    array_dtype,
+    as_bytes,
+    as_value,
+    check_out,
+    from_memory,
+)
+from kerngen.runtime.values.elements import E, f16, f32, i4, i8, i32, u4, u8, u32
+from kerngen.runtime.values.packing import element_bytes, is_packed
 from kerngen.runtime.values.shapes import Shape, resolve_shape, round_up
 
 if TYPE_CHECKING:

@@ -19,9 +19,7 @@ from kerngen.runtime.values.elements import BY_DTYPE, Element, Number
 from kerngen.runtime.values.fields import is_leaf
 from kerngen.runtime.values.foreign import as_array
 from kerngen.runtime.values.kinds import kind_of
-from kerngen.runtime.values.packing import is_packed
-from kerngen.runtime.values.packing import pack4
-from kerngen.runtime.values.packing import unpack4
+from kerngen.runtime.values.packing import is_packed, pack4, unpack4
 from kerngen.runtime.values.records import conform, numbers
 from kerngen.runtime.values.shapes import Shape
 
