@@ -11,11 +11,15 @@ from kerngen.gradient.conditions import BOOL, all_hold, chosen, conjuncts, negat
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form
 from kerngen.gradient.forward import Forward, as_select
+from kerngen.gradient.handing import handed_on, has_components
+from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
-from kerngen.gradient.solve import solved
-from kerngen.gradient.terms import ONE, Term, product_of
+from kerngen.gradient.solve import solved, with_fixed
+from kerngen.gradient.terms import ONE, Term, as_subscript, product_of, substituted
 from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
+    At,
     Binary,
     BuiltinCall,
     Cast,
@@ -24,15 +28,18 @@ from kerngen.ir.nodes import (
     Construct,
     DimValue,
     Expr,
+    Extent,
     FunctionCall,
     Index,
     IndexValue,
     Load,
     LocalValue,
     Part,
+    Path,
     Reduce,
     Select,
     Statement,
+    Subscript,
     Swizzle,
     Tensor,
     Unary,
@@ -40,7 +47,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import called
+from kerngen.ir.walk import called, subscript_value
 
 _F32: Final = Scalar.F32
 _ZERO: Final = Constant(0.0, _F32)
@@ -52,15 +59,16 @@ _ONE: Final = Constant(1.0, _F32)
 class Reads:
     """Collects what a statement's reads add to adjoints.
 
-    `places` gives the indices that the adjoint of a tensor or scalar is over; `let`
-    names a value of the derived program.
+    `places` gives the indices that the adjoint of a tensor or a member is over,
+    `scalar_places` those of a parameter's; `let` names a value of the derived program.
     """
 
     forward: Forward
     facts: Facts
     fresh: Callable[[str, Expr], Index]
     nonzero: Callable[[Form], bool]
-    places: Callable[[Tensor], tuple[Index, ...]]
+    places: Callable[[Tensor, Path], tuple[Index, ...]]
+    scalar_places: Callable[[str, Path], tuple[Index, ...]]
     let: Callable[[str, tuple[Index, ...], Expr], Load]
     found: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
 
@@ -79,9 +87,10 @@ class Reads:
         match expr:
             case Load():
                 self._read(expr, term)
-            case UniformValue(name=name):
-                own = (*self._statement.indices, *term.bound)
-                self._add(name, replace(term, bound=own))
+            case UniformValue(name=name, path=path):
+                self._solve(name, path, term, [], self.scalar_places(name, path))
+            case Binary() if has_components(expr):
+                self._hand_on(expr, term)
             case Binary():
                 self._binary(expr, term)
             case Unary(operand=operand):
@@ -103,8 +112,10 @@ class Reads:
                 return
             case FunctionCall():
                 self._call(expr, term)
-            case Swizzle() | Part() | Construct() | LocalValue():
-                raise self._fault("vectors and matrices")
+            case Swizzle() | Part() | Construct():
+                self._hand_on(expr, term)
+            case LocalValue():
+                raise AssertionError("functions are inlined")
             case Reduce(kind=kind):
                 raise self._fault(f"'{kind}' here")
             case StoreAt():
@@ -123,18 +134,34 @@ class Reads:
 
     def _read(self, load: Load, term: Term) -> None:
         tensor = load.tensor
-        if tensor.name not in self.forward.active:
-            return
-        if load.path:
-            raise self._fault("structs")
-        places = zip(load.subscripts, self.places(tensor), tensor.extents, strict=True)
-        own = self._statement.indices
-        self._add(
-            tensor.name,
-            solved(term, own, [*places], self.facts, self.fresh, self.nonzero),
-        )
+        if tensor.name in self.forward.active:
+            axes = [*zip(load.subscripts, tensor.extents, strict=True)]
+            places = self.places(tensor, load.path)
+            self._solve(tensor.name, load.path, term, axes, places)
+
+    def _solve(
+        self,
+        name: str,
+        path: Path,
+        term: Term,
+        axes: list[tuple[Subscript, Extent]],
+        places: tuple[Index, ...],
+    ) -> None:
+        """Add a term to the adjoint of what is read at some subscripts."""
+        axes += [(s.place, s.length) for s in path if isinstance(s, At)]
+        term, own, by = with_fixed(term, self._statement.indices)
+        equations = [
+            (as_subscript(substituted(subscript_value(s), by)) if by else s, at, extent)
+            for (s, extent), at in zip(axes, places, strict=True)
+        ]
+        found = solved(term, own, equations, self.facts, self.fresh, self.nonzero)
+        self._add(key_of(name, path), found)
 
     # Operators
+
+    def _hand_on(self, expr: Expr, term: Term) -> None:
+        for operand, inner in handed_on(expr, term):
+            self._visit(operand, inner)
 
     def _binary(self, expr: Binary, term: Term) -> None:
         left, right = expr.left, expr.right
@@ -168,6 +195,10 @@ class Reads:
         return below if below.coefficient else Term(factors={expr: ONE})
 
     def _builtin(self, call: BuiltinCall, term: Term) -> None:
+        row = GEOMETRY.get(call.builtin)
+        if has_components(call) if row is None else row.adjoints is not None:
+            self._hand_on(call, term)
+            return
         found = partials(call) if call.builtin in BUILTINS else None
         if found is None or call.type is not _F32:
             raise self._fault(f"'{call.builtin}'")

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import base_name
+from kerngen.gradient.terms import with_places
 from kerngen.gradient.text import expr_text, signature_text, statement_text
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.extremes import stays_inside
@@ -19,6 +20,7 @@ from kerngen.ir.builtins.evaluate import NotFiniteError
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Affine,
+    At,
     Binary,
     BuiltinCall,
     Cast,
@@ -34,6 +36,8 @@ from kerngen.ir.nodes import (
     Kernel,
     Load,
     Parameter,
+    Part,
+    Path,
     Reduce,
     Requirement,
     Role,
@@ -106,9 +110,9 @@ def _in_order(body: list[Statement]) -> tuple[Statement, ...]:
     waiting, done = list(body), list[Statement]()
     known = {s.target for s in body}
     written: set[Tensor] = set()
-    needs = {s.target: known.intersection(tensors_read(s.value)) for s in body}
+    needs = {id(s): known.intersection(tensors_read(s.value)) for s in body}
     while waiting:
-        ready = [s for s in waiting if needs[s.target] <= written]
+        ready = [s for s in waiting if needs[id(s)] <= written]
         chosen = next((s for s in ready if _is_product(s)), ready[0])
         waiting.remove(chosen)
         written.add(chosen.target)
@@ -180,7 +184,8 @@ class _Assembly:
         hosts = self._hosts()
         self._find_missing(dims, hosts)
         body = tuple(map(self._statement, self.body))
-        outputs = tuple(s.target for s in body if s.target.role is Role.OUTPUT)
+        written = (s.target for s in body if s.target.role is Role.OUTPUT)
+        outputs = tuple(dict.fromkeys(written))
         parameters = self._parameters(body, hosts)
         tensors = (*inputs, *outputs)
         derived = self._derived(body, outputs)
@@ -209,7 +214,7 @@ class _Assembly:
         """Return how arguments and results belong to those of the forward kernel."""
         derived = self.derived
         read = {tensor.name for tensor in self.inputs}
-        targets = (statement.target.name for statement in derived.outputs)
+        targets = dict.fromkeys(s.target.name for s in derived.outputs)
         return GradientOf(
             derived.original.name,
             by=tuple(zip(derived.by, targets, strict=True)),
@@ -262,13 +267,21 @@ class _Assembly:
                 self.lengths[dim] = f"{name}_length"
 
     def _is_used(self, dim: str, hosts: tuple[Host, ...]) -> bool:
-        ranges = {i.extent for s in self.body for i in (*s.indices, *_bound(s.value))}
-        values = [*(s.value for s in self.body), *(h.value for h in hosts)]
+        values = [*(h.value for h in hosts)]
         values += [d.value for d in self._computed() if d.name in self._ranges()]
         values += self._required
-        return dim in ranges or any(
+        return dim in self._dims_of_body or any(
             isinstance(n, DimValue) and n.name == dim for v in values for n in walk(v)
         )
+
+    @cached_property
+    def _dims_of_body(self) -> set[Extent]:
+        """The lengths that the statements range over or compute with."""
+        values = [s.value for s in self.body]
+        found = {i.extent for s in self.body for i in (*s.indices, *_bound(s.value))}
+        return found | {
+            n.name for v in values for n in walk(v) if isinstance(n, DimValue)
+        }
 
     def _computed(self) -> tuple[DerivedDim, ...]:
         return (*self.derived.original.derived, *self.derived.dims)
@@ -405,7 +418,13 @@ class _Assembly:
         value = _subscripted(value, is_guarded=False)
         self._check_constants(statement, value)
         target = self._with_lengths(statement.target)
-        return replace(statement, target=target, indices=indices, value=value)
+        path = self._path(statement.path, by)
+        return replace(
+            statement, target=target, indices=indices, value=value, path=path
+        )
+
+    def _path(self, path: Path, by: Mapping[Index, Index]) -> Path:
+        return with_places(path, lambda place: self._renamed(place, by))
 
     def _check_constants(self, statement: Statement, value: Expr) -> None:
         """Refuse constants without a finite value, as the slope of `x / 0.0` is."""
@@ -449,12 +468,19 @@ class _Assembly:
             match node:
                 case IndexValue(index=index):
                     return IndexValue(by[index])
-                case Load(tensor=tensor, subscripts=subscripts):
+                case UniformValue(path=path) if path:
+                    return replace(node, path=self._path(path, by))
+                case Part(at=at):
+                    place = _subscript(visit(subscript_value(at.place)))
+                    at = replace(at, place=place)
+                    return replace(node, operand=visit(node.operand), at=at)
+                case Load(tensor=tensor, subscripts=subscripts, path=path):
                     moved = tuple(
                         _subscript(visit(subscript_value(s))) for s in subscripts
                     )
                     tensor = self._with_lengths(tensor)
-                    return replace(node, tensor=tensor, subscripts=moved)
+                    path = self._path(path, by)
+                    return replace(node, tensor=tensor, subscripts=moved, path=path)
                 case Reduce(indices=indices):
                     own = tuple(by[index] for index in indices)
                     inner = map_children(node, visit)
@@ -503,7 +529,16 @@ def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
                 expr.subscripts, expr.tensor.extents, strict=True
             )
         )
-        return replace(expr, subscripts=moved)
+        path = _path_subscripted(expr.path, is_guarded=is_guarded)
+        return replace(expr, subscripts=moved, path=path)
+    if isinstance(expr, UniformValue) and expr.path:
+        path = _path_subscripted(expr.path, is_guarded=is_guarded)
+        return replace(expr, path=path)
+    if isinstance(expr, Part):
+        operand = _subscripted(expr.operand, is_guarded=is_guarded)
+        (at,) = _path_subscripted((expr.at,), is_guarded=is_guarded)
+        assert isinstance(at, At)
+        return replace(expr, operand=operand, at=at)
     parts = children(expr)
     if not parts:
         return expr
@@ -518,6 +553,17 @@ def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
         return _subscripted(child, is_guarded=is_guarded or later)
 
     return map_children(expr, visit)
+
+
+def _path_subscripted(path: Path, *, is_guarded: bool) -> Path:
+    return tuple(
+        (
+            replace(step, place=_formed(step.place, step.length, is_guarded=is_guarded))
+            if isinstance(step, At)
+            else step
+        )
+        for step in path
+    )
 
 
 def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscript:

@@ -6,8 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from kerngen.gradient.forms import Facts, Form, combined, form_of, plus
-from kerngen.ir.nodes import Binary, BinaryOp, Constant, Expr, Load, Select, Unary
+from kerngen.gradient.forms import Facts, Form, combined, form_of, plus, variables
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Constant,
+    Expr,
+    IndexValue,
+    Load,
+    Select,
+    Unary,
+)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk
 
@@ -59,6 +68,14 @@ def _reads(condition: Expr) -> bool:
     return any(isinstance(node, Load) for node in walk(condition))
 
 
+def _is_false(form: Form, facts: Facts) -> bool:
+    """Whether a form without indices is surely negative."""
+    if any(isinstance(value, IndexValue) for value in variables(form)):
+        return False
+    opposite = plus({monomial: -factor for monomial, factor in form.items()}, -1)
+    return set(form) <= {()} or facts.is_never_negative(opposite)
+
+
 def facts_of(condition: Expr) -> tuple[Form, ...]:
     """Return forms that are never negative where a condition on integers holds."""
     if not isinstance(condition, Binary) or not condition.left.type.is_integer:
@@ -80,28 +97,27 @@ def facts_of(condition: Expr) -> tuple[Form, ...]:
             return ()
 
 
-def without_known(
-    conditions: Iterable[Expr], facts: Facts, others: tuple[Expr, ...] = ()
-) -> tuple[Expr, ...]:
+def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
     """Return conditions without those that always hold, or follow from the others.
 
     What is read shows nothing of places: these shield it from reads that are outside.
     """
-    kept = list(dict.fromkeys(conditions))
-    for condition in tuple(kept):
-        wanted = facts_of(condition)
-        if not wanted:
+    kept = dict.fromkeys(conditions)
+    found = [(c, facts_of(c), _reads(c)) for c in kept]
+    for condition, wanted, reads in found:
+        if not wanted or condition not in kept:
             continue
-        rest = [
-            c
-            for c in (*kept, *others)
-            if c != condition and (_reads(condition) or not _reads(c))
-        ]
-        forms = (form for other in rest for form in facts_of(other))
-        # A number is no fact: from `s[i] > s[i]`, which is -1 >= 0, all would follow.
-        known = tuple(form for form in forms if not set(form) <= {()})
+        known = tuple(
+            form
+            for other, forms, is_read in found
+            if other in kept and other is not condition
+            if reads or not is_read
+            for form in forms
+            # From `n == -2`, or `s[i] > s[i]`, which is -1 >= 0, all would follow.
+            if not _is_false(form, facts)
+        )
         if all(facts.is_never_negative(form, known) for form in wanted):
-            kept.remove(condition)
+            del kept[condition]
     return tuple(kept)
 
 

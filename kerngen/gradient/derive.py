@@ -14,19 +14,24 @@ from typing import Final, final
 
 from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
+from kerngen.gradient.composites import direction_of, is_real, is_zero, zero_of
 from kerngen.gradient.conditions import conjuncts, facts_of
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
+from kerngen.gradient.indices import free_indices
+from kerngen.gradient.members import has_real, indices_of, key_of, leaves
+from kerngen.gradient.merge import merged
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
 from kerngen.ir.analysis.affine import as_literal
-from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
     Cast,
+    Construct,
     DerivedDim,
     DimValue,
     Expr,
@@ -36,8 +41,10 @@ from kerngen.ir.nodes import (
     IndexValue,
     Kernel,
     Load,
+    Path,
     Reduce,
     Role,
+    Select,
     Statement,
     Tensor,
     UniformValue,
@@ -48,6 +55,8 @@ from kerngen.ir.walk import map_children, subscript_value, walk
 
 _F32: Final = Scalar.F32
 _MOST_STATEMENTS: Final = 64
+_NO_WORD: Final = str.maketrans(".", "_", "[]")
+"""Makes names of members: of `scene.lights[].color`."""
 
 
 def derive(
@@ -80,12 +89,9 @@ def _check(kernel: Kernel, by: tuple[str, ...], given: tuple[str, ...]) -> None:
         if wanted not in inputs and wanted not in scalars:
             raise GradientError(Kind.BY_UNKNOWN, fields)
         memory = inputs[wanted].memory if wanted in inputs else scalars[wanted].memory
-        if memory.spelling not in {"f32", "f16"}:
+        if not has_real(memory):
             fields["type"] = memory.spelling
-            integer = memory.spelling in {"i32", "u32"}
-            kind = Kind.BY_INTEGER if integer else Kind.NO_DERIVATIVE
-            fields |= {} if integer else {"what": f"'{wanted}': {memory.spelling}"}
-            raise GradientError(kind, fields)
+            raise GradientError(Kind.BY_INTEGER, fields)
     known = {
         s.target.name for s in kernel.body if s.target.role in {Role.LET, Role.OUTPUT}
     }
@@ -126,16 +132,18 @@ class _Derivation:
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())
         reads = self._reads()
-        for output, seed in self._seeds.items():
-            if output in forward.active:
-                places = tuple(map(IndexValue, self.places[output]))
-                reads.found[output] = [Term(factors={Load(seed, places): ONE})]
+        for statement in forward.statements:
+            name, path = statement.target.name, statement.path
+            if name in self._seeds and is_real(statement.written):
+                own = statement.indices[: statement.target.rank]
+                seed = Load(self._seeds[name], tuple(map(IndexValue, own)), path)
+                reads.found[key_of(name, path)] = [Term(factors={seed: ONE})]
         for statement in reversed(forward.statements):
             self._hand_on(statement, reads)
         for host in reversed(_hosts(kernel, forward)):
             self.places[host.target.name] = ()
             self._hand_on(host, reads)
-        outputs = tuple(self._output(wanted, reads) for wanted in self.by)
+        outputs = tuple(s for wanted in self.by for s in self._output(wanted, reads))
         return Derived(
             self.kernel,
             kernel,
@@ -157,6 +165,7 @@ class _Derivation:
             self._counted,
             self._is_nonzero,
             self._places,
+            self._scalar_places,
             self._let,
         )
 
@@ -164,18 +173,28 @@ class _Derivation:
 
     def _gradients_of_outputs(self) -> Iterator[tuple[str, Tensor]]:
         for tensor in self.kernel.tensors:
-            if tensor.role is Role.OUTPUT and tensor.element is _F32:
+            if tensor.role is Role.OUTPUT and has_real(tensor.memory):
                 name = self._gradient_name(tensor.name)
                 doc = f"The gradient by `{tensor.name}`."
-                yield tensor.name, Tensor(
-                    name, _F32, tensor.extents, Role.INPUT, doc, tensor.span
+                yield (
+                    tensor.name,
+                    Tensor(
+                        name,
+                        tensor.element,
+                        tensor.extents,
+                        Role.INPUT,
+                        doc,
+                        tensor.span,
+                    ),
                 )
 
     def _gradient_name(self, name: str) -> str:
         return self._fresh.name(f"d{name}")
 
-    def _places(self, tensor: Tensor) -> tuple[Index, ...]:
-        """Return the indices that the adjoint of a tensor is over."""
+    def _places(self, tensor: Tensor, path: Path = ()) -> tuple[Index, ...]:
+        """Return the indices that the adjoint of a tensor, or of a member, is over."""
+        if path:
+            return (*self._places(tensor), *self._scalar_places(tensor.name, path))
         if tensor.name not in self.places:
             names = self._usual_names(tensor)
             self.places[tensor.name] = tuple(
@@ -185,6 +204,15 @@ class _Derivation:
                 )
             )
         return self.places[tensor.name]
+
+    def _scalar_places(self, name: str, path: Path) -> tuple[Index, ...]:
+        """Return the indices of the arrays on the way to a member."""
+        memories = {p.name: p.memory for p in self.kernel.parameters}
+        memories |= {t.name: t.memory for t in self.kernel.tensors}
+        memory = memories.get(name)
+        key = key_of("", path)
+        known = leaves(memory) if memory else ()
+        return next((indices_of(p) for p, _ in known if key_of("", p) == key), ())
 
     def _usual_names(self, tensor: Tensor) -> list[str]:
         """Return what the forward program calls the indices of a tensor."""
@@ -273,19 +301,21 @@ class _Derivation:
     def _let(self, name: str, indices: tuple[Index, ...], value: Expr) -> Load:
         """Name a value of the derived program."""
         extents = tuple(index.extent for index in indices)
-        target = Tensor(self._fresh.name(name), _F32, extents, Role.LET)
+        target = Tensor(self._fresh.name(name), value.type, extents, Role.LET)
         self.statements.append(Statement(target, indices, value))
         return Load(target, tuple(map(IndexValue, indices)))
 
     def _hand_on(self, statement: Statement, reads: Reads) -> None:
         """Add what a statement reads gets of its target's adjoint."""
-        name = statement.target.name
-        terms = self.simplifier.shortened(reads.found.pop(name, ()))
+        name = key_of(statement.target.name, statement.path)
+        terms = merged(self.simplifier.shortened(reads.found.pop(name, ())))
         if not terms:
             return
+        name = name.translate(_NO_WORD)
         terms = self._with_named_sums(name, terms, statement.indices)
         chooses = bool(terms[0].conditions) or any(map(is_choice, terms[0].factors))
-        if len(terms) > 1 or (chooses and _has_reduce(statement.value)):
+        computed = isinstance(direction_of(terms[0])[1], Construct | Binary | Select)
+        if len(terms) > 1 or computed or (chooses and _has_reduce(statement.value)):
             # One value under a condition, so that a product behind it stays one.
             indices = statement.indices
             let = self._let(f"d{name}", indices, rendered(terms))
@@ -318,24 +348,43 @@ class _Derivation:
             self.simplifier.learn(own, inside, result, Term())
             return result
 
-        return [named_sums(term, name) for term in terms]
+        return merged([named_sums(term, name) for term in terms])
 
-    def _output(self, wanted: str, reads: Reads) -> Statement:
-        """Return the statement of a gradient."""
-        terms = self.simplifier.shortened(reads.found.pop(wanted, ()))
-        if not terms:
+    def _output(self, wanted: str, reads: Reads) -> Iterator[Statement]:
+        """Yield the statement of a gradient, or those of its members."""
+        tensor = next((t for t in self.kernel.tensors if t.name == wanted), None)
+        own = next((p.memory for p in self.kernel.parameters if p.name == wanted), None)
+        memory = tensor.memory if tensor else own
+        assert memory is not None
+        found = {key_of(wanted, path): (path, leaf) for path, leaf in leaves(memory)}
+        if not any(reads.found.get(key) for key in found):
             fields = {"kernel": self.kernel.name, "name": wanted}
             raise GradientError(Kind.ZERO, fields)
-        tensor = next((t for t in self.kernel.tensors if t.name == wanted), None)
-        indices = self._places(tensor) if tensor else ()
+        extents = tensor.extents if tensor else ()
+        axes = self._places(tensor) if tensor else ()
+        name, doc = self._gradient_name(wanted), f"The gradient by `{wanted}`."
+        values: list[tuple[Path, tuple[Index, ...], Expr]] = []
+        for key, (path, leaf) in found.items():
+            indices = (*axes, *indices_of(path))
+            value = self._value(key, reads, indices)
+            values.append((path, indices, value or zero_of(leaf.type)))
+        if not isinstance(memory, Struct) and is_zero(values[0][2]):
+            fields = {"kernel": self.kernel.name, "name": wanted}
+            raise GradientError(Kind.ZERO, fields)
+        element = memory if isinstance(memory, Struct) else values[0][2].type
+        target = Tensor(name, element, extents, Role.OUTPUT, doc)
+        for path, indices, value in values:
+            yield Statement(target, indices, value, path=path)
+
+    def _value(self, key: str, reads: Reads, indices: tuple[Index, ...]) -> Expr | None:
+        """Return the value of an adjoint, None if it is 0."""
+        terms = merged(self.simplifier.shortened(reads.found.pop(key, ())))
+        if not terms:
+            return None
+        name = key.translate(_NO_WORD)
         if len(terms) > 1:
-            terms = self._with_named_sums(wanted, terms, indices)
-        extents = tuple(index.extent for index in indices)
-        doc = f"The gradient by `{wanted}`."
-        name = self._gradient_name(wanted)
-        target = Tensor(name, _F32, extents, Role.OUTPUT, doc)
-        value = self._with_repeated_named(wanted, indices, rendered(terms))
-        return Statement(target, indices, value)
+            terms = self._with_named_sums(name, terms, indices)
+        return self._with_repeated_named(name, indices, rendered(terms))
 
     def _with_repeated_named(
         self, target: str, indices: tuple[Index, ...], value: Expr
@@ -343,8 +392,12 @@ class _Derivation:
         """Return a value with calls that it repeats as lets: `tanh(u)` in 1 - tanh(u)^2."""
         if _has_reduce(value):
             return value
-        calls = [n for n in walk(value) if isinstance(n, BuiltinCall | FunctionCall)]
+        nodes = [*walk(value)]
+        calls = [n for n in nodes if isinstance(n, BuiltinCall | FunctionCall)]
         repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
+        if any(isinstance(node, Select) for node in nodes):
+            # A condition may keep a read inside of its axis, which a let is without.
+            repeated = [call for call in repeated if _reads_inside(call)]
         for call in repeated[:1]:
             if call.type is not _F32:
                 continue
@@ -355,6 +408,16 @@ class _Derivation:
 
 def _called_name(call: BuiltinCall | FunctionCall) -> str:
     return call.builtin if isinstance(call, BuiltinCall) else call.function
+
+
+def _reads_inside(expr: Expr) -> bool:
+    """Whether an expression reads at bare indices alone, which are inside anyway."""
+    return all(
+        isinstance(subscript, IndexValue) and subscript.index.extent == extent
+        for node in walk(expr)
+        if isinstance(node, Load)
+        for subscript, extent in zip(node.subscripts, node.tensor.extents, strict=True)
+    )
 
 
 def _replaced(expr: Expr, part: Expr, by: Expr) -> Expr:

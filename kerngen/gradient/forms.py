@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
+from kerngen.gradient.indices import free_indices
 from kerngen.ir.analysis.affine import as_literal, is_fixed
 from kerngen.ir.dump import dump_expr
 from kerngen.ir.nodes import (
@@ -27,7 +28,7 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, walk
+from kerngen.ir.walk import map_children
 
 
 @final
@@ -414,4 +415,4 @@ def _indices_in(form: Form) -> list[Index]:
 
 def mentions(expr: Expr, indices: frozenset[Index]) -> bool:
     """Whether an expression uses any of some indices."""
-    return any(isinstance(n, IndexValue) and n.index in indices for n in walk(expr))
+    return not indices.isdisjoint(free_indices(expr))

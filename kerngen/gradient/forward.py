@@ -6,17 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
+from kerngen.gradient.composites import is_real, part_of, part_types
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import form_of, length, number, plus, value_of
-from kerngen.gradient.terms import substituted
+from kerngen.gradient.indices import free_indices
+from kerngen.gradient.members import key_of
+from kerngen.gradient.terms import substituted, with_places
 from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.extremes import stays_inside
-from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
     Clamped,
     Constant,
+    Construct,
     Expr,
     Extent,
     Function,
@@ -30,12 +34,13 @@ from kerngen.ir.nodes import (
     Select,
     Statement,
     Subscript,
+    Swizzle,
     Tensor,
     Unary,
     UniformValue,
 )
 from kerngen.ir.staging.hoisting import Fresh
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, Vector
 from kerngen.ir.walk import called, map_children, walk
 
 _F32: Final = Scalar.F32
@@ -61,9 +66,9 @@ class Forward:
 
 def _name_of(node: Expr) -> str:
     """Return the name of what a float is read from."""
-    if isinstance(node, Load) and node.type is _F32:
+    if isinstance(node, Load) and is_real(node.type):
         return node.tensor.name
-    return node.name if isinstance(node, UniformValue) and node.type is _F32 else ""
+    return node.name if isinstance(node, UniformValue) and is_real(node.type) else ""
 
 
 def made_ready(
@@ -79,13 +84,9 @@ def made_ready(
     apart = _Apart()
     for original in kernel.body:
         target = original.target
-        inlined = _inlined(original.value, functions, active)
+        inlined = _by_components(_inlined(original.value, functions, active))
         passes = any(_name_of(node) in active for node in walk(inlined))
-        if passes and not isinstance(target.element, Scalar):
-            what = f"'{target.name}', which has components"
-            fields = {"kernel": kernel.name, "what": what}
-            raise GradientError(Kind.NO_DERIVATIVE, fields, original.span)
-        if target.element is _F32 and passes:
+        if is_real(original.written) and passes:
             active |= {target.name}
         statement = apart.statement(replace(original, value=inlined))
         reduced = frozenset(
@@ -100,7 +101,7 @@ def made_ready(
         active |= {
             each.target.name
             for each in statements
-            if each.target.element is _F32
+            if is_real(each.written)
             and any(_name_of(n) in active for n in walk(each.value))
         }
     return Forward(kernel, tuple(statements), active, functions)
@@ -116,10 +117,13 @@ def _refuse_writes(kernel: Kernel) -> None:
         if statement.along:
             fields = {"kernel": kernel.name, "let": target.name}
             raise GradientError(Kind.RECURRENCE, fields, statement.span)
-        if statement.is_partial or target.name in written:
+        key = key_of(target.name, statement.path)
+        is_read = any(target in tensors_read(s.value) for s in kernel.body)
+        in_parts = statement.is_partial and (is_read or statement.component)
+        if in_parts or key in written:
             fields = {"kernel": kernel.name, "what": f"writes '{target.name}' in parts"}
             raise GradientError(Kind.NO_DERIVATIVE, fields, statement.span)
-        written.add(target.name)
+        written.add(key)
 
 
 def _active_hosts(kernel: Kernel, by: tuple[str, ...]) -> frozenset[str]:
@@ -158,6 +162,23 @@ def _inlined(
     return visit(expr)
 
 
+def _by_components(expr: Expr) -> Expr:
+    """Return an expression with each extreme or product of vectors as one per component.
+
+    Each component has ties and zeros of its own.
+    """
+    expr = map_children(expr, _by_components)
+    if not isinstance(expr, Reduce) or expr.kind == "sum":
+        return expr
+    if not isinstance(expr.type, Vector):
+        return expr
+    parts = (
+        replace(expr, body=part_of(expr.body, place), type=scalar)
+        for place, scalar in enumerate(part_types(expr.type))
+    )
+    return Construct(expr.type, tuple(parts))
+
+
 # Indices
 
 
@@ -172,7 +193,10 @@ class _Apart:
         """Return a statement with its indices renamed."""
         by = {index: self.index(index) for index in statement.indices}
         value = self._renamed(substituted(statement.value, _values(by)))
-        return replace(statement, indices=tuple(by.values()), value=value)
+        values = _values(by)
+        path = with_places(statement.path, lambda place: substituted(place, values))
+        indices = tuple(by.values())
+        return replace(statement, indices=indices, value=value, path=path)
 
     def index(self, index: Index) -> Index:
         """Return an index of a name that no other has."""
@@ -240,7 +264,7 @@ class _Namer:
                 return self.inside(expr, linear=True)
             case Reduce():
                 return self._let(self.inside(expr, linear=False))
-            case Binary(op="+" | "-") | Unary(op="-"):
+            case Binary(op="+" | "-") | Unary(op="-") | Swizzle() | Construct():
                 return map_children(expr, lambda c: self.visit(c, linear=linear))
             case Binary(op="*" | "/" as op, left=left, right=right):
                 first = linear and not self._passes(right)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from kerngen.gradient.composites import ZERO, binary, zero_of
 from kerngen.gradient.conditions import all_hold, negated
+from kerngen.gradient.indices import free_indices
 from kerngen.gradient.simplify import common, split, split_under_conditions
 from kerngen.gradient.terms import HALF, ONE, Factors, Term
-from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
-    Binary,
     BuiltinCall,
     Constant,
     Expr,
@@ -21,12 +21,12 @@ from kerngen.ir.nodes import (
     Load,
     Reduce,
     Select,
+    Swizzle,
     Unary,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Matrix, Scalar
 
 _F32: Final = Scalar.F32
-_ZERO: Final = Constant(0.0, _F32)
 _MOST_REPEATED: Final = 4
 """Up to this power a factor is written as often; `pow` is less accurate, and slower."""
 
@@ -47,7 +47,7 @@ def rendered(terms: list[Term]) -> Expr:
     result: Expr | None = None
     for value in _chosen(parts):
         result = value if result is None else _sum(result, value)
-    return _ZERO if result is None else result
+    return ZERO if result is None else result
 
 
 def _shared(terms: list[Term]) -> Term:
@@ -75,7 +75,7 @@ def _chosen(parts: list[tuple[tuple[Expr, ...], Expr]]) -> Iterable[Expr]:
             same = rest == {c for c in others if negated(c) not in own}
             if len(own) == 1 and same:
                 del waiting[place]
-                both = Select(own[0], value, other, _F32)
+                both = Select(own[0], value, other, value.type)
                 kept = tuple(c for c in conditions if c in rest)
                 yield _where(kept, both)
                 break
@@ -87,14 +87,14 @@ def _where(conditions: tuple[Expr, ...], value: Expr) -> Expr:
     if not conditions:
         return value
     if isinstance(value, Unary):
-        return Unary("-", _where(conditions, value.operand), _F32)
-    return Select(all_hold(conditions), value, _ZERO, _F32)
+        return Unary("-", _where(conditions, value.operand), value.type)
+    return Select(all_hold(conditions), value, zero_of(value.type), value.type)
 
 
 def _sum(left: Expr, right: Expr) -> Expr:
     if isinstance(right, Unary) and right.op == "-":
-        return Binary("-", left, right.operand, _F32)
-    return Binary("+", left, right, _F32)
+        return binary("-", left, right.operand)
+    return binary("+", left, right)
 
 
 def _factored(terms: list[Term]) -> Expr:
@@ -127,7 +127,7 @@ def _term(term: Term) -> Expr:
     inside = _guarded(inside)
     condition = all_hold(inside.conditions) if inside.conditions else None
     body = _product(replace(inside, conditions=()), ())
-    reduce = Reduce("sum", term.bound, body, _F32, condition)
+    reduce = Reduce("sum", term.bound, body, body.type, condition)
     return _product(replace(outside, conditions=()), (reduce,))
 
 
@@ -150,7 +150,7 @@ def _guarded(inside: Term) -> Term:
             and needed <= free_indices(atom)
             and all(map(_is_bare, others))
         ):
-            guarded = Select(all_hold(inside.conditions), atom, _ZERO, _F32)
+            guarded = _where(inside.conditions, atom)
             factors = {
                 guarded if a == atom else a: e for a, e in inside.factors.items()
             }
@@ -160,6 +160,8 @@ def _guarded(inside: Term) -> Term:
 
 def _is_bare(expr: Expr) -> bool:
     """Whether a factor is read at bare indices: inside of its axes on any condition."""
+    if isinstance(expr, Swizzle):
+        return _is_bare(expr.operand)
     return isinstance(expr, Load) and all(
         isinstance(subscript, IndexValue) for subscript in expr.subscripts
     )
@@ -189,7 +191,7 @@ def _product(term: Term, also: tuple[Expr, ...]) -> Expr:
     elif value != 1 or not parts:
         parts.insert(0, _number(value))
     result = _divided(parts, below)
-    return Unary("-", result, _F32) if is_negative else result
+    return Unary("-", result, result.type) if is_negative else result
 
 
 def _divided(above: list[Expr], below: list[Expr]) -> Expr:
@@ -205,7 +207,11 @@ def _divided(above: list[Expr], below: list[Expr]) -> Expr:
     home = next(homes, None)
     own = above if home is None else [a for a in above if free_indices(a) <= home]
     others = [a for a in above if a not in own]
-    fraction = Binary("/", _multiplied(own), _multiplied(below), _F32)
+    divided = _multiplied(own)
+    if isinstance(divided.type, Matrix):  # which WGSL does not divide
+        one = binary("/", _number(ONE), _multiplied(below))
+        return _multiplied([*above, one])
+    fraction = binary("/", divided, _multiplied(below))
     return _multiplied([fraction, *others])
 
 
@@ -218,10 +224,11 @@ def _distributed(choice: Expr, rest: Term, also: tuple[Expr, ...]) -> Expr:
     if isinstance(choice, Select):
         then = _distributed(choice.then, rest, also)
         otherwise = _distributed(choice.otherwise, rest, also)
-        return Select(choice.condition, then, otherwise, _F32)
+        return Select(choice.condition, then, otherwise, then.type)
     assert isinstance(choice, Constant)
     if not choice.value:
-        return _ZERO
+        types = {e.type for e in (*rest.factors, *also)} - {_F32}
+        return zero_of(types.pop() if types else _F32)
     scaled = rest.coefficient * Fraction(repr(float(choice.value)))
     return _product(replace(rest, coefficient=scaled), also)
 
@@ -242,5 +249,5 @@ def _number(value: Fraction) -> Constant:
 def _multiplied(parts: list[Expr]) -> Expr:
     first, *rest = parts or [Constant(1.0, _F32)]
     for part in rest:
-        first = Binary("*", first, part, _F32)
+        first = binary("*", first, part)
     return first

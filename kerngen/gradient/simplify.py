@@ -16,6 +16,7 @@ from typing import Final, final
 
 from kerngen.gradient.conditions import conjuncts, negated
 from kerngen.gradient.forms import length
+from kerngen.gradient.indices import free_indices
 from kerngen.gradient.match import Pattern, renamings, same
 from kerngen.gradient.terms import (
     ONE,
@@ -29,7 +30,6 @@ from kerngen.gradient.terms import (
     sum_of,
 )
 from kerngen.ir.analysis.affine import as_literal
-from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,

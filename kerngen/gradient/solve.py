@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, final
 
 from kerngen.gradient.conditions import BOOL, facts_of, without_known
+from kerngen.gradient.digits import tightened, with_digits
 from kerngen.gradient.forms import (
     Facts,
     Form,
@@ -27,20 +28,23 @@ from kerngen.gradient.forms import (
     value_of,
     variables,
 )
-from kerngen.gradient.terms import Term, substituted
-from kerngen.ir.analysis.reads import free_indices
+from kerngen.gradient.indices import free_indices
+from kerngen.gradient.terms import Term, substituted, with_places
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
     BuiltinCall,
     Cast,
     Clamped,
+    Constant,
     Expr,
     Extent,
     Index,
     IndexValue,
     Load,
+    Part,
     Subscript,
+    UniformValue,
 )
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
@@ -49,7 +53,7 @@ _I32: Final = Scalar.I32
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Equation:
     """`value == place`: what a read subscripts one axis with, and where that is."""
 
@@ -89,8 +93,9 @@ class Solver:
 
     def _clamped(self, value: Expr, extent: Extent) -> Expr:
         """Return a subscript with its clamp, unless it surely lies inside of its axis."""
-        form, end = form_of(value), form_of(length(extent))
-        known = self._known()
+        end = form_of(length(extent))
+        form = with_digits(form_of(value), self.conditions)
+        known = self._known_digits()
         from_start = self.facts.is_never_negative(form, known)
         beyond = plus(combined("-", end, form), -1)
         before_end = self.facts.is_never_negative(beyond, known)
@@ -106,11 +111,16 @@ class Solver:
     def _known(self) -> tuple[Form, ...]:
         return tuple(form for c in self.conditions for form in facts_of(c))
 
+    def _known_digits(self) -> tuple[Form, ...]:
+        facts = (with_digits(fact, self.conditions) for fact in self._known())
+        return tuple(map(tightened, facts))
+
     def solve(self) -> None:
         """Solve as many equations as can be; the others become conditions."""
         # The statement's own indices first: those of a reduction are often a window,
         # and what is left of both is what is summed over.
-        steps = (
+        steps: tuple[Callable[[Equation], bool], ...] = (
+            self._settled,
             self._radix,
             partial(self._unit, self.own),
             self._pair,
@@ -119,12 +129,17 @@ class Solver:
             partial(self._multiple, self.bound),
             self._quotient,
         )
+        failed: set[tuple[int, Equation]] = set()
         while self.equations:
-            for step in (self._settled, *steps):
-                if any(step(equation) for equation in tuple(self.equations)):
+            for place, step in enumerate(steps):
+                waiting = [e for e in self.equations if (place, e) not in failed]
+                if any(step(equation) for equation in waiting):
                     break
+                failed |= {(place, equation) for equation in waiting}
             else:
                 self._give_up(self.equations[0])
+                # What is known by then is more than at first.
+                failed.clear()
 
     def _give_up(self, equation: Equation) -> None:
         """Leave an equation to be a condition of what is summed over all it may be."""
@@ -302,9 +317,7 @@ class Solver:
         replace_ = _Replacement(index, solution, by)
         self.conditions = [replace_(c) for c in self.conditions]
         self.solved = {replace_(c) for c in self.solved}
-        self.equations = [
-            Equation(replace_(e.value), replace_(e.place)) for e in self.equations
-        ]
+        self.equations = [replace_.equation(e) for e in self.equations]
         self.terms = {key: replace_(value) for key, value in self.terms.items()}
         self._require(">=", solution, number(0))
         self._require("<", solution, length(index.extent))
@@ -338,9 +351,14 @@ class _Replacement:
         match expr:
             case IndexValue():
                 return self.solution
-            case Load(subscripts=subscripts):
+            case Load(subscripts=subscripts, path=path):
                 moved = tuple(map(self._moved, subscripts))
-                return replace(expr, subscripts=moved)
+                return replace(expr, subscripts=moved, path=with_places(path, self))
+            case UniformValue(path=path):
+                return replace(expr, path=with_places(path, self))
+            case Part(at=at):
+                own = replace(at, place=self._moved(at.place))
+                return replace(expr, operand=self(expr.operand), at=own)
             case Binary(op="<" | "<=" | ">" | ">=" | "==" | "!=" as op) if (
                 self.by is not None and expr.left.type is _I32
             ):
@@ -351,6 +369,13 @@ class _Replacement:
             case _:
                 pass
         return map_children(expr, self)
+
+    def equation(self, equation: Equation) -> Equation:
+        """Return an equation at the solution, itself if it has not the index."""
+        value, place = self(equation.value), self(equation.place)
+        if value is equation.value and place is equation.place:
+            return equation
+        return Equation(value, place)
 
     def _moved(self, subscript: Subscript) -> Subscript:
         value = self(subscript_value(subscript))
@@ -426,6 +451,37 @@ def solved(
         bound=(*solver.own, *solver.bound),
         solved=frozenset(solver.solved),
     )
+
+
+def with_fixed(
+    term: Term, own: Sequence[Index]
+) -> tuple[Term, Sequence[Index], Mapping[Index, Expr]]:
+    """Return a term with its indices that are one number replaced, and what they are.
+
+    `v[k]` gives each component of v a term where k is its number.
+    """
+    by: dict[Index, Expr] = {}
+    for condition in term.conditions:
+        match condition:
+            case Binary(
+                op="==", left=IndexValue(index=index), right=Constant() as place
+            ) if (condition in term.solved and index not in by):
+                by[index] = place
+            case _:
+                pass
+    if not by:
+        return term, own, by
+    fixed = {Binary("==", IndexValue(i), place, BOOL) for i, place in by.items()}
+    limits = tuple(
+        Binary("<", place, length(index.extent), BOOL)
+        for index, place in by.items()
+        if isinstance(index.extent, str)
+    )
+    kept = tuple(c for c in term.conditions if c not in fixed)
+    bound = tuple(index for index in term.bound if index not in by)
+    solved = (term.solved - fixed) | {*limits}
+    found = replace(term, conditions=(*kept, *limits), bound=bound, solved=solved)
+    return over_renamed(found, by), [i for i in own if i not in by], by
 
 
 def _is_renaming(equations: Sequence[Equation], own: frozenset[Index]) -> bool:

@@ -7,13 +7,15 @@ forward program, and stay as they are: `x[i, j] - mean[i]` is one factor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, TypeAlias, final
 
-from kerngen.ir.analysis.reads import free_indices
+from kerngen.gradient.indices import free_indices, indices_in
+from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.nodes import (
+    Affine,
     At,
     Binary,
     BuiltinCall,
@@ -23,10 +25,13 @@ from kerngen.ir.nodes import (
     Index,
     IndexValue,
     Load,
+    Part,
     Path,
     Reduce,
     Subscript,
+    Swizzle,
     Unary,
+    UniformValue,
 )
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
@@ -111,13 +116,13 @@ def product_of(expr: Expr) -> Term:
     match expr:
         case Constant(value=value):
             return Term(exact(value))
-        case Binary(op="*", left=left, right=right, type=Scalar.F32):
+        case Binary(op="*", left=left, right=right) if _scales(left, right):
             return product_of(left).times(product_of(right))
-        case Binary(op="/", left=left, right=right, type=Scalar.F32):
+        case Binary(op="/", left=left, right=right) if right.type is Scalar.F32:
             below = product_of(right)
             if below.coefficient:
                 return product_of(left).times(below.to(-ONE))
-        case Unary(op="-", operand=operand, type=Scalar.F32):
+        case Unary(op="-", operand=operand):
             return product_of(operand).times(Term(-ONE))
         case BuiltinCall(builtin="sqrt", arguments=(inside,), type=Scalar.F32):
             return _root(inside, HALF)
@@ -126,6 +131,11 @@ def product_of(expr: Expr) -> Term:
         case _:
             pass
     return Term(factors={expr: ONE})
+
+
+def _scales(left: Expr, right: Expr) -> bool:
+    """Whether a product is of a number and a number, vector or matrix."""
+    return Scalar.F32 in {left.type, right.type}
 
 
 def _root(inside: Expr, power: Fraction) -> Term:
@@ -145,15 +155,15 @@ def exact(value: float) -> Fraction:
 def sum_of(expr: Expr) -> list[Term]:
     """Return an expression, multiplied out, as a sum of products."""
     match expr:
-        case Binary(op="+" | "-" as op, left=left, right=right, type=Scalar.F32):
+        case Binary(op="+" | "-" as op, left=left, right=right) if is_additive(expr):
             sign = Term(ONE if op == "+" else -ONE)
             return [*sum_of(left), *(term.times(sign) for term in sum_of(right))]
-        case Unary(op="-", operand=operand, type=Scalar.F32):
+        case Unary(op="-", operand=operand):
             return [term.times(Term(-ONE)) for term in sum_of(operand)]
-        case Binary(op="*", left=left, right=right, type=Scalar.F32):
+        case Binary(op="*", left=left, right=right) if _scales(left, right):
             others = sum_of(right)
             return [one.times(other) for one in sum_of(left) for other in others]
-        case Binary(op="/", left=left, right=right, type=Scalar.F32):
+        case Binary(op="/", left=left, right=right) if right.type is Scalar.F32:
             below = product_of(right)
             if below.coefficient:
                 return [term.times(below.to(-ONE)) for term in sum_of(left)]
@@ -163,8 +173,10 @@ def sum_of(expr: Expr) -> list[Term]:
 
 
 def is_additive(expr: Expr) -> bool:
-    """Whether a factor is a sum itself."""
-    return isinstance(expr, Binary) and expr.op in {"+", "-"}
+    """Whether a factor is a sum itself, of numbers or of vectors."""
+    if not isinstance(expr, Binary) or expr.op not in {"+", "-"}:
+        return False
+    return expr.left.type == expr.right.type
 
 
 def indices_of(factors: Iterable[Expr]) -> frozenset[Index]:
@@ -177,12 +189,20 @@ def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
 
     Subscripts that are no bare index any more are `Clamped` for now.
     """
+    if by.keys().isdisjoint(indices_in(expr)):
+        return expr
     match expr:
         case IndexValue(index=index):
             return by.get(index, expr)
         case Load(subscripts=subscripts, path=path):
             moved = tuple(_moved(each, by) for each in subscripts)
-            return replace(expr, subscripts=moved, path=_moved_path(path, by))
+            path = with_places(path, lambda place: substituted(place, by))
+            return replace(expr, subscripts=moved, path=path)
+        case UniformValue(path=path) if path:
+            path = with_places(path, lambda place: substituted(place, by))
+            return replace(expr, path=path)
+        case Part(operand=operand, at=at):
+            return _moved_part(expr, substituted(operand, by), _moved(at.place, by))
         case Reduce(indices=indices):
             renamed = tuple(
                 each.index
@@ -197,6 +217,16 @@ def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
             return map_children(expr, lambda child: substituted(child, by))
 
 
+def _moved_part(part: Part, operand: Expr, place: Subscript) -> Expr:
+    """Return a part at another place: `v[0]` is `v.x`."""
+    number = as_literal(subscript_value(place))
+    if number is not None and isinstance(part.type, Scalar):
+        return Swizzle(operand, "xyzw"[number], part.type)
+    if number is not None:
+        place = Affine(subscript_value(place), str(number))
+    return replace(part, operand=operand, at=replace(part.at, place=place))
+
+
 def _moved(subscript: Subscript, by: Mapping[Index, Expr]) -> Subscript:
     value = substituted(subscript_value(subscript), by)
     return as_subscript(value)
@@ -207,8 +237,13 @@ def as_subscript(value: Expr) -> Subscript:
     return value if isinstance(value, IndexValue) else Clamped(value)
 
 
-def _moved_path(path: Path, by: Mapping[Index, Expr]) -> Path:
+def with_places(path: Path, f: Callable[[Expr], Expr]) -> Path:
+    """Return a path with `f` applied to the places in it."""
     return tuple(
-        replace(step, place=_moved(step.place, by)) if isinstance(step, At) else step
+        (
+            replace(step, place=as_subscript(f(subscript_value(step.place))))
+            if isinstance(step, At)
+            else step
+        )
         for step in path
     )

@@ -73,12 +73,13 @@ def signature_text(kernel: Kernel) -> str:
 def statement_text(statement: Statement, extents: dict[str, Expr]) -> str:
     """Return a statement on one line; `extents` are the lengths that are computed."""
     word = "let " if statement.target.role is Role.LET else ""
-    names = [i.name for i in statement.indices]
+    names = [i.name for i in statement.indices[: statement.target.rank]]
     if word:
         names = [*_binders(statement.indices, (statement.value,), extents)]
     places = f"[{', '.join(names)}]" if names else ""
     value = _text(statement.value, extents)[0]
-    return f"{word}{statement.target.name}{places} = {value};"
+    path = _path(statement.path, expr_text)
+    return f"{word}{statement.target.name}{places}{path} = {value};"
 
 
 def expr_text(expr: Expr) -> str:

@@ -36,7 +36,19 @@ with needing(__name__, STANDARD):
         transpose,
     )
     from kerngen.nn.errors import GraphError
-    from kerngen.nn.losses import mean, mean_squared_error
+    from kerngen.nn.images import (
+        avg_pool2d,
+        batchnorm,
+        conv2d,
+        groupnorm,
+        max_pool2d,
+    )
+    from kerngen.nn.losses import (
+        binary_cross_entropy,
+        huber,
+        mean,
+        mean_squared_error,
+    )
     from kerngen.nn.products import linear, matmul
     from kerngen.nn.rows import layernorm, log_softmax, rmsnorm, softmax
     from kerngen.nn.variable import Value, Variable, parameter
@@ -49,18 +61,25 @@ __all__ = [
     "Variable",
     "add",
     "attention",
+    "avg_pool2d",
     "backward",
+    "batchnorm",
+    "binary_cross_entropy",
+    "conv2d",
     "cross_entropy",
     "differentiable",
     "dropout",
     "embedding",
     "gelu",
     "gelu_tanh",
+    "groupnorm",
+    "huber",
     "layernorm",
     "leaky_relu",
     "linear",
     "log_softmax",
     "matmul",
+    "max_pool2d",
     "mean",
     "mean_squared_error",
     "mul",

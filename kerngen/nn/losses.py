@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kerngen.nn.differentiable import KernelFunction, differentiable
+from kerngen.nn.elementwise import reshape
 from kerngen.nn.shapes import check_same_shape, vector, view
 from kerngen.nn.variable import (
     AnyTensor,
@@ -39,6 +41,39 @@ def mean_squared_error(prediction: Value, target: Value) -> Variable:
     check_same_shape("mean_squared_error", given, wanted)
     value = kernels.mean_squared_error(vector(given.tensor), vector(wanted.tensor))
     return computed(value, _way_back(given, wanted), _way_back(wanted, given))
+
+
+def huber(prediction: Value, target: Value, delta: float = 1.0) -> Variable:
+    """Return the mean of squares up to `delta`, of absolute values beyond, a scalar.
+
+    With e = |prediction - target|: e^2 / 2 where e <= delta, else delta (e - delta / 2).
+
+    Raises:
+        ShapeError: If the shapes differ.
+        GraphError: If the target is not constant.
+    """
+    return _mean_of("huber", kernels.huber, prediction, target, delta=delta)
+
+
+def binary_cross_entropy(logits: Value, target: Value) -> Variable:
+    """Return the mean of -target log p - (1 - target) log(1 - p), p = sigmoid(logits).
+
+    Raises:
+        ShapeError: If the shapes differ.
+        GraphError: If the target is not constant.
+    """
+    kernel = kernels.binary_cross_entropy
+    return _mean_of("binary_cross_entropy", kernel, logits, target)
+
+
+def _mean_of(
+    name: str, kernel: KernelFunction, x: Value, target: Value, **options: float
+) -> Variable:
+    given, wanted = as_variable(x), as_variable(target)
+    check_same_shape(name, given, wanted)
+    size = (given.tensor.size,)
+    flat = (reshape(each, size) for each in (given, wanted))
+    return mean(differentiable(kernel)(*flat, **options))
 
 
 def _way_back(one: Variable, other: Variable) -> Edge:

@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Role
 from kerngen.plan.tree import Case
 from kerngen.runtime import ShapeError, UniformRangeError
 from kerngen.runtime.calls.kernel import Kernel
@@ -79,6 +81,20 @@ def products(subject: Subject, seed: int) -> tuple[Sizes, list[Product]]:
         return given.sizes, []
 
 
+def has_differences(subject: Subject) -> bool:
+    """Whether some parameter of a gradient, and all results, are numbers in float64.
+
+    Members of structs are not: references keep their types, f32 for one.
+    """
+    assert subject.forward is not None
+    forward = subject.forward.kernel
+    outputs = (t for t in forward.tensors if t.role is Role.OUTPUT)
+    if any(isinstance(tensor.element, Struct) for tensor in outputs):
+        return False
+    outputs = (t for t in subject.kernel.tensors if t.role is Role.OUTPUT)
+    return any(not isinstance(tensor.element, Struct) for tensor in outputs)
+
+
 def _given(subject: Subject, seed: int) -> Given | None:
     """Return a call of the forward kernel: positive numbers, or every other time any."""
     assert subject.forward is not None
@@ -141,6 +157,8 @@ def _products(subject: Subject, given: Given, seed: int) -> Iterator[Product]:
     gradients = _run(subject.runtime, known)
     noise = _ROUNDING * _sum(weights, first)
     for name, output in about.by:
+        if gradients[output].dtype.kind != "f":
+            continue
         direction = rng.normal(size=np.shape(values[name]))
         slopes = [
             _slopes(kernel, values, weights, name, step * direction) for step in _STEPS

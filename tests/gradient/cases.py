@@ -15,6 +15,8 @@ from tests.gradient.differences import (
 )
 
 PROGRAMS: Final = Path(__file__).parent / "programs.kern"
+VECTORS: Final = Path(__file__).parent / "vectors.kern"
+STRUCTS: Final = Path(__file__).parent / "structs.kern"
 
 _SIZES: Final[dict[str, dict[str, int]]] = {
     "conv1d": {"w": 7, "s": 3},
@@ -60,10 +62,15 @@ NO_GRADIENT: Final = {
 """What is 0 wherever there is a derivative: the second one of a line with a kink."""
 
 
+def path_of(file: str) -> Path:
+    """Return the path of a file of dsl/, or of the programs."""
+    own = {"programs": PROGRAMS, "vectors": VECTORS, "structs": STRUCTS}
+    return own.get(file) or DSL / f"{file}.kern"
+
+
 def case_of(file: str, name: str) -> Case:
     """Return a kernel of a file of dsl/, or of the programs, by all that it can be by."""
-    path = PROGRAMS if file == "programs" else DSL / f"{file}.kern"
-    module = checked_file(path)
+    module = checked_file(path_of(file))
     kernel = kernel_of(module, name)
     by = tuple(x for x in inputs_by(kernel) if (name, x) not in NO_GRADIENT)
     sizes, values = _SIZES.get(name, {}), _VALUES.get(name, {})
@@ -72,11 +79,10 @@ def case_of(file: str, name: str) -> Case:
 
 def kernels_of(*files: str) -> list[tuple[str, str]]:
     """Return the names of all kernels of some files that have gradients."""
-    paths = [PROGRAMS if file == "programs" else DSL / f"{file}.kern" for file in files]
     return [
         (file, kernel.name)
-        for file, path in zip(files, paths, strict=True)
-        for kernel in checked_file(path).kernels
+        for file in files
+        for kernel in checked_file(path_of(file)).kernels
         if is_differentiable(kernel)
     ]
 

@@ -20,10 +20,11 @@ from kerngen.compiler import CompiledModule, Compiler
 from kerngen.emit import emit_binding, plan_kernels
 from kerngen.emit.python_names import module_names
 from kerngen.gradient import derive
+from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Role, Schedule
 from kerngen.ir.staging.passes import form_stages
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.jit.memory import installed
 from kerngen.plan.tree import ModulePlan
 from kerngen.plan.write import plan_text
@@ -59,7 +60,11 @@ def inputs_by(kernel: Kernel) -> tuple[str, ...]:
     tensors = tuple(
         t.name for t in kernel.tensors if t.role is Role.INPUT and _is_real(t.element)
     )
-    floats = (p.name for p in kernel.parameters if p.memory.spelling == "f32")
+    floats = (
+        p.name
+        for p in kernel.parameters
+        if isinstance(p.memory, Leaf) and _is_real(p.memory.type)
+    )
     return (*tensors, *floats)
 
 
@@ -70,8 +75,19 @@ def is_differentiable(kernel: Kernel) -> bool:
     return roles >= {Role.INPUT, Role.OUTPUT} and not in_place
 
 
-def _is_real(element: object) -> bool:
-    return element is Scalar.F32
+def _is_real(element: ValueType | Struct) -> bool:
+    return not isinstance(element, Struct) and scalar_of(element) is Scalar.F32
+
+
+def _components(type_: ValueType | Struct) -> tuple[int, ...]:
+    """Return the shape of one element: (3,) of a vec3f."""
+    match type_:
+        case Vector(width=width):
+            return (width,)
+        case Matrix(columns=columns, rows=rows):
+            return (columns, rows)
+        case _:
+            return ()
 
 
 def program(module: Module, kernel: Kernel) -> KernelProgram:
@@ -161,6 +177,7 @@ class Case:
             if tensor.role is Role.OUTPUT:
                 continue
             shape = [e if isinstance(e, int) else lengths[e] for e in tensor.extents]
+            shape += _components(tensor.element)
             if _is_real(tensor.element):
                 found[tensor.name] = rng.uniform(0.2, 1.8, shape)
             else:
@@ -168,7 +185,11 @@ class Case:
                 found[tensor.name] = rng.integers(0, 4, shape).astype(kind)
         for parameter in self.kernel.parameters:
             whole = parameter.memory.spelling in {"u32", "i32"}
+            leaf = parameter.memory
+            assert isinstance(leaf, Leaf)
             usual: Any = 2 if whole else 0.7
+            if not isinstance(leaf.type, Scalar):
+                usual = rng.uniform(0.2, 1.8, _components(leaf.type))
             default = parameter.default
             found[parameter.name] = usual if default is None else default
         return found | dict(self.values)

@@ -32,7 +32,7 @@ OFTEN = {
 """Kernels of dsl/ that differ enough to be derived in each run."""
 
 
-@pytest.mark.parametrize(("file", "name"), kernels_of("programs"))
+@pytest.mark.parametrize(("file", "name"), kernels_of("programs", "vectors"))
 def test_programs(file: str, name: str) -> None:
     """Programs of one difficulty each: borders, digits, ties, scalars, powers."""
     assert case_of(file, name).worst() < CLOSE

@@ -67,11 +67,11 @@ BAD = [
         "",
     ),
     (
-        "kernel f(x: f32[n]) -> y: f32[] { y = sum[i] dot(vec2f(x[i], 1.0), vec2f(1.0)); }",
-        "x",
+        "kernel f(m: mat2x2f[n]) -> y: f32[] { y = sum[i] determinant(m[i]); }",
+        "m",
         "",
         Kind.NO_DERIVATIVE,
-        "y = sum[i] dot(vec2f(x[i], 1.0), vec2f(1.0));",
+        "y = sum[i] determinant(m[i]);",
     ),
 ]
 

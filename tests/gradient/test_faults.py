@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kerngen.gradient import adjoint, derive, simplify, solve
+from kerngen.gradient import adjoint, derive, handing, simplify, solve
 from kerngen.gradient.forms import length, number
 from kerngen.gradient.terms import Term, indices_of
-from kerngen.ir.nodes import Binary, BuiltinCall, Expr, Index
+from kerngen.ir.nodes import Binary, BuiltinCall, Construct, Expr, Index, Swizzle
 from kerngen.ir.types import Scalar
 from tests.gradient.cases import case_of
 
@@ -87,6 +87,21 @@ def _careless_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simplify.Simplifier, "_is_zero", is_zero)
 
 
+def _wrong_component(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read of `v.x` is of `v.y`, and so on."""
+    original: Callable[..., Any] = vars(handing)["_adjoints"]
+
+    def turned(expr: Expr, own: Expr) -> Iterator[tuple[Expr, Expr]]:
+        for operand, found in original(expr, own):
+            if isinstance(expr, Swizzle) and isinstance(found, Construct):
+                *first, last = found.parts
+                yield operand, replace(found, parts=(last, *first))
+            else:
+                yield operand, found
+
+    monkeypatch.setattr(handing, "_adjoints", turned)
+
+
 FAULTS = [
     (_wrong_sign, "norm", "layernorm"),
     (_lost_condition, "programs", "branches"),
@@ -96,6 +111,7 @@ FAULTS = [
     (_wrong_partial, "elementwise", "tanh"),
     (_lost_count, "programs", "shared"),
     (_careless_proof, "softmax", "softmax"),
+    (_wrong_component, "vectors", "components"),
 ]
 
 

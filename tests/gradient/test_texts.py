@@ -16,8 +16,8 @@ from kerngen.ir.nodes import DimValue, Expr, Kernel
 from kerngen.ir.verify import verify_module
 from kerngen.ir.walk import map_children
 from kerngen.source.text import Source
-from tests.compile import DSL, checked
-from tests.gradient.cases import PROGRAMS, case_of, kernels_of
+from tests.compile import checked
+from tests.gradient.cases import case_of, kernels_of, path_of
 from tests.gradient.differences import kernel_of
 
 TEXTS = [
@@ -27,6 +27,7 @@ TEXTS = [
     ("norm", "rmsnorm", "x gain", ""),
     ("attention", "attention", "q k v", ""),
     ("attention", "causal_attention", "q", ""),
+    ("attention", "rotary_interleaved", "x", ""),
     ("conv", "conv2d", "x k", ""),
     ("matmul", "matmul_nn_bias_gelu", "a b bias", ""),
     ("loss", "mean_cross_entropy", "logits", ""),
@@ -49,14 +50,24 @@ def test_texts_of_some(golden: Callable[[Path, str], None]) -> None:
     golden(Path(__file__).parent / "derived.kern", text)
 
 
-FILES = ["programs", "softmax", "norm", "attention", "conv", "image", "layout", "loss"]
+FILES = [
+    "programs",
+    "vectors",
+    "softmax",
+    "norm",
+    "attention",
+    "conv",
+    "image",
+    "layout",
+    "loss",
+]
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_texts_compile_to_the_same(file: str) -> None:
     """Every derived kernel is one that its text, put beside the forward one, gives."""
     derived = [case_of(*each).derived() for each in kernels_of(file)]
-    path = PROGRAMS if file == "programs" else DSL / f"{file}.kern"
+    path = path_of(file)
     module = checked("\n".join([path.read_text("utf-8"), *map(kernel_text, derived)]))
     assert verify_module(replace(module, kernels=tuple(derived))) == []
     for kernel in derived:

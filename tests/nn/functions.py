@@ -9,9 +9,11 @@ from functools import partial
 from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from kerngen import nn
+from kerngen.runtime import f32
 
 Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = Mapping[str, Array]
@@ -108,6 +110,54 @@ def _attention(heads: int, *, causal: bool) -> Theirs:
     return attend
 
 
+def _conv2d(x: Array, weight: Array, bias: Array | None = None) -> Any:
+    """With a stride of 2, and one zero on each side."""
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = sliding_window_view(padded, weight.shape[2:], (2, 3))[:, :, ::2, ::2]
+    y = np.einsum("bcijrs,ocrs->boij", windows, weight)
+    return y if bias is None else y + bias[:, None, None]
+
+
+def _windows(x: Array) -> Any:
+    return sliding_window_view(x, (2, 2), (2, 3))[:, :, ::2, ::2]
+
+
+def _standard(x: Array, axes: tuple[int, ...]) -> Any:
+    centred = x - x.mean(axes, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axes, keepdims=True) + 1e-5)
+
+
+def _groupnorm(x: Array, gain: Array, bias: Array) -> Any:
+    """Of two groups."""
+    parts = x.reshape(x.shape[0], 2, -1)
+    y = _standard(parts, (2,)).reshape(x.shape)
+    return y * gain[:, None, None] + bias[:, None, None]
+
+
+def _batchnorm(x: Array, gain: Array, bias: Array) -> Any:
+    return _standard(x, (0, 2)) * gain[:, None] + bias[:, None]
+
+
+TARGET = np.linspace(0.0, 1.0, 21).reshape(3, 7)
+
+
+def _with_target(loss: Callable[..., nn.Variable]) -> Ours:
+    def of(x: nn.Value) -> nn.Variable:
+        tensor = x.tensor if isinstance(x, nn.Variable) else x
+        return loss(x, tensor.ctx.matrix(TARGET, f32))
+
+    return of
+
+
+def _huber(x: Array) -> Any:
+    e = np.abs(x - TARGET)
+    return np.where(e <= 0.5, e * e / 2, 0.5 * (e - 0.25)).mean()
+
+
+def _binary_cross_entropy(x: Array) -> Any:
+    return (np.logaddexp(0, x) - x * TARGET).mean()
+
+
 def _square(x: nn.Value) -> nn.Variable:
     return nn.mul(x, x)
 
@@ -124,7 +174,37 @@ def _each(shapes: Shapes, **pairs: tuple[Ours, Theirs]) -> list[Function]:
     return [Function(name, *pair, shapes) for name, pair in pairs.items()]
 
 
+_IMAGES = {"x": (2, 3, 5, 4), "weight": (2, 3, 3, 2)}
+_CHANNELS = {"gain": (4,), "bias": (4,)}
+
 FUNCTIONS = [
+    Function("conv2d", partial(nn.conv2d, stride=2, pad=1), _conv2d, _IMAGES),
+    Function(
+        "conv2d",
+        partial(nn.conv2d, stride=2, pad=1),
+        _conv2d,
+        {**_IMAGES, "bias": (2,)},
+    ),
+    *_each(
+        {"x": (2, 3, 5, 4)},
+        max_pool2d=(nn.max_pool2d, lambda x: _windows(x).max((4, 5))),
+        avg_pool2d=(nn.avg_pool2d, lambda x: _windows(x).mean((4, 5))),
+    ),
+    Function(
+        "groupnorm",
+        partial(nn.groupnorm, groups=2),
+        _groupnorm,
+        {"x": (2, 4, 3, 2), **_CHANNELS},
+    ),
+    Function("batchnorm", nn.batchnorm, _batchnorm, {"x": (3, 4, 5), **_CHANNELS}),
+    *_each(
+        {"x": (3, 7)},
+        huber=(_with_target(partial(nn.huber, delta=0.5)), _huber),
+        binary_cross_entropy=(
+            _with_target(nn.binary_cross_entropy),
+            _binary_cross_entropy,
+        ),
+    ),
     *_each(
         {"x": (3, 4, 5)},
         relu=(nn.relu, partial(np.maximum, 0)),

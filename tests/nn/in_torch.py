@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from .functions import IDS, LABELS, Array, Arrays, Function
+from .functions import IDS, LABELS, TARGET, Array, Arrays, Function
 
 # PyTorch is in an extra of its own, and so unknown to the type checkers.
 torch: Any = import_module("torch")
@@ -42,7 +42,24 @@ def _layernorm(x: Any, gain: Any, bias: Any) -> Any:
     return F.layer_norm(x, gain.shape, gain, bias, 1e-5)
 
 
+def _groupnorm(x: Any, gain: Any, bias: Any) -> Any:
+    return F.group_norm(x, 2, gain, bias, 1e-5)
+
+
+def _batchnorm(x: Any, gain: Any, bias: Any) -> Any:
+    return F.batch_norm(x, None, None, gain, bias, training=True, eps=1e-5)
+
+
 TWINS: Mapping[str, Callable[..., Any]] = {
+    "conv2d": partial(F.conv2d, stride=2, padding=1),
+    "max_pool2d": partial(F.max_pool2d, kernel_size=2),
+    "avg_pool2d": partial(F.avg_pool2d, kernel_size=2),
+    "groupnorm": _groupnorm,
+    "batchnorm": _batchnorm,
+    "huber": partial(F.huber_loss, target=torch.tensor(TARGET), delta=0.5),
+    "binary_cross_entropy": partial(
+        F.binary_cross_entropy_with_logits, target=torch.tensor(TARGET)
+    ),
     "relu": torch.relu,
     "leaky_relu": partial(F.leaky_relu, negative_slope=0.2),
     "gelu": F.gelu,

@@ -1,0 +1,314 @@
+"""Vectors and matrices as values: their parts, zeros, and products by their types.
+
+The adjoint of a vector is one term, as that of a number is: it has one factor that is a
+vector, `2 s[i] dy[i]` where `dy[i]` is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, assert_never
+
+from kerngen.gradient.terms import Term, product_of
+from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import (
+    Affine,
+    At,
+    Binary,
+    BinaryOp,
+    BuiltinCall,
+    Constant,
+    Construct,
+    Expr,
+    Part,
+    Select,
+    Swizzle,
+    Unary,
+)
+from kerngen.ir.operators import composite_type
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.walk import subscript_value
+
+_F32: Final = Scalar.F32
+LETTERS: Final = "xyzw"
+ZERO: Final = Constant(0.0, _F32)
+UNIT: Final = Constant(1.0, _F32)
+
+
+def is_real(type_: ValueType | Struct) -> bool:
+    """Whether values are f32, or vectors or matrices of them."""
+    return not isinstance(type_, Struct) and scalar_of(type_) is _F32
+
+
+def zero_of(type_: ValueType) -> Expr:
+    """Return the zero of a type."""
+    match type_:
+        case Scalar():
+            return ZERO if type_ is _F32 else Constant(0, type_)
+        case Vector(scalar=scalar):
+            return Construct(type_, (zero_of(scalar),))
+        case Matrix(columns=columns, column=column):
+            return Construct(type_, (zero_of(column),) * columns)
+        case _:
+            assert_never(type_)
+
+
+def part_types(type_: Vector | Matrix) -> tuple[Scalar | Vector, ...]:
+    """Return the types of a vector's components, or of a matrix's columns."""
+    if isinstance(type_, Vector):
+        return (type_.scalar,) * type_.width
+    return (type_.column,) * type_.columns
+
+
+def binary(op: BinaryOp, left: Expr, right: Expr) -> Expr:
+    """Return an operation with the type that it has by its sides."""
+    sides = left.type, right.type
+    if all(isinstance(side, Scalar) for side in sides):
+        return Binary(op, left, right, left.type)
+    type_ = composite_type(op, *sides)
+    assert type_ is not None, f"{sides[0].spelling} {op} {sides[1].spelling}"
+    return Binary(op, left, right, type_)
+
+
+def part_of(value: Expr, number: int) -> Expr:
+    """Return a component of a vector, or a column of a matrix, by its number."""
+    type_ = value.type
+    assert not isinstance(type_, Scalar)
+    if isinstance(value, Construct):
+        return _part_of_construct(value, number)
+    scalar = part_types(type_)[number]
+    match value:
+        case Unary(operand=operand):
+            return Unary("-", part_of(operand, number), scalar)
+        case Binary(op=op, left=left, right=right) if _is_by_parts(left, right):
+            sides = (_part_or_number(side, number) for side in (left, right))
+            return binary(op, *sides)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            both = part_of(then, number), part_of(otherwise, number)
+            return Select(condition, *both, scalar)
+        case BuiltinCall(builtin=name) if (
+            name in BUILTINS and value.builtin != "select"
+        ):
+            parts = tuple(_part_or_number(a, number) for a in value.arguments)
+            return replace(value, arguments=parts, type=scalar)
+        case Swizzle(operand=operand, components=components):
+            return part_of(operand, LETTERS.index(components[number]))
+        case _:
+            pass
+    if isinstance(type_, Matrix):
+        at = At(Affine(Constant(number, Scalar.I32), str(number)), type_.columns)
+        return Part(value, at, type_.column)
+    return Swizzle(value, LETTERS[number], type_.scalar)
+
+
+def _is_by_parts(left: Expr, right: Expr) -> bool:
+    """Whether an operation is of components: no product of a matrix and a vector."""
+    matrices = [isinstance(side.type, Matrix) for side in (left, right)]
+    return not any(matrices) or left.type == right.type
+
+
+def _part_or_number(value: Expr, number: int) -> Expr:
+    return value if isinstance(value.type, Scalar) else part_of(value, number)
+
+
+def _part_of_construct(value: Construct, number: int) -> Expr:
+    if isinstance(value.type, Matrix):
+        return value.parts[number]
+    if len(value.parts) == 1 and isinstance(value.parts[0].type, Scalar):
+        return value.parts[0]
+    for part in value.parts:
+        width = part.type.width if isinstance(part.type, Vector) else 1
+        if number < width:
+            return part if width == 1 else part_of(part, number)
+        number -= width
+    raise AssertionError("a vector has as many components as its parts")
+
+
+def parts_of(value: Expr) -> tuple[Expr, ...]:
+    """Return all components of a vector, or all columns of a matrix."""
+    assert not isinstance(value.type, Scalar)
+    return tuple(part_of(value, n) for n, _ in enumerate(part_types(value.type)))
+
+
+def placed(part: Expr, number: int, type_: Vector | Matrix) -> Construct:
+    """Return a vector or matrix with one part, and zeros for the others."""
+    parts = list(map(zero_of, part_types(type_)))
+    parts[number] = part
+    return Construct(type_, tuple(parts))
+
+
+def place_of(at: At) -> int | None:
+    """Return the number that a part is read by, None if it is computed."""
+    return as_literal(subscript_value(at.place))
+
+
+# Arithmetic that sees zeros and ones
+
+
+def is_zero(value: Expr) -> bool:
+    """Whether a value is written as 0."""
+    if isinstance(value, Construct):
+        return all(map(is_zero, value.parts))
+    return isinstance(value, Constant) and not value.value
+
+
+def times(left: Expr, right: Expr) -> Expr:
+    """Return a product, of two vectors by components."""
+    if is_zero(left) or is_zero(right):
+        type_ = left.type if isinstance(right.type, Scalar) else right.type
+        return zero_of(type_)
+    if left == UNIT:
+        return right
+    if right == UNIT:
+        return left
+    return binary("*", left, right)
+
+
+def added(parts: list[Expr], type_: ValueType) -> Expr:
+    """Return a sum, without zeros."""
+    kept = [part for part in parts if not is_zero(part)]
+    total = kept[0] if kept else zero_of(type_)
+    for part in kept[1:]:
+        total = binary("+", total, part)
+    return total
+
+
+def by_components(left: Expr, right: Expr) -> Expr:
+    """Return the product of two vectors, component by component."""
+    if isinstance(left, Construct) or isinstance(right, Construct):
+        assert isinstance(left.type, Vector)
+        pairs = zip(parts_of(left), parts_of(right), strict=True)
+        return packed(left.type, tuple(times(one, other) for one, other in pairs))
+    return binary("*", left, right)
+
+
+def divided(left: Expr, right: Expr) -> Expr:
+    """Return a quotient.  What is written as 0 stays so: 0 / 0 would be NaN."""
+    if not isinstance(left, Construct) or isinstance(right.type, Scalar):
+        return binary("/", left, right)
+    pairs = zip(parts_of(left), parts_of(right), strict=True)
+    parts = (a if is_zero(a) else binary("/", a, b) for a, b in pairs)
+    return Construct(left.type, tuple(parts))
+
+
+def inner(left: Expr, right: Expr) -> Expr:
+    """Return the sum of the products of all components."""
+    if isinstance(left.type, Scalar):
+        return times(left, right)
+    pairs = tuple(zip(parts_of(left), parts_of(right), strict=True))
+    sparse = any(isinstance(v, Construct) for v in (left, right))
+    if isinstance(left.type, Matrix) or sparse:
+        return added([inner(one, other) for one, other in pairs], _F32)
+    return BuiltinCall("dot", (left, right), _F32)
+
+
+def total(value: Expr) -> Expr:
+    """Return the sum of all components."""
+    if isinstance(value.type, Scalar):
+        return value
+    return added([total(part) for part in parts_of(value)], _F32)
+
+
+# Components that are alike
+
+
+def packed(type_: Vector | Matrix, parts: tuple[Expr, ...]) -> Expr:
+    """Return a vector or matrix of its parts: `2.0 * v`, where each is that of v."""
+    if isinstance(type_, Matrix):
+        return Construct(type_, parts)
+    found = _alike(parts)
+    if found is None:
+        return Construct(type_, parts)
+    return Construct(type_, (found,)) if isinstance(found.type, Scalar) else found
+
+
+def _alike(parts: tuple[Expr, ...]) -> Expr | None:
+    """Return what has these components; a number, if it is all of them."""
+    first = parts[0]
+    if all(part == first for part in parts):
+        return first
+    if any(type(part) is not type(first) for part in parts):
+        return None
+    match first:
+        case Swizzle(operand=operand):
+            return _swizzled(operand, parts)
+        case Unary():
+            inside = _alike(tuple(p.operand for p in parts if isinstance(p, Unary)))
+            return inside and Unary("-", inside, inside.type)
+        case Binary(op="+" | "-" | "*" | "/" as op):
+            own = [p for p in parts if isinstance(p, Binary) and p.op == op]
+            if len(own) < len(parts):
+                return None
+            left = _alike(tuple(p.left for p in own))
+            right = _alike(tuple(p.right for p in own))
+            return binary(op, left, right) if left and right else None
+        case BuiltinCall(builtin=name) if name in BUILTINS and BUILTINS[name].wide:
+            return _alike_calls(name, parts)
+        case _:
+            return None
+
+
+def _swizzled(operand: Expr, parts: tuple[Expr, ...]) -> Expr | None:
+    """Return components of one vector as one: all of them in order are the vector."""
+    own = [p for p in parts if isinstance(p, Swizzle) and p.operand == operand]
+    if len(own) < len(parts):
+        return None
+    type_, letters = Vector(_F32, len(parts)), "".join(p.components for p in own)
+    if operand.type == type_ and letters == LETTERS[: len(parts)]:
+        return operand
+    return Swizzle(operand, letters, type_)
+
+
+def _alike_calls(name: str, parts: tuple[Expr, ...]) -> Expr | None:
+    calls = [p for p in parts if isinstance(p, BuiltinCall) and p.builtin == name]
+    if len(calls) < len(parts):
+        return None
+    columns = zip(*(call.arguments for call in calls), strict=True)
+    arguments: list[Expr] = []
+    type_ = Vector(_F32, len(parts))
+    for column in columns:
+        found = _alike(tuple(column))
+        if found is None or (found.type is not _F32 and found.type != type_):
+            return None
+        whole = found.type == type_
+        arguments.append(found if whole else Construct(type_, (found,)))
+    return BuiltinCall(name, tuple(arguments), type_)
+
+
+# Terms
+
+
+def direction_of(term: Term) -> tuple[Term, Expr]:
+    """Return a term's factor that is a vector or matrix, and the term without it.
+
+    In the place of one that has none it is 1.
+    """
+    for atom in term.factors:
+        if not isinstance(atom.type, Scalar):
+            factors = {a: e for a, e in term.factors.items() if a != atom}
+            return replace(term, factors=factors), atom
+    return term, UNIT
+
+
+def type_of(term: Term) -> ValueType:
+    """Return the type of a term's product."""
+    return direction_of(term)[1].type if term.factors else _F32
+
+
+def along(term: Term, value: Expr) -> Term | None:
+    """Return a number's term times a value, None if that is 0."""
+    if is_zero(value):
+        return None
+    found = product_of(value)
+    return term.times(found) if found.coefficient else None
+
+
+def is_sparse(value: Expr) -> bool:
+    """Whether a vector or matrix is written part by part, some of them zeros."""
+    return isinstance(value, Construct) and any(map(_has_zero, value.parts))
+
+
+def _has_zero(part: Expr) -> bool:
+    return is_zero(part) or is_sparse(part)

@@ -1,0 +1,296 @@
+"""The reverse sweep through vectors and matrices: what each operand's adjoint gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Final, TypeAlias
+
+from kerngen.check.files import Checker
+from kerngen.gradient.composites import (
+    LETTERS,
+    added,
+    along,
+    binary,
+    by_components,
+    direction_of,
+    divided,
+    inner,
+    packed,
+    part_of,
+    part_types,
+    parts_of,
+    place_of,
+    placed,
+    times,
+    total,
+)
+from kerngen.gradient.conditions import BOOL, conjuncts, negated
+from kerngen.gradient.forms import number
+from kerngen.gradient.terms import Term
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    BuiltinCall,
+    Clamped,
+    Constant,
+    Construct,
+    Expr,
+    IndexValue,
+    LocalValue,
+    Part,
+    Select,
+    Swizzle,
+)
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.ir.walk import children, map_children, subscript_value
+from kerngen.syntax.library import Library
+
+_F32: Final = Scalar.F32
+
+Handed: TypeAlias = Iterator[tuple[Expr, Term]]
+"""Operands, each with a term of its adjoint."""
+
+
+def handed_on(expr: Expr, term: Term) -> Handed:
+    """Yield what the operands of a vector's or matrix's operation get of its adjoint."""
+    rest, own = direction_of(term)
+    for operand, adjoint in _adjoints(expr, own):
+        for conditions, value in _branches(adjoint):
+            found = along(rest, value)
+            if found is not None:
+                yield operand, found.under(*conditions)
+    if isinstance(expr, Part) and place_of(expr.at) is None:
+        yield from _by_place(expr, rest, own)
+
+
+def _branches(adjoint: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:
+    """Yield the values of an adjoint, each with the conditions that it has."""
+    if not isinstance(adjoint, Select):
+        yield (), adjoint
+        return
+    condition = adjoint.condition
+    assert isinstance(condition, Binary)
+    opposite = replace(condition, op="!=") if condition.op == "==" else None
+    for value, holds in (
+        (adjoint.then, condition),
+        (adjoint.otherwise, opposite or negated(condition)),
+    ):
+        for conditions, own in _branches(value):
+            yield (*conjuncts(holds), *conditions), own
+
+
+def has_components(expr: Expr) -> bool:
+    """Whether a value is a vector or matrix, or computed of them as a whole."""
+    parts = (expr, *children(expr))
+    return any(not isinstance(part.type, Scalar) for part in parts)
+
+
+def _adjoints(expr: Expr, own: Expr) -> Iterator[tuple[Expr, Expr]]:
+    match expr:
+        case Swizzle(operand=operand, components=components):
+            yield operand, _spread(own, components, operand.type)
+        case Part(operand=operand, at=at):
+            place = place_of(at)
+            if place is not None:
+                assert not isinstance(operand.type, Scalar)
+                yield operand, placed(own, place, operand.type)
+        case Construct(type=type_, parts=parts):
+            yield from _of_parts(type_, parts, own)
+        case BuiltinCall(builtin=name, arguments=arguments) if name in GEOMETRY:
+            yield from zip(arguments, _of_geometry(expr, own), strict=True)
+        case BuiltinCall():
+            yield from zip(_calls(expr), parts_of(own), strict=True)
+        case Binary():
+            yield from _of_binary(expr, own)
+        case _:
+            raise AssertionError("has no components")
+
+
+def _spread(own: Expr, components: str, type_: ValueType) -> Expr:
+    """Return the adjoint of a vector by that of some of its components: of `v.yx`."""
+    assert isinstance(type_, Vector)
+    given = (own,) if len(components) == 1 else parts_of(own)
+    pairs = [*zip(components, given, strict=True)]
+    parts = (
+        added([part for other, part in pairs if other == letter], _F32)
+        for letter in LETTERS[: type_.width]
+    )
+    return packed(type_, tuple(parts))
+
+
+def _by_place(expr: Part, rest: Term, own: Expr) -> Handed:
+    """Yield a term for each component that `v[k]` may be, under a condition on k."""
+    operand, at = expr.operand, expr.at
+    assert not isinstance(operand.type, Scalar)
+    value = subscript_value(at.place)
+    if isinstance(at.place, Clamped):
+        limits = (value, number(0), number(at.length - 1))
+        value = BuiltinCall("clamp", limits, Scalar.I32)
+    for place in _places(value, len(part_types(operand.type))):
+        adjoint = along(rest, placed(own, place, operand.type))
+        if adjoint is not None:
+            holds = Binary("==", value, number(place), BOOL)
+            solved = adjoint.solved
+            if isinstance(at.place, IndexValue | Affine):
+                solved |= {holds}
+            yield operand, replace(adjoint.under(holds), solved=solved)
+
+
+def _places(value: Expr, count: int) -> range:
+    """Return the places that a number may be: an index is below its extent."""
+    extent = value.index.extent if isinstance(value, IndexValue) else count
+    return range(min(count, extent) if isinstance(extent, int) else count)
+
+
+def _of_parts(
+    type_: Vector | Matrix, parts: tuple[Expr, ...], own: Expr
+) -> Iterator[tuple[Expr, Expr]]:
+    if isinstance(type_, Matrix):
+        yield from zip(parts, parts_of(own), strict=True)
+        return
+    if len(parts) == 1 and isinstance(parts[0].type, Scalar):
+        yield parts[0], total(own)
+        return
+    first = 0
+    for part in parts:
+        if isinstance(part.type, Vector):
+            width = part.type.width
+            places = tuple(part_of(own, first + n) for n in range(width))
+            yield part, packed(part.type, places)
+            first += width
+        else:
+            yield part, part_of(own, first)
+            first += 1
+
+
+def _calls(expr: BuiltinCall) -> Iterator[Expr]:
+    """Yield a built-in's calls for each component."""
+    assert isinstance(expr.type, Vector)
+    for place in range(expr.type.width):
+        arguments = tuple(
+            part_of(a, place) if isinstance(a.type, Vector) else a
+            for a in expr.arguments
+        )
+        yield replace(expr, arguments=arguments, type=_F32)
+
+
+# Operators
+
+
+def _of_binary(expr: Binary, own: Expr) -> Iterator[tuple[Expr, Expr]]:
+    left, right = expr.left, expr.right
+    match expr.op:
+        case "+":
+            yield left, _for(left, own)
+            yield right, _for(right, own)
+        case "-":
+            yield left, _for(left, own)
+            yield right, _negative(_for(right, own))
+        case "*":
+            yield left, _of_left(left, right, own)
+            yield right, _of_right(left, right, own)
+        case "/":
+            quotient = divided(own, right)
+            yield left, _for(left, quotient)
+            if isinstance(right.type, Scalar):
+                square = binary("*", right, right)
+                yield right, _negative(binary("/", inner(own, left), square))
+            else:
+                yield right, _negative(by_components(quotient, divided(left, right)))
+        case "%":
+            whole = binary("/", left, right)
+            steps = BuiltinCall("trunc", (whole,), whole.type)
+            yield left, _for(left, own)
+            yield right, _negative(_against(right, own, steps))
+        case _:
+            raise AssertionError(f"'{expr.op}' is of integers")
+
+
+def _negative(value: Expr) -> Expr:
+    return binary("*", Constant(-1.0, _F32), value)
+
+
+def _for(side: Expr, own: Expr) -> Expr:
+    """Return the adjoint of a side that may be one number for all components."""
+    return total(own) if isinstance(side.type, Scalar) else own
+
+
+def _against(side: Expr, own: Expr, factor: Expr) -> Expr:
+    """Return the adjoint of a side that each component depends on by a factor."""
+    if isinstance(side.type, Scalar):
+        return inner(own, factor)
+    return by_components(own, factor)
+
+
+def _of_left(left: Expr, right: Expr, own: Expr) -> Expr:
+    match left.type, right.type:
+        case Scalar(), _:
+            return inner(own, right)
+        case _, Scalar():
+            return binary("*", right, own)
+        case Vector(), Vector():
+            return by_components(own, right)
+        case Matrix() as type_, Vector():
+            return Construct(type_, tuple(times(own, c) for c in parts_of(right)))
+        case Vector(), Matrix():
+            return binary("*", right, own)
+        case _:
+            return binary("*", own, _transposed(right))
+
+
+def _of_right(left: Expr, right: Expr, own: Expr) -> Expr:
+    match left.type, right.type:
+        case _, Scalar():
+            return inner(own, left)
+        case Scalar(), _:
+            return binary("*", left, own)
+        case Vector(), Vector():
+            return by_components(own, left)
+        case Matrix(), Vector():
+            return binary("*", own, left)
+        case Vector(), Matrix() as type_:
+            return Construct(type_, tuple(times(left, c) for c in parts_of(own)))
+        case _:
+            return binary("*", _transposed(left), own)
+
+
+def _transposed(matrix: Expr) -> Expr:
+    if isinstance(matrix, BuiltinCall) and matrix.builtin == "transpose":
+        return matrix.arguments[0]
+    assert isinstance(matrix.type, Matrix)
+    type_ = Matrix(matrix.type.rows, matrix.type.columns)
+    return BuiltinCall("transpose", (matrix,), type_)
+
+
+# Functions of whole vectors
+
+
+def _of_geometry(call: BuiltinCall, own: Expr) -> Iterator[Expr]:
+    by = dict(zip("xyz", call.arguments, strict=False)) | {"f": call, "d": own}
+
+    def visit(expr: Expr) -> Expr:
+        if isinstance(expr, LocalValue):
+            return by[expr.name]
+        return map_children(expr, visit)
+
+    types = tuple(argument.type for argument in call.arguments)
+    for place, _ in enumerate(call.arguments):
+        yield visit(_template(call.builtin, types, call.type, place))
+
+
+@cache
+def _template(
+    name: str, types: tuple[ValueType, ...], result: ValueType, place: int
+) -> Expr:
+    """Return an adjoint of a function as an expression of x, y, z, f and d."""
+    adjoints = GEOMETRY[name].adjoints
+    assert adjoints is not None
+    typed = [*zip("xyz", types, strict=False), ("f", result), ("d", result)]
+    parameters = ", ".join(f"{local}: {type_.spelling}" for local, type_ in typed)
+    body = f"-> {types[place].spelling} {{ {adjoints[place]} }}"
+    source = f"fn adjoint({parameters}) {body}\n"
+    module = Checker(Library.of_text(source, "adjoint.kern")).module("adjoint.kern")
+    return module.functions[0].body

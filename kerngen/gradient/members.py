@@ -1,0 +1,49 @@
+"""Members of structs: each has an adjoint of its own, by the path that leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from kerngen.gradient.composites import is_real
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import At, Field, Index, IndexValue, Path
+
+
+def key_of(name: str, path: Path) -> str:
+    """Return what tells a member from others: `scene.lights[].color`."""
+    steps = (f".{step.name}" if isinstance(step, Field) else "[]" for step in path)
+    return name + "".join(steps)
+
+
+def leaves(
+    type_: MemoryType, path: Path = (), depth: int = 0
+) -> Iterator[tuple[Path, Leaf]]:
+    """Yield the path to each number, vector and matrix, with indices over arrays."""
+    match type_:
+        case Leaf():
+            yield path, type_
+        case FixedArray(element=element, length=length):
+            index = Index(f"{'klpqrst'[depth % 7]}#{depth}member", length)
+            step = At(IndexValue(index), length)
+            yield from leaves(element, (*path, step), depth + 1)
+        case Struct(members=members):
+            for member in members:
+                inner = (*path, Field(member.name))
+                yield from leaves(member.type, inner, depth)
+        case _:
+            assert_never(type_)
+
+
+def has_real(type_: MemoryType) -> bool:
+    """Whether some part of a type is f32 or f16."""
+    return any(is_real(leaf.type) for _, leaf in leaves(type_))
+
+
+def indices_of(path: Path) -> tuple[Index, ...]:
+    """Return the indices that a path to a leaf has, one for each array."""
+    return tuple(
+        step.place.index
+        for step in path
+        if isinstance(step, At) and isinstance(step.place, IndexValue)
+    )
