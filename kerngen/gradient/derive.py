@@ -18,6 +18,7 @@ from kerngen.gradient.conditions import conjuncts, facts_of
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
+from kerngen.gradient.recurrences import Back, copies_in, is_anywhere, read_from
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
@@ -42,6 +43,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value, walk
@@ -122,7 +124,8 @@ class _Derivation:
         for statement in forward.statements:
             is_given = statement.target.role is Role.INPUT
             is_let = statement.target.name not in results
-            self.simplifier.define(statement, first=is_given, is_computed=is_let)
+            if not statement.along:
+                self.simplifier.define(statement, first=is_given, is_computed=is_let)
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())
         reads = self._reads()
@@ -136,12 +139,13 @@ class _Derivation:
             self.places[host.target.name] = ()
             self._hand_on(host, reads)
         outputs = tuple(self._output(wanted, reads) for wanted in self.by)
+        copies = copies_in(forward.statements)
         return Derived(
             self.kernel,
             kernel,
             forward.statements,
-            tuple(self.statements),
-            outputs,
+            tuple(read_from(copies, s) for s in self.statements),
+            tuple(read_from(copies, s) for s in outputs),
             self._seeds,
             self.given,
             self.by,
@@ -284,6 +288,9 @@ class _Derivation:
         if not terms:
             return
         terms = self._with_named_sums(name, terms, statement.indices)
+        if statement.along:
+            self.statements.append(self._back(statement, statement.along, terms, reads))
+            return
         chooses = bool(terms[0].conditions) or any(map(is_choice, terms[0].factors))
         if len(terms) > 1 or (chooses and _has_reduce(statement.value)):
             # One value under a condition, so that a product behind it stays one.
@@ -295,6 +302,16 @@ class _Derivation:
             fields = {"kernel": self.kernel.name}
             raise GradientError(Kind.TOO_LARGE, fields, statement.span)
         reads.of(statement, terms[0])
+
+    def _back(
+        self, of: Statement, along: Recurrence, terms: list[Term], reads: Reads
+    ) -> Statement:
+        """Return the adjoint of a let that reads itself; `terms` are of what follows it."""
+        back = Back(of, along, self._gradient_name(of.target.name))
+        self.places[of.target.name] = back.places
+        reads.of(of, back.own)
+        own = reads.found.pop(of.target.name, ())
+        return back.statement(terms, self.simplifier.shortened(own))
 
     def _with_named_sums(
         self, target: str, terms: list[Term], indices: tuple[Index, ...]
@@ -346,7 +363,7 @@ class _Derivation:
         calls = [n for n in walk(value) if isinstance(n, BuiltinCall | FunctionCall)]
         repeated = [c for c in dict.fromkeys(calls) if calls.count(c) > 1]
         for call in repeated[:1]:
-            if call.type is not _F32:
+            if call.type is not _F32 or not is_anywhere(call):
                 continue
             let = self._let(f"{_called_name(call)}_{target}", indices, call)
             value = _replaced(value, call, let)
