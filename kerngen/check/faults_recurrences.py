@@ -109,11 +109,15 @@ class NoOrder(Worded):
 @final
 @dataclass(frozen=True, kw_only=True)
 class RecurrenceGradient(WordedNear):
-    """The gradient of a kernel with a let that reads itself."""
+    """The gradient of a recurrence whose steps depend on a reduction in other ways."""
 
     code: ClassVar[str] = "KG1306"
-    rule: ClassVar[str] = "A gradient is of a kernel without recurrences."
-    says: ClassVar[str] = "'{kernel}' has a recurrence: '{name}' reads itself."
+    rule: ClassVar[str] = (
+        "Steps of recurrences with gradients are linear in reductions."
+    )
+    says: ClassVar[str] = (
+        "A step of '{name}' in '{kernel}' is not linear in its reduction."
+    )
     nearby: ClassVar[str] = "here"
     advice: ClassVar[str] = (
         "Write its gradient by hand: it is the recurrence in the other direction, "

@@ -19,13 +19,12 @@ from kerngen.check.scope import (
     IndexSymbol,
     Scope,
     TensorSymbol,
-    ValueSymbol,
     one_line,
 )
-from kerngen.check.subscripts import check_subscript, free_names
+from kerngen.check.subscripts import check_subscript, ends_axis, free_names
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.analysis.positions import moving_index
-from kerngen.ir.nodes import DimValue, Index, Load, Role, Subscript
+from kerngen.ir.nodes import Index, Load, Role, Subscript
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
 
@@ -47,13 +46,13 @@ class LeftSide:
 def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bool:
     """Whether a left side is a position in a `mut` tensor.
 
-    Otherwise there are only bare indices, or what is no index is a fault: also a dim, or
-    a condition.
+    Otherwise there are only bare indices, or what is no index is a fault: also the length
+    of the axis itself, or a condition.
     """
     if symbol.tensor.role is not Role.UPDATE:
         return False
-    bare = [s for s in node.subscripts if isinstance(s, ast.Name)]
-    if any(_is_dim(scope, name) for name in bare):
+    pairs = zip(node.subscripts, symbol.tensor.extents, strict=False)
+    if any(isinstance(s, ast.Name) and ends_axis(scope, s, e) for s, e in pairs):
         return False
     if any(isinstance(s, ast.Binary) and s.op in _CONDITIONS for s in node.subscripts):
         return False
@@ -189,8 +188,3 @@ def _terms(expr: ast.Expr) -> Iterator[ast.Expr]:
 
 def _is_new(scope: Scope, subscript: ast.Expr) -> bool:
     return isinstance(subscript, ast.Name) and scope.get(subscript.name) is None
-
-
-def _is_dim(scope: Scope, name: ast.Name) -> bool:
-    symbol = scope.get(name.name)
-    return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)

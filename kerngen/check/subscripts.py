@@ -30,6 +30,7 @@ from kerngen.ir.nodes import (
     Affine,
     Clamped,
     DimValue,
+    Extent,
     IndexValue,
     Load,
     Subscript,
@@ -144,6 +145,17 @@ def report_dim(
     env.current.takes_dims = True
 
 
+def ends_axis(scope: Scope, node: ast.Name, extent: Extent) -> bool:
+    """Whether a subscript is the dim that its axis has, and so right behind the end.
+
+    On an axis of another length a dim is a number like any other.
+    """
+    symbol = scope.get(node.name)
+    if not isinstance(symbol, ValueSymbol):
+        return False
+    return symbol.value == DimValue(node.name) and node.name == extent
+
+
 def report_count(
     ex: Expressions, symbol: TensorSymbol, span: Span, count: int, example: str
 ) -> None:
@@ -178,13 +190,12 @@ def check_subscript(
         if symbol is None:
             _report_unbound(ex, node)
             return None
-        if isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue):
+        if ends_axis(ex.scope, node, tensor.tensor.extents[axis]):
             last = (
                 f"Elements are numbered from 0, so the last one is at "
                 f"'{node.name} - 1'; give the index a name that is not a dim, such as 'i' or 'p'."
             )
-            ends = tensor.tensor.extents[axis] == node.name
-            report_dim(ex.env, ex.scope, node, last if ends else "")
+            report_dim(ex.env, ex.scope, node, last)
             return None
     value = ex.check(node, Scalar.I32)
     if value is None:

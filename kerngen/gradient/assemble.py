@@ -110,7 +110,9 @@ def _in_order(body: list[Statement]) -> tuple[Statement, ...]:
     waiting, done = list(body), list[Statement]()
     known = {s.target for s in body}
     written: set[Tensor] = set()
-    needs = {id(s): known.intersection(tensors_read(s.value)) for s in body}
+    needs = {
+        id(s): known.intersection(tensors_read(s.value)) - {s.target} for s in body
+    }
     while waiting:
         ready = [s for s in waiting if needs[id(s)] <= written]
         chosen = next((s for s in ready if _is_product(s)), ready[0])

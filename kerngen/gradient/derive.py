@@ -20,8 +20,14 @@ from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
 from kerngen.gradient.indices import free_indices
-from kerngen.gradient.members import has_real, indices_of, key_of, leaves
+from kerngen.gradient.members import has_real
+from kerngen.gradient.members import indices_of
+from kerngen.gradient.members import key_of
+from kerngen.gradient.members import leaves
 from kerngen.gradient.merge import merged
+from kerngen.gradient.recurrences import Back
+from kerngen.gradient.recurrences import copies_in
+from kerngen.gradient.recurrences import read_from
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
@@ -49,6 +55,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
+from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value, walk
@@ -128,7 +135,8 @@ class _Derivation:
         for statement in forward.statements:
             is_given = statement.target.role is Role.INPUT
             is_let = statement.target.name not in results
-            self.simplifier.define(statement, first=is_given, is_computed=is_let)
+            if not statement.along:
+                self.simplifier.define(statement, first=is_given, is_computed=is_let)
             self.places[statement.target.name] = statement.indices
         self._seeds = dict(self._gradients_of_outputs())
         reads = self._reads()
@@ -144,12 +152,13 @@ class _Derivation:
             self.places[host.target.name] = ()
             self._hand_on(host, reads)
         outputs = tuple(s for wanted in self.by for s in self._output(wanted, reads))
+        copies = copies_in(forward.statements)
         return Derived(
             self.kernel,
             kernel,
             forward.statements,
-            tuple(self.statements),
-            outputs,
+            tuple(read_from(copies, s) for s in self.statements),
+            tuple(read_from(copies, s) for s in outputs),
             self._seeds,
             self.given,
             self.by,
@@ -313,6 +322,9 @@ class _Derivation:
             return
         name = name.translate(_NO_WORD)
         terms = self._with_named_sums(name, terms, statement.indices)
+        if statement.along:
+            self.statements.append(self._back(statement, statement.along, terms, reads))
+            return
         chooses = bool(terms[0].conditions) or any(map(is_choice, terms[0].factors))
         computed = isinstance(direction_of(terms[0])[1], Construct | Binary | Select)
         if len(terms) > 1 or computed or (chooses and _has_reduce(statement.value)):
@@ -325,6 +337,16 @@ class _Derivation:
             fields = {"kernel": self.kernel.name}
             raise GradientError(Kind.TOO_LARGE, fields, statement.span)
         reads.of(statement, terms[0])
+
+    def _back(
+        self, of: Statement, along: Recurrence, terms: list[Term], reads: Reads
+    ) -> Statement:
+        """Return the adjoint of a let that reads itself; `terms` are of what follows it."""
+        back = Back(of, along, self._gradient_name(of.target.name))
+        self.places[of.target.name] = back.places
+        reads.of(of, back.own)
+        own = reads.found.pop(of.target.name, ())
+        return back.statement(terms, self.simplifier.shortened(own))
 
     def _with_named_sums(
         self, target: str, terms: list[Term], indices: tuple[Index, ...]

@@ -94,7 +94,9 @@ def made_ready(
             for s in statements
             if any(isinstance(node, Reduce) for node in walk(s.value))
         )
-        if target.name in active:
+        if target.name in active and statement.along:
+            statements.append(_of_recurrence(kernel, statement, active, fresh))
+        elif target.name in active:
             statements += _named(statement, active, fresh, reduced)
         else:
             statements.append(statement)
@@ -114,9 +116,6 @@ def _refuse_writes(kernel: Kernel) -> None:
         if target.role is Role.UPDATE:
             fields = {"kernel": kernel.name, "tensor": target.name}
             raise GradientError(Kind.IN_PLACE, fields, statement.span)
-        if statement.along:
-            fields = {"kernel": kernel.name, "let": target.name}
-            raise GradientError(Kind.RECURRENCE, fields, statement.span)
         key = key_of(target.name, statement.path)
         is_read = any(target in tensors_read(s.value) for s in kernel.body)
         in_parts = statement.is_partial and (is_read or statement.component)
@@ -242,6 +241,21 @@ def _named(
         value = namer.visit(value, linear=True)
     yield from namer.lets
     yield from _with_scales(replace(statement, value=value), fresh, reduced)
+
+
+def _of_recurrence(
+    kernel: Kernel, statement: Statement, active: frozenset[str], fresh: Fresh
+) -> Statement:
+    """Return a let that reads itself; its reductions must be sums that it is linear in.
+
+    Others would need a name, and to be steps of the recurrence themselves.
+    """
+    namer = _Namer(statement, active, fresh)
+    value = namer.visit(statement.value, linear=True)
+    if namer.lets:
+        fields = {"kernel": kernel.name, "let": statement.target.name}
+        raise GradientError(Kind.RECURRENCE, fields, statement.span)
+    return replace(statement, value=value)
 
 
 @final

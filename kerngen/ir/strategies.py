@@ -149,6 +149,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         "rows": OptionRule("rows(4)", 1, lowest=4, highest=4, tried=((4,),)),
     },
     "generic": {},
+    "fold": {},
     "loop": {},
     "recur": {},
     "steps": {},

@@ -30,13 +30,15 @@ from kerngen.schedule.gemm.tiling import (
 )
 from kerngen.schedule.gemv.strategy import fits_gemv
 from kerngen.schedule.lowering.cooperation import reduction_of
+from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
 from kerngen.schedule.plain import is_plain
+from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
-from kerngen.schedule.scan.form import fits_scan
+from kerngen.schedule.scan.strategy import fits_scan
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
 from kerngen.schedule.task import Options, Task
@@ -93,6 +95,15 @@ FEW_BINS: Final = 16
 """A keyed reduction may compare each term with each result in one dispatch.  Up to so many
 comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
 and with few bins, faster than any sort."""
+
+MANY_WINDOWS: Final = 1024
+LONGEST_ROW_OF_WINDOWS: Final = 65_500
+"""Windows of longer rows might be as long, and llvmpipe ends loops there."""
+
+LONG_RECURRENCE: Final = 512
+FEW_RECURRENCES: Final = 1024
+"""Lanes share a row of a recurrence that keeps at least 128 of them busy.  Across memory,
+more rows than that read whole lines beside each other, with no barrier."""
 
 MANY_LANES: Final = 1024
 LONG_LIGHT: Final = 16384
@@ -157,7 +168,7 @@ def _joined(guard: Binary, *, decisive: bool) -> bool | None:
 
 def _candidates(task: Task) -> Iterator[Choice]:
     if task.stage.loop:
-        yield _in_order(task)
+        yield from _in_order(task)
         return
     if not is_plain(task.stage):
         yield from _with_vectors(task)
@@ -170,6 +181,8 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if keyed and keyed[-1].guard is None:
         return
     yield from _attention(task)
+    if task.reduction and is_window(task.reduction) and fits_gemm(task):
+        yield _of_windows(task)
     yield from _together(task)
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
@@ -200,13 +213,42 @@ def _keyed(task: Task) -> Iterator[Choice]:
     yield Choice("generic", "few terms and results")
 
 
-def _in_order(task: Task) -> Choice:
-    """Return what computes a recurrence."""
+def _in_order(task: Task) -> Iterator[Choice]:
+    """Yield what computes a recurrence."""
     if not fits_loop(task):
-        return Choice("loop", "only what is left of a recurrence is stored")
+        yield Choice("loop", "only what is left of a recurrence is stored")
+        return
     if not fits_steps(task):
-        return Choice("steps", "a step reads other elements of the one before")
-    return Choice("recur", "a recurrence at each element of the other indices")
+        yield Choice("steps", "a step reads other elements of the one before")
+        return
+    if not fits_scan(task):
+        yield Choice("scan", "steps of a row side by side", _has_long_rows(task))
+    if not fits_fold(task):
+        reason = "a recurrence whose states are reduced, and not stored"
+        yield Choice("fold", reason, together=2)
+        return
+    yield Choice("recur", "a recurrence at each element of the other indices")
+
+
+def _has_long_rows(task: Task) -> Expr:
+    """Return whether lanes do well to share the rows of a recurrence.
+
+    Where memory runs across the rows, that is only so if they are too few for a device.
+    """
+    stage = task.stage
+    assert stage.loop is not None, "the stage is a recurrence"
+    index = stage.domain[stage.loop.axis]
+    long = _compare(index.extent, ">=", LONG_RECURRENCE)
+    if index == stage.domain[-1]:
+        return long
+    return _both(long, _compare(_size(stage.others), "<", FEW_RECURRENCES))
+
+
+def _of_windows(task: Task) -> Choice:
+    """Return the loop over what each result takes, not over all terms to leave most out."""
+    enough = _compare(_size(task.domain), ">=", MANY_WINDOWS)
+    short = _compare(_size(reduction_of(task).indices), "<=", LONGEST_ROW_OF_WINDOWS)
+    return Choice("generic", "a few terms for each result", _both(enough, short))
 
 
 def _attention(task: Task) -> Iterator[Choice]:

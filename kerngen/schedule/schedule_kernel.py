@@ -134,7 +134,7 @@ def _others(task: Task, choices: Iterable[StageChoice]) -> tuple[tuple[str, str]
     return tuple(
         (name, strategy.fits(task) or possible)
         for name, strategy in STRATEGIES.items()
-        if name not in used and strategy.in_order == bool(task.stage.loop)
+        if name not in used and strategy.in_order in {None, bool(task.stage.loop)}
     )
 
 

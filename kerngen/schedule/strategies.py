@@ -24,6 +24,7 @@ from kerngen.schedule.gemv.strategy import (
 )
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.joining import by_subgroups, suits_subgroups
+from kerngen.schedule.lowering.ranks import ranked
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.per_element import (
     fits_generic,
@@ -33,6 +34,7 @@ from kerngen.schedule.per_element import (
 )
 from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
+from kerngen.schedule.recurrence.fold import fits_fold, fold_run, lower_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps, lower_steps
 from kerngen.schedule.recurrence.strategy import fits_loop, fits_recur, lower_recurrence
 from kerngen.schedule.reduce.columnwise import lower_columnwise
@@ -44,8 +46,12 @@ from kerngen.schedule.rows.strategy import (
     rows_run,
     suits_rows,
 )
-from kerngen.schedule.scan.form import fits_scan
-from kerngen.schedule.scan.strategy import lower_scan, scan_options, suits_scan
+from kerngen.schedule.scan.strategy import (
+    fits_scan,
+    lower_scan,
+    scan_options,
+    suits_scan,
+)
 from kerngen.schedule.scatter.strategy import (
     fits_scatter,
     lower_scatter,
@@ -81,7 +87,7 @@ def _no_faults(options: Options) -> Iterator[str]:
 @final
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to run stages: those of recurrences `in_order`, or all others.
+    """A way to run stages: those of recurrences `in_order`, all others, or either (None).
 
     `fits` returns why a stage does not suit it, or nothing; `lower` yields the variants of
     one that does, one of which takes any size.  `runs` returns the stages that those
@@ -97,7 +103,7 @@ class Strategy:
     suits: Callable[[Task, Options], str] = _any_options
     settled: Callable[[Options], Hashable] = _no_options
     faults: Callable[[Options], Iterator[str]] = _no_faults
-    in_order: bool = False
+    in_order: bool | None = False
 
     def refusal(self, task: Task, options: Options) -> str:
         """Say why a stage can't run so, with these options; empty if it can."""
@@ -187,13 +193,6 @@ _AT_ONCE: Final = map(
             faults=_tiling_faults,
         ),
         Strategy(
-            "scan",
-            _plain(fits_scan),
-            lower_scan,
-            suits=suits_scan,
-            settled=scan_options,
-        ),
-        Strategy(
             "scatter",
             _plain(fits_scatter),
             lower_scatter,
@@ -213,10 +212,39 @@ _AT_ONCE: Final = map(
     ),
 )
 
+_EITHER: Final = (
+    Strategy(
+        "scan",
+        fits_scan,
+        lower_scan,
+        suits=suits_scan,
+        settled=scan_options,
+        in_order=None,
+    ),
+)
+
 _IN_ORDER: Final = (
+    Strategy("fold", fits_fold, lower_fold, fold_run, in_order=True),
     Strategy("loop", fits_loop, lower_recurrence, in_order=True),
     Strategy("recur", fits_recur, lower_recurrence, in_order=True),
     Strategy("steps", fits_steps, lower_steps, in_order=True),
 )
 
-STRATEGIES: Final = {each.name: each for each in (*_AT_ONCE, *_IN_ORDER)}
+
+def _by_rank(strategy: Strategy) -> Strategy:
+    """Return a strategy that compares floats by their ranks.
+
+    `flash` has no need to: a score that is NaN makes the total of its row NaN.
+    """
+    if strategy.name == "flash":
+        return strategy
+
+    def lower(task: Task, options: Options) -> Iterator[Variant]:
+        return strategy.lower(ranked(task), options)
+
+    return replace(strategy, lower=lower)
+
+
+STRATEGIES: Final = {
+    each.name: each for each in map(_by_rank, (*_AT_ONCE, *_EITHER, *_IN_ORDER))
+}

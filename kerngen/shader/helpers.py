@@ -102,21 +102,33 @@ fn best_in_subgroup(own: vec2i) -> vec2i {{
 }}
 """
 
-_TO_WORD: Final = """\
-// A word in the order of floats, and {nan} for NaN.
-fn to_{kind}_word{{S}}(x: {{T}}) -> {{U}} {{{{
-    let bits = bitcast<{{U}}>(x);
-    let nan = (bits & {{U}}(0x7fffffffu)) > {{U}}(0x7f800000u);
-    let flipped = select({{U}}(0x80000000u), {{U}}(0xffffffffu), (bits >> {{U}}(31u)) == {{U}}(1u));
-    return select(bits ^ flipped, {{U}}({nan}), nan);
+_RANK: Final = """\
+// An integer in the order of floats, and beyond all others what is not a number.
+fn {kind}_rank{{S}}(x: {{T}}) -> {{I}} {{{{
+    let bits = bitcast<{{I}}>(x);
+    let rank = bits ^ ((bits >> {{U}}(31u)) & {{I}}(0x7fffffff));
+    let nan = (bits & {{I}}(0x7fffffff)) > {{I}}(0x7f800000);
+    return select(rank, {{I}}({nan}), nan);
 }}}}
 """
 
-_FROM_WORD: Final = """\
-// The float of a word.
-fn from_word{S}(word: {U}) -> {T} {{
-    let flipped = select({U}(0xffffffffu), {U}(0x80000000u), (word >> {U}(31u)) == {U}(1u));
-    return bitcast<{T}>(word ^ flipped);
+_VALUE: Final = """\
+// The float of a rank; infinity where there was none to compare.
+fn {kind}_value{{S}}(rank: {{I}}) -> {{T}} {{{{
+    let known = {kind}(rank, {{I}}({nothing}));
+    return bitcast<{{T}}>(known ^ ((known >> {{U}}(31u)) & {{I}}(0x7fffffff)));
+}}}}
+"""
+
+_AFFINE_THEN: Final = """\
+// Two steps as one: x h + y of what was before, or y alone where z is set.  Nothing times
+// a product of factors that overflowed is nothing.
+fn affine_then{S}(first: vec3f, second: vec3f) -> vec3f {{
+    let overflowed = vec2<bool>(abs(second.x) > 3.4028234e38);
+    let nothing = (first.xy == vec2f(0.0)) & overflowed;
+    let moved = select(second.x * first.xy, vec2f(0.0), nothing);
+    let joined = vec3f(moved.x, moved.y + second.y, first.z);
+    return select(joined, second, second.z != 0.0);
 }}
 """
 
@@ -131,16 +143,19 @@ _OWN: Final = {
     "better": _BETTER,
     "best_of_four": _BEST_OF_FOUR,
     "best_in_subgroup": _BEST_IN_SUBGROUP,
-    "to_max_word": _TO_WORD.format(kind="max", nan="0xffffffffu"),
-    "to_min_word": _TO_WORD.format(kind="min", nan="0u"),
-    "from_word": _FROM_WORD,
+    "affine_then": _AFFINE_THEN,
+    "max_rank": _RANK.format(kind="max", nan="0x7fffffff"),
+    "min_rank": _RANK.format(kind="min", nan="i32(-2147483648)"),
+    "max_value": _VALUE.format(kind="max", nothing="-2139095041"),
+    "min_value": _VALUE.format(kind="min", nothing="0x7f800000"),
 }
 """The text of each by its name.
 
 `infinity` is for `inf` and reductions of nothing, `remainder` for `%`, `nearest_f16` for what is written to an f16 and read again, and
 `to_i32` and `to_u32` convert floats that may be NaN.  Those of ranks and of the best find
-the place of a greatest or least number.  Atomic operations reduce floats as
-the words that `to_max_word` and `to_min_word` return.
+the place of a greatest or least number.  `max_rank` and `min_rank` make what `max` and
+`min` of floats compare, and `max_value` and `min_value` floats of it again.
+`affine_then` joins steps of a recurrence.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
@@ -48,11 +49,39 @@ def test_extremes_of_nothing_and_of_infinities(
     with built(f"{text.replace('KIND', kind)}\n{schedule}") as (kernel,):
         for shape in SHAPES:
             infinite = np.full(shape, start, np.float32)
-            for x in (infinite, planted(infinite)):
+            for x in (infinite, planted(infinite), *with_nans(planted(infinite))):
                 wanted = getattr(np, kind)(x, axis=AXES[text], initial=start)
                 (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
                 np.testing.assert_array_equal(y.numpy(), wanted)
                 np.testing.assert_array_equal(kernel.reference(x), wanted)
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_nan_in_prefixes_and_tiles(ctx: gpu.Context, kind: str) -> None:
+    """By every strategy the same: from where it is on, or in its row and column."""
+    text = f"""kernel scanned(x: f32[m, n]) -> y: f32[m, n] {{
+        y[i, j] = {kind}[p when p <= j] x[i, p]; }}
+    kernel tiled(a: f32[m, k], b: f32[k, n]) -> y: f32[m, n] {{
+        y[i, j] = {kind}[p] (a[i, p] + b[p, j]); }}
+    schedule scanned {{ scan }} schedule tiled {{ gemm }}"""
+    best = {"max": np.maximum, "min": np.minimum}[kind]
+    with built(text) as (scanned, tiled):
+        for x in with_nans(np.arange(210, dtype=np.float32).reshape(3, 70)):
+            y = scanned.launch(ctx, (ctx.tensor(x),), (), (None,))[0].numpy()
+            np.testing.assert_array_equal(y, best.accumulate(x, 1))
+            b = np.ascontiguousarray(x.T)
+            (y,) = tiled.launch(ctx, (ctx.tensor(x), ctx.tensor(b)), (), (None,))
+            wanted = best.reduce(x[:, :, None] + b[None], 1)
+            np.testing.assert_array_equal(y.numpy(), wanted)
+
+
+def with_nans(x: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """One NaN of either sign: first, in the middle and last."""
+    signs = cycle(np.array([0x7FC00000, 0xFFC00001], np.uint32).view(np.float32))
+    for place in sorted({0, x.size // 2, x.size - 1} if x.size else ()):
+        changed = x.copy()
+        changed.flat[place] = next(signs)
+        yield changed
 
 
 def planted(x: NDArray[Any]) -> NDArray[Any]:

@@ -65,6 +65,25 @@ def test_a_filter_of_order_two(kernels: Any, either: gpu.Context, n: int) -> Non
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_a_dim_is_a_place_on_an_axis_of_another_length(either: gpu.Context) -> None:
+    """Of as many steps as there are factors, what is left; and a row of that number."""
+    kernels: Any = loaded(
+        "kernel left(a: f32[n], factor: f32[steps], rows: f32[m, n], mut z: f32[m, n])"
+        " -> y: f32[n] {"
+        " let x[i, s < steps + 1] = if s > 0 { x[i, s - 1] * factor[s - 1] } else { a[i] };"
+        " y[i] = x[i, steps] + rows[steps, i]; z[steps, j] = a[j]; }"
+    )
+    a, factor = np.array([1, 2], np.float32), np.array([2, 3], np.float32)
+    rows = np.array([[0, 0], [0, 0], [4, 8]], np.float32)
+    given, z = [either.tensor(x) for x in (a, factor, rows)], either.tensor(rows)
+    y = kernels.left(*given, z)
+    np.testing.assert_array_equal(y.numpy(), [10, 20])
+    np.testing.assert_array_equal(z.numpy(), [[0, 0], [0, 0], [1, 2]])
+    few = either.tensor(rows[:2])
+    with pytest.raises(gpu.ShapeError, match="'steps' of 'rows'"):
+        kernels.left(*given[:2], few, few)
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2, 60])
 def test_fibonacci_wraps(kernels: Any, either: gpu.Context, steps: int) -> None:
     y = kernels.fibonacci(steps=steps, ctx=either).numpy()
@@ -170,7 +189,7 @@ def test_a_distance_beyond_the_length(
 
 @pytest.mark.parametrize(
     ("name", "strategy"),
-    [("ema", "recur"), ("root", "loop"), ("mandelbrot", "loop"), ("ragged", "loop")],
+    [("ema", "scan"), ("root", "loop"), ("mandelbrot", "loop"), ("ragged", "loop")],
 )
 def test_what_is_not_read_is_not_stored(kernels: Any, name: str, strategy: str) -> None:
     kernel = getattr(kernels, f"_{name.upper()}")

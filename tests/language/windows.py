@@ -112,6 +112,14 @@ WINDOWS = (
         scalars={"k": 3},
     ),
     Case(
+        "sums_what_is_near",
+        "kernel f(x: f32[m, n], w: i32) -> y: f32[m, n] {"
+        " y[i, j] = sum[p when p > j - w and p <= j] x[i, p]; }",
+        lambda draw, n: (draw.f32(40, n + 30),),
+        lambda x: (sliding_window_view(np.pad(x, ((0, 0), (6, 0))), 7, 1).sum(-1),),
+        scalars={"w": 7},
+    ),
+    Case(
         "skips_by_strides",
         "kernel f(x: f32[n], w: f32[5]) -> y: f32[(n - 5) / 3 + 1] {"
         " y[i] = sum[r < 5] x[3 * i + r] * w[4 - r]; }",

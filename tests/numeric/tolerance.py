@@ -164,6 +164,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     ("generic", False): SERIAL,
     ("generic", True): SERIAL,
     **{(name, False): NO_SUM for name in ("recur", "loop", "steps")},
+    ("fold", False): SERIAL,
     ("gemm", False): SERIAL,
     ("flash", False): Summation(by_tiles, longest=1024),
     ("gemv", False): Summation(products, longest=1500),

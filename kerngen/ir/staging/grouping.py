@@ -276,16 +276,20 @@ class _Joined:
             (self.waiting.add if needed else self.waiting.discard)(tensor)
         if repeats:
             return
-        first = self.members[0] if self.members else statement
-        indices, loop = list(first.indices), self._loop
-        if loop and loop.along and len(statement.indices) < len(indices):
-            del indices[loop.along.axis]
-        self.members.append(_over(statement, tuple(indices)))
+        self.members.append(self._as_member(statement))
         self.written.add(target)
         self.touched.update((target, *read))
         if isinstance(statement.value, StoreAt):
             self.stored[target] = places_of(self.members[-1])
         self.elsewhere.update(read_elsewhere(statement))
+
+    def _as_member(self, statement: Statement) -> Statement:
+        """Return a statement over the indices of the first member, as far as it has them."""
+        first = self.members[0] if self.members else statement
+        indices, loop = list(first.indices), self._loop
+        if loop and loop.along and len(statement.indices) < len(indices):
+            del indices[loop.along.axis]
+        return _over(statement, tuple(indices))
 
     def _stored_beside(self, statement: Statement) -> set[Tensor]:
         """Return what is stored at a position, and touched at another one, too."""
@@ -293,7 +297,7 @@ class _Joined:
         met = {target, *tensors_read(value)} & self.stored.keys()
         if not isinstance(value, StoreAt):
             return met
-        places = places_of(_over(statement, self.members[0].indices))
+        places = places_of(self._as_member(statement))
         if self.stored.get(target) == places:
             return met - {target}
         return met | ({target} & self.touched)

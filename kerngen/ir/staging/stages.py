@@ -146,7 +146,7 @@ class Stage:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StagedKernel:
     """A kernel, its stages in order, and the temporaries that connect them."""
 

@@ -28,6 +28,7 @@ from kerngen.layout.types import LeafLayout
 from kerngen.schedule.lowering import memory
 from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.loads import place_of_load
+from kerngen.schedule.lowering.ranks import helper_of
 from kerngen.schedule.lowering.values import COMPONENTS, Value
 from kerngen.shader import tree as t
 
@@ -116,12 +117,11 @@ def _splat(type_: Vector, expr: Expr, value: t.Expr) -> t.Expr:
 def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
     """Return a built-in of vectors that works on each component."""
     assert isinstance(expr.type, Vector), "called for vectors"
-    row, width = BUILTINS[expr.builtin], expr.type.width
-    apart = is_constant(expr)
+    width, apart = expr.type.width, is_constant(expr)
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
-    if row.helper:
-        helper = to.shader.helper(row.helper.name, width)
-        return t.Call(helper, tuple(arguments))
+    if name := helper_of(expr.builtin):
+        return t.Call(to.shader.helper(name, width), tuple(arguments))
+    row = BUILTINS[expr.builtin]
     if row.wide:
         type_ = wgsl_type(expr.type.scalar, width)
         return t.Template(row.template, tuple(arguments), type_)

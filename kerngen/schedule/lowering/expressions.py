@@ -60,6 +60,7 @@ from kerngen.schedule.lowering.composites import (
 from kerngen.schedule.lowering.identities import accumulate, identity, infinity
 from kerngen.schedule.lowering.loads import lower_load
 from kerngen.schedule.lowering.ranges import terms_along
+from kerngen.schedule.lowering.ranks import helper_of
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
@@ -273,6 +274,10 @@ class Lowerer:
         if expr.builtin in GEOMETRY:
             operands = tuple(value.expr for value, _ in parts)
             return Value(lower_geometry(self, expr, operands))
+        if name := helper_of(expr.builtin):
+            wide, arguments = self.together(*parts)
+            helper = self.shader.helper(name, LANES if wide else 1)
+            return Value(t.call(helper, *arguments), wide)
         row = BUILTINS[expr.builtin]
         if not row.wide and any(value.wide for value, _ in parts):
             scalar = wgsl_type(expr.type, 1)
@@ -280,11 +285,7 @@ class Lowerer:
                 expr, parts, lambda given: t.Template(row.template, given, scalar)
             )
         wide, arguments = self.together(*parts)
-        lanes = LANES if wide else 1
-        if row.helper:
-            helper = self.shader.helper(row.helper.name, lanes)
-            return Value(t.call(helper, *arguments), wide)
-        type_ = wgsl_type(expr.type, lanes)
+        type_ = wgsl_type(expr.type, LANES if wide else 1)
         return Value(t.Template(row.template, tuple(arguments), type_), wide)
 
     def _element_by_element(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.analysis.reads import free_indices, holds_reduce
 from kerngen.ir.nodes import (
@@ -78,6 +79,25 @@ def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Ter
     if begins:
         begin = _named(to, f"{index.name}_begin", begin // step * step)
     return Terms(begin, _named(to, f"{index.name}_end", end))
+
+
+def is_window(reduce: Reduce) -> bool:
+    """Whether each result has terms around its own place: `sum[p when p > j - w and p <= j]`.
+
+    Both ends move with the same indices, so that the terms are as many for every result.
+    """
+    if len(reduce.indices) != 1:
+        return False
+    moving: dict[bool, set[frozenset[Index]]] = {True: set(), False: set()}
+    for condition in _conditions(reduce):
+        if isinstance(condition, Binary) and condition.op in _MIRRORED:
+            sides = (condition.op, condition.left, condition.right)
+            mirrored = _MIRRORED[condition.op], condition.right, condition.left
+            for op, own, other in (sides, mirrored):
+                form = affine_form(other)
+                if form and form.terms and _is_index(own, reduce.indices[0]):
+                    moving[op in _LOWER].add(frozenset(form.terms))
+    return bool(moving[True] & moving[False])
 
 
 _LOWER: Final = frozenset[BinaryOp]((">", ">=", "=="))

@@ -7,7 +7,7 @@ line for each number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -73,37 +73,50 @@ def write_blocks(lowerer: Lowerer, stage: Stage, names: set[str]) -> t.Stmt:
     inner.block.append(t.Let(first.name, start))
     inner.at[index] = first
     whole = _read_whole(inner, stage, names)
-    written = _declare_written(inner, stage)
+    written = declare_written(inner, stage)
     for turn in range(LANES):
         number = LANES - 1 - turn if loop.descending else turn
         body = inner.nested({})
-        _write_turn(body, stage, first + number, COMPONENTS[number], whole, written)
+        write_turn(body, stage, first + number, COMPONENTS[number], whole, written)
         inner.block.append(t.Block(f"turn {turn}", tuple(body.block)))
+    store_written(inner, stage, written)
+    return t.count_up(block.name, 0, end, LANES, *inner.block)
+
+
+def store_written(lowerer: Lowerer, stage: Stage, written: dict[str, t.Expr]) -> None:
+    """Store the vectors of a block."""
     for write in turns_of(stage):
         if isinstance(write, Write):
-            buffer = shader.buffer(write.tensor)
-            address = vector_address(
-                shader, write.tensor.extents, [inner.at[i] for i in stage.domain]
-            )
-            inner.block.append(buffer.store(address, written[write.tensor.name]))
-    return t.count_up(block.name, 0, end, LANES, *inner.block)
+            buffer = lowerer.shader.buffer(write.tensor)
+            at = [lowerer.at[i] for i in stage.domain]
+            address = vector_address(lowerer.shader, write.tensor.extents, at)
+            lowerer.block.append(buffer.store(address, written[write.tensor.name]))
 
 
 def _read_whole(lowerer: Lowerer, stage: Stage, names: set[str]) -> dict[Load, t.Expr]:
     """Read the vectors of a block; return what each is called."""
     found: dict[Load, t.Expr] = {}
-    for load in (x for step in turns_of(stage) for x in loads(step.value)):
-        if load.tensor.name in names and load not in found:
-            at = [lowerer.at[s.index] for s in load.subscripts if _is_bare(s)]
-            address = vector_address(lowerer.shader, load.tensor.extents, at)
-            name = lowerer.shader.fresh(f"{load.tensor.name}_4")
-            value = lowerer.shader.buffer(load.tensor).load(address)
-            lowerer.block.append(t.Let(name, value))
-            found[load] = t.Ident(name)
+    for load in in_blocks(stage, names):
+        name = lowerer.shader.fresh(f"{load.tensor.name}_4")
+        lowerer.block.append(t.Let(name, vector_read(lowerer, load)))
+        found[load] = t.Ident(name)
     return found
 
 
-def _declare_written(lowerer: Lowerer, stage: Stage) -> dict[str, t.Expr]:
+def in_blocks(stage: Stage, names: set[str]) -> tuple[Load, ...]:
+    """Return the reads of turns that are of `names`, each once."""
+    found = (load for step in turns_of(stage) for load in loads(step.value))
+    return tuple(dict.fromkeys(x for x in found if x.tensor.name in names))
+
+
+def vector_read(lowerer: Lowerer, load: Load) -> t.Expr:
+    """Return the vector of a block that a turn reads a component of."""
+    at = [lowerer.at[s.index] for s in load.subscripts if _is_bare(s)]
+    address = vector_address(lowerer.shader, load.tensor.extents, at)
+    return lowerer.shader.buffer(load.tensor).load(address)
+
+
+def declare_written(lowerer: Lowerer, stage: Stage) -> dict[str, t.Expr]:
     """Declare the vectors that a block writes; return what each is called."""
     found: dict[str, t.Expr] = {}
     for step in turns_of(stage):
@@ -116,7 +129,7 @@ def _declare_written(lowerer: Lowerer, stage: Stage) -> dict[str, t.Expr]:
     return found
 
 
-def _write_turn(
+def write_turn(
     turn: Lowerer,
     stage: Stage,
     at: t.Expr,
@@ -127,6 +140,23 @@ def _write_turn(
     """Write one of the turns of a block, which takes one component of each vector."""
     index = stage.domain[loop_of(stage).axis]
     turn.at[index] = at
+    visit = of_component(turn, component, whole)
+    for step in turns_of(stage):
+        value = visit(step.value)
+        match step:
+            case Define(local):
+                turn.define(local, value)
+            case Write(tensor):
+                named = replace(turn, label=tensor.name)
+                place = t.Member(written[tensor.name], component)
+                turn.block.append(t.Assign(place, named.lower(value).expr))
+    finish_turn(turn, stage, at)
+
+
+def of_component(
+    turn: Lowerer, component: str, whole: dict[Load, t.Expr]
+) -> Callable[[Expr], Expr]:
+    """Return what puts a component of the vectors into expressions of a turn."""
     known = {
         load: LocalValue(f"{n} of a block", load.type) for n, load in enumerate(whole)
     }
@@ -138,16 +168,7 @@ def _write_turn(
             return known[expr]
         return map_children(expr, visit)
 
-    for step in turns_of(stage):
-        value = visit(step.value)
-        match step:
-            case Define(local):
-                turn.define(local, value)
-            case Write(tensor):
-                named = replace(turn, label=tensor.name)
-                place = t.Member(written[tensor.name], component)
-                turn.block.append(t.Assign(place, named.lower(value).expr))
-    finish_turn(turn, stage, at)
+    return visit
 
 
 def _odd(expr: Expr, domain: tuple[Index, ...], index: Index) -> Iterator[Load]:

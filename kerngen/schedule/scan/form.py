@@ -64,8 +64,8 @@ def _why_no_prefix(reduce: Reduce) -> str:
     return f"it reads '{index.name}' for more than where a prefix or a suffix ends"
 
 
-def fits_scan(task: Task) -> str:
-    """Say why `scan` does not fit the stage; empty if it does."""
+def fits_prefixes(task: Task) -> str:
+    """Say why a stage scans no prefixes or suffixes; empty if it does."""
     found = scan_of(task.stage)
     return found if isinstance(found, str) else ""
 

@@ -1,5 +1,7 @@
 """Strategy `scan`: all prefixes or suffixes of a row, each from the one before.
 
+So are recurrences of which a step is `a * h[t - 1] + b`, see `scan_affine`.
+
 Lanes lie along memory.  Where that is the scan's own direction they share a row, see
 `scan_rows`; where memory runs across the rows each has one of its own, see `scan_across`.
 
@@ -13,12 +15,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from kerngen.schedule.lowering.joining import by_subgroups
+from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
 from kerngen.schedule.scan.across import lower_across
-from kerngen.schedule.scan.form import scan_in
+from kerngen.schedule.scan.affine import fits_affine, lower_affine
+from kerngen.schedule.scan.form import fits_prefixes, scan_in
 from kerngen.schedule.scan.rows import ScannedRows
 from kerngen.schedule.scan.shape import ALONE
 from kerngen.schedule.task import Options, Task
+
+
+def fits_scan(task: Task) -> str:
+    """Say why `scan` does not fit the stage; empty if it does."""
+    if task.stage.loop is not None:
+        return fits_affine(task)
+    return fits_prefixes(task) if is_plain(task.stage) else WITH_VECTORS
 
 
 def scan_options(options: Options) -> Hashable:
@@ -28,6 +39,8 @@ def scan_options(options: Options) -> Hashable:
 
 def suits_scan(task: Task, options: Options) -> str:
     """Say why a scan does not suit the options; empty if it does."""
+    if task.stage.loop is not None:
+        return _suits_recurrence(options)
     (lanes,) = options.get("lanes", (2,))
     if lanes & (lanes - 1):
         return f"{lanes} lanes are not a power of two"
@@ -38,6 +51,13 @@ def suits_scan(task: Task, options: Options) -> str:
     return ""
 
 
+def _suits_recurrence(options: Options) -> str:
+    (lanes,) = options.get("lanes", (ALONE,))
+    if lanes & (lanes - 1) or lanes < ALONE:
+        return f"{lanes} lanes are no power of two from {ALONE} on"
+    return "no subgroup joins steps" if by_subgroups(options) else ""
+
+
 def runs_across(task: Task) -> bool:
     """Whether memory is contiguous across the rows that are scanned."""
     return scan_in(task).index != task.domain[-1]
@@ -45,8 +65,11 @@ def runs_across(task: Task) -> bool:
 
 def lower_scan(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants by how many and how long the rows are, and how they align."""
+    (lanes,) = options.get("lanes", (None,))
+    if task.stage.loop is not None:
+        yield from lower_affine(task, lanes)
+        return
     if runs_across(task):
         yield from lower_across(task)
         return
-    (lanes,) = options.get("lanes", (None,))
     yield from ScannedRows(task, by_subgroups(options)).variants(lanes)

@@ -252,7 +252,7 @@ def _change(
     """Return what reduces a value into the bin that `_at_bin` has named."""
     shader, reduce = inner.shader, found.reduce
     place = t.Ident(shader.name("bin", "bin"))
-    word = to_word(shader, reduce.kind, reduce.type, value)
+    word = to_word(reduce.kind, reduce.type, value)
     change = t.Evaluate(t.call(ATOMIC[reduce.kind], t.Unary("&", bins[place]), word))
     taken: tuple[t.Stmt, ...] = (*inner.block, change)
     return taken if slice_ is None else (t.If(place < slice_[1], taken),)
@@ -281,7 +281,7 @@ def _finishing(found: Scatter) -> Shader:
     at = unravel(shader, body, task.domain, element)
     bins = shader.scratch("bins", Scalar.U32, written=False)
     word = bins.load(found.result_at(shader, found.bin_at(shader, at), at))
-    value = from_word(shader, reduce.kind, reduce.type, word)
+    value = from_word(reduce.kind, reduce.type, word)
     lowerer = Lowerer(shader, at, body, label=reduction_label(task))
     total = t.Ident(shader.fresh("total"))
     body.append(t.Let(total.name, value))

@@ -1,0 +1,409 @@
+"""Strategy `scan` of recurrences: the lanes of a workgroup share a row, four steps each.
+
+A step is `factor * before + term`, and several are one of the same form.  So each lane
+joins its four to one, the lanes scan what they have, and then each takes its four steps
+as a loop would, from what the lanes before it come to:
+
+    tile       lane 0: steps 0 to 3    lane 1: steps 4 to 7    ...
+
+A row is scanned tile by tile; few and long rows are cut into parts, in two dispatches.
+The order in which steps are joined is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import final
+
+from kerngen.ir.nodes import Index, Load
+from kerngen.ir.staging.stages import Stage
+from kerngen.ir.types import Scalar, Vector
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    Guard,
+    Literal,
+    Size,
+    all_of,
+    ceil_div,
+    divides,
+)
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.cooperation import value_bytes
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.joining import JOINED
+from kerngen.schedule.lowering.steps import write_steps
+from kerngen.schedule.lowering.values import COMPONENTS, LANES
+from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.recurrence.blocks import (
+    declare_written,
+    in_blocks,
+    in_vectors,
+    of_component,
+    store_written,
+    turns_of,
+    vector_read,
+    write_turn,
+)
+from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
+from kerngen.schedule.scan.affine_form import AffineStep, affine_step
+from kerngen.schedule.scan.shape import INVOCATIONS, LONG_ROW, MANY_ROWS, MAX_PARTS, Cut
+from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.task import Task
+from kerngen.shader import tree as t
+
+_STEP = Vector(Scalar.F32, 3)
+"""A joined step: its factor, its term, and whether it forgets what was before."""
+
+_NO_STEP = t.Call("vec3f", (t.Literal("1.0"), t.Literal("0.0"), t.Literal("0.0")))
+
+
+def fits_affine(task: Task) -> str:
+    """Say why a recurrence is no scan; empty if it is."""
+    found = affine_step(task.stage)
+    return found if isinstance(found, str) else ""
+
+
+def lower_affine(task: Task, lanes: int | None) -> Iterator[Variant]:
+    """Yield the variants: by how rows align, and whole rows or parts of them."""
+    stage, lanes = task.stage, lanes or INVOCATIONS
+    index = stage.domain[loop_of(stage).axis]
+    names, aligned = in_vectors(stage), divides(LANES, extent_size(index.extent))
+    ways: list[tuple[str, Guard, set[str]]] = [("edge", ALWAYS, set())]
+    if names and aligned != NEVER:
+        ways.insert(0, ("aligned", aligned, names))
+    cut = Cut(index, lanes * LANES, Literal(MAX_PARTS))
+    for name, when, read in ways:
+        whole = cut.is_needless(LONG_ROW, stage.others, MANY_ROWS)
+        if (wanted := all_of(when, whole)) != NEVER:
+            yield Variant(name, wanted, (_of_whole_rows(task, cut, lanes, read),))
+        if whole != ALWAYS:
+            shaders = _of_totals(task, cut, lanes, read), _behind(
+                task, cut, lanes, read
+            )
+            length = domain_size(stage.others) * cut.count * (value_bytes(_STEP) // 4)
+            scratch = Scratch(task.scratch_name("parts"), length)
+            yield Variant(f"parts_{name}", when, shaders, (scratch,))
+
+
+def _of_whole_rows(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
+    """Return the shader that scans whole rows."""
+    to = _Tiles.start(task, lanes, names)
+    row, body = t.Ident(to.shader.fresh("row")), to.body
+    body.append(t.Let(row.name, linear_group(to.shader)))
+    body.append(t.If(row >= to.shader.size(task.stage.others), (t.Return(),)))
+    length = to.shader.extent(cut.index.extent)
+    to.enter(row)
+    to.write(t.ZERO, length, None)
+    return to.finish(cut, "a workgroup per row, four steps a lane.", "")
+
+
+def _of_totals(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
+    """Return the shader that leaves each part as one step."""
+    to = _Tiles.start(task, lanes, names)
+    part = _Part.named(to, cut)
+    to.enter(part.row)
+    total = to.join(part.start, part.end)
+    parts = to.shader.scratch("parts", _STEP, written=True)
+    store = parts.store(part.group, total)
+    to.body.append(t.If(to.shader.lane.equals(0), (store,)))
+    summary = "first of two dispatches: all steps of a part as one."
+    return to.finish(cut, summary, "totals_")
+
+
+def _behind(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
+    """Return the shader that scans each part behind those before it."""
+    to = _Tiles.start(task, lanes, names)
+    part = _Part.named(to, cut)
+    to.enter(part.row)
+    shader = to.shader
+    parts = shader.scratch("parts", _STEP, written=False)
+    own, each, first, at = (
+        t.Ident(shader.fresh(name)) for name in ("own", "each", "first", "earlier")
+    )
+    end = t.call("min", first + each, part.number)
+    load = parts.load(part.row * part.count + at)
+    to.body.extend(
+        (
+            t.Let(each.name, (part.number + (lanes - 1)) // lanes),
+            t.Let(first.name, t.call("min", shader.lane * each, part.number)),
+            t.Var(own.name, _NO_STEP),
+            t.count_up(at.name, first, end, 1, t.Assign(own, to.then(own, load))),
+        )
+    )
+    _, whole = to.scan(own, to.body)
+    carried = t.Ident(shader.fresh("carried"))
+    to.body.extend((t.Let(carried.name, t.Member(whole, "y")), t.BARRIER))
+    to.write(part.start, part.end, carried)
+    return to.finish(
+        cut, "second of two dispatches: each part behind those before.", "behind_"
+    )
+
+
+@final
+@dataclass(frozen=True)
+class _Tiles:
+    """Writes a shader that goes over tiles of a row; `names` are read by fours."""
+
+    task: Task
+    step: AffineStep
+    shader: ShaderBuilder
+    lanes: int
+    names: set[str]
+    body: list[t.Stmt]
+    to: Lowerer
+    shared: t.Expr
+
+    @classmethod
+    def start(cls, task: Task, lanes: int, names: set[str]) -> _Tiles:
+        """Start a shader."""
+        step = affine_step(task.stage)
+        assert isinstance(step, AffineStep), step
+        shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
+        type_, size = wgsl_type(_STEP), value_bytes(_STEP)
+        array = f"array<{type_}, {2 * lanes}>"
+        shared = shader.workgroup_array("steps", array, 2 * lanes * size)
+        body = list[t.Stmt]()
+        to = Lowerer(shader, {}, body)
+        return cls(task, step, shader, lanes, names, body, to, shared)
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that is scanned."""
+        return self.task.stage
+
+    @property
+    def index(self) -> Index:
+        """The index along which steps follow each other."""
+        return self.stage.domain[loop_of(self.stage).axis]
+
+    def enter(self, row: t.Expr) -> None:
+        """Name the indices of a row, and the register of the step before."""
+        others = self.stage.others
+        if others:
+            self.to.at.update(unravel(self.shader, self.body, others, row))
+        declare_registers(self.to, loop_of(self.stage))
+
+    def then(self, first: t.Expr, second: t.Expr) -> t.Expr:
+        """Return two steps as one."""
+        return t.call(self.shader.helper("affine_then", 1), first, second)
+
+    def from_(self, value: t.Expr, step: t.Expr) -> t.Expr:
+        """Return what a joined step makes of a value."""
+        state = t.Call("vec3f", (t.Literal("1.0"), value, t.Literal("0.0")))
+        return t.Member(self.then(state, step), "y")
+
+    def join(self, start: t.Expr, end: t.Expr) -> t.Expr:
+        """Join all steps from one place to another; every lane has the result."""
+        total, first = (t.Ident(self.shader.fresh(n)) for n in ("total", "first"))
+        tile = list[t.Stmt]()
+        own, _, _ = self._own(first, end, tile)
+        _, whole = self.scan(own, tile)
+        tile += (t.Assign(total, self.then(total, whole)), t.BARRIER)
+        step = self.lanes * LANES
+        self.body.extend(
+            (
+                t.Var(total.name, _NO_STEP),
+                t.count_up(first.name, start, end, step, *tile),
+            )
+        )
+        return total
+
+    def write(self, start: t.Expr, end: t.Expr, carried: t.Expr | None) -> None:
+        """Take all steps from one place to another, from what is carried there."""
+        state, first = (t.Ident(self.shader.fresh(n)) for n in ("state", "first"))
+        tile = list[t.Stmt]()
+        own, place, whole = self._own(first, end, tile)
+        before, all_ = self.scan(own, tile)
+        steps = self.to.nested({})
+        (register,) = loop_of(self.stage).states[0].before
+        named = self.to.locals[register.name].expr
+        steps.block.append(t.Assign(named, self.from_(state, before)))
+        self._take(steps, place, end, whole)
+        tile += (
+            t.If(place < end, tuple(steps.block)),
+            t.Assign(state, self.from_(state, all_)),
+            t.BARRIER,
+        )
+        self.body.extend(
+            (
+                t.Var(state.name, carried or t.Literal("0.0")),
+                t.count_up(first.name, start, end, self.lanes * LANES, *tile),
+            )
+        )
+
+    def scan(self, own: t.Expr, body: list[t.Stmt]) -> tuple[t.Expr, t.Expr]:
+        """Scan the steps of all lanes; return those before the own one, and all, joined.
+
+        In the order of the lanes: `affine_then` does not commute.
+        """
+        shader, shared, lane = self.shader, self.shared, self.shader.lane
+        side, apart, before, whole = (
+            t.Ident(shader.fresh(name)) for name in ("side", "apart", "before", "whole")
+        )
+        mine = side + lane
+
+        def take(distance: t.Expr) -> t.Stmt:
+            other = shared[t.Binary("-", mine, distance)]
+            return t.If(lane >= distance, (t.Assign(own, self.then(other, own)),))
+
+        step = (
+            t.Assign(shared[mine], own),
+            t.BARRIER,
+            *(take(apart * number) for number in range(1, JOINED)),
+            t.Assign(side, t.Binary("-", t.u32(self.lanes), side)),
+        )
+        further = t.Assign(apart, t.u32(JOINED), "*=")
+        earlier = t.Assign(before, shared[t.Binary("-", mine, t.ONE)])
+        body += (
+            t.Var(side.name, t.ZERO),
+            t.For(apart.name, t.ONE, apart < t.u32(self.lanes), further, step),
+            t.Assign(shared[mine], own),
+            t.BARRIER,
+            t.Var(before.name, _NO_STEP),
+            t.If(lane > 0, (earlier,)),
+            t.Let(whole.name, shared[side + (self.lanes - 1)]),
+        )
+        return before, whole
+
+    def finish(self, cut: Cut, summary: str, name: str) -> Shader:
+        """Return the shader."""
+        stage, is_part = self.stage, bool(name)
+        rows, length = domain_size(stage.others), extent_size(cut.index.extent)
+        groups: Size = rows * cut.count if is_part else rows
+        tiles = ceil_div(cut.length if is_part else length, cut.tile)
+        return self.shader.finish(
+            self.body,
+            groups=groups,
+            workgroup_size=self.lanes,
+            summary=summary,
+            variant=f"{name}{'aligned' if self.names else 'edge'}",
+            trips=tiles * 6 + MAX_PARTS // self.lanes,
+        )
+
+    # The four steps of a lane
+
+    def _own(
+        self, first: t.Expr, end: t.Expr, tile: list[t.Stmt]
+    ) -> tuple[t.Ident, t.Ident, dict[Load, t.Expr]]:
+        """Join the four steps of a lane; return them, their place, and what was read."""
+        shader = self.shader
+        own, place = (t.Ident(shader.fresh(name)) for name in ("own", "place"))
+        tile += (
+            t.Let(place.name, first + shader.lane * LANES),
+            t.Var(own.name, _NO_STEP),
+        )
+        steps, whole = self.to.nested({}), dict[Load, t.Expr]()
+        if self.names:
+            self._at_block(steps, place)
+            for load in in_blocks(self.stage, self.names):
+                held = t.Ident(shader.fresh(f"{load.tensor.name}_4"))
+                assert isinstance(load.type, Scalar), "vectors are of scalars"
+                tile.append(t.Var(held.name, type=wgsl_type(load.type, LANES)))
+                steps.block.append(t.Assign(held, vector_read(steps, load)))
+                whole[load] = held
+        for number in range(LANES):
+            turn, inside = self._turn(steps, place, number, end)
+            visit = of_component(turn, self._component(number), whole)
+            for free in self.step.free:
+                turn.define(free.local, visit(free.value))
+            parts = (self.step.factor, self.step.term, self.step.forgets)
+            values = tuple(turn.lower(visit(part)).expr for part in parts)
+            turn.block.append(t.Assign(own, self.then(own, t.Call("vec3f", values))))
+            self._put(steps, turn, number, inside)
+        tile.append(t.If(place < end, tuple(steps.block)))
+        return own, place, whole
+
+    def _take(
+        self, steps: Lowerer, place: t.Expr, end: t.Expr, whole: dict[Load, t.Expr]
+    ) -> None:
+        """Take the four steps, and do what the stage does with each."""
+        written = dict[str, t.Expr]()
+        if self.names:
+            self._at_block(steps, place)
+            written = declare_written(steps, self.stage)
+        for number in range(LANES):
+            turn, inside = self._turn(steps, place, number, end)
+            at = turn.at[self.index]
+            if self.names:
+                component = self._component(number)
+                write_turn(turn, self.stage, at, component, whole, written)
+            else:
+                turns = turns_of(self.stage)
+                write_steps(turn, replace(self.stage, steps=turns, loop=None))
+                finish_turn(turn, self.stage, at)
+            self._put(steps, turn, number, inside)
+        if self.names:
+            store_written(steps, self.stage, written)
+
+    def _at_block(self, steps: Lowerer, place: t.Expr) -> None:
+        """Name the first element of a lane's four, which follow each other in memory."""
+        first = t.Ident(self.shader.fresh("block"))
+        length = self.shader.extent(self.index.extent)
+        back = t.Binary("-", length - LANES, place)
+        descending = loop_of(self.stage).descending
+        steps.block.append(t.Let(first.name, back if descending else place))
+        steps.at[self.index] = first
+
+    def _turn(
+        self, steps: Lowerer, place: t.Expr, number: int, end: t.Expr
+    ) -> tuple[Lowerer, t.Expr | None]:
+        """Return what writes one of the four steps, and what holds if there is one."""
+        if self.names:
+            first = steps.at[self.index]
+            offset = COMPONENTS.index(self._component(number))
+            return steps.nested({self.index: first + offset}), None
+        at, element = place + number, t.Ident(self.shader.name(self.index.name))
+        turn = steps.nested({self.index: element})
+        length = self.shader.extent(self.index.extent)
+        back = t.Binary("-", length - 1, at)
+        descending = loop_of(self.stage).descending
+        turn.block.append(t.Let(element.name, back if descending else at))
+        return turn, at < end
+
+    def _component(self, number: int) -> str:
+        descending = loop_of(self.stage).descending
+        return COMPONENTS[LANES - 1 - number if descending else number]
+
+    @staticmethod
+    def _put(steps: Lowerer, turn: Lowerer, number: int, inside: t.Expr | None) -> None:
+        body = tuple(turn.block)
+        block = t.Block(f"step {number}", body)
+        steps.block.append(block if inside is None else t.If(inside, body))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The part that a workgroup has: of which row, which of `count`, and its places."""
+
+    group: t.Ident
+    row: t.Ident
+    number: t.Ident
+    count: t.Ident
+    start: t.Ident
+    end: t.Ident
+
+    @classmethod
+    def named(cls, to: _Tiles, cut: Cut) -> _Part:
+        """Write the names, and leave the workgroups past the last part."""
+        shader, body = to.shader, to.body
+        group, row, number, count, start, end, size = (
+            t.Ident(shader.fresh(name))
+            for name in ("group", "row", "part", "count", "start", "end", "size")
+        )
+        length = shader.extent(cut.index.extent)
+        body += (
+            t.Let(size.name, to_wgsl(cut.length, shader)),
+            t.Let(count.name, to_wgsl(cut.count, shader, {cut.length: size})),
+            t.Let(group.name, linear_group(shader)),
+            t.If(group >= shader.size(to.stage.others) * count, (t.Return(),)),
+            t.Let(row.name, group // count),
+            t.Let(number.name, group % count),
+            t.Let(start.name, number * size),
+            t.Let(end.name, t.call("min", start + size, length)),
+        )
+        return cls(group, row, number, count, start, end)

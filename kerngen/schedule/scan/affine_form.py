@@ -1,0 +1,174 @@
+"""Recurrences of which a step is affine in the one before: `a * h[t - 1] + b`.
+
+Two such steps are one, `a2 * (a1 * h + b1) + b2`, so that steps can be joined in any
+grouping, as the terms of a sum can: strategy `scan` takes them side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+from kerngen.ir.analysis.reads import holds_reduce
+from kerngen.ir.nodes import (
+    Binary,
+    Constant,
+    Expr,
+    LocalValue,
+    Select,
+    Unary,
+)
+from kerngen.ir.once import once
+from kerngen.ir.staging.stages import Define, Stage, Step, Write
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children
+
+_ZERO: Final = Constant(0.0, Scalar.F32)
+_ONE: Final = Constant(1.0, Scalar.F32)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AffineStep:
+    """A step `factor * before + term`, for which the steps in `free` are done first.
+
+    `forgets` is 1 where what was before does not matter, as at `t == 0`: there also NaN
+    and infinity are left behind, which a factor of 0 would keep.
+    """
+
+    factor: Expr
+    term: Expr
+    forgets: Expr
+    free: tuple[Define, ...]
+
+
+_Form: TypeAlias = "tuple[Expr, Expr, Expr]"
+_Known: TypeAlias = "Mapping[str, _Form | None]"
+
+
+class _NotAffineError(Exception):
+    """A value is not affine in the state before."""
+
+
+@once
+def affine_step(stage: Stage) -> AffineStep | str:
+    """Return the step of a recurrence as one that is affine, or say why it is none."""
+    loop = stage.loop
+    if loop is None:
+        return "the stage is no recurrence"
+    if len(loop.states) != 1 or loop.distance != 1:
+        return "a step needs more than one number of those before"
+    if loop.captures:
+        return "what is left after the last step needs no scan"
+    (state,) = loop.states
+    if state.now.type is not Scalar.F32:
+        return "its values are no f32"
+    turns = stage.steps[loop.first : loop.end]
+    if refusal := _refusal(turns):
+        return refusal
+    known: dict[str, _Form | None] = {state.before[0].name: (_ONE, _ZERO, _ZERO)}
+    free: list[Define] = []
+    for step in turns:
+        if not isinstance(step, Define):
+            continue
+        if not _depends(step.value, known):
+            free.append(step)
+            continue
+        try:
+            known[step.local.name] = _form(step.value, known)
+        except _NotAffineError:
+            known[step.local.name] = None
+        if step.local == state.now:
+            break
+    form = known.get(state.now.name)
+    if form is None:
+        return "a step is not 'a * h + b' of the one before"
+    return AffineStep(*form, tuple(free))
+
+
+def _refusal(turns: tuple[Step, ...]) -> str:
+    for step in turns:
+        if holds_reduce(step.value):
+            return "its steps hold a reduction"
+        if isinstance(step, Write) and (
+            step.is_partial or isinstance(step.value, StoreAt)
+        ):
+            return "it writes parts of elements, or at a position"
+    return ""
+
+
+def _depends(expr: Expr, known: _Known) -> bool:
+    if isinstance(expr, LocalValue):
+        return expr.name in known
+    return any(_depends(child, known) for child in children(expr))
+
+
+def _form(expr: Expr, known: _Known) -> _Form:
+    """Return factor, term, and where there is no factor: of what is affine."""
+    if not _depends(expr, known):
+        return _ZERO, expr, _ONE
+    match expr:
+        case LocalValue(name=name):
+            if (found := known[name]) is None:
+                raise _NotAffineError
+            return found
+        case Unary(op="-", operand=operand):
+            factor, term, forgets = _form(operand, known)
+            return _negative(factor), _negative(term), forgets
+        case Binary(op="+" | "-" as op, left=left, right=right):
+            one, other = _form(left, known), _form(right, known)
+            factor, term = (
+                _joined(op, a, b) for a, b in zip(one[:2], other[:2], strict=True)
+            )
+            return factor, term, _times(one[2], other[2])
+        case Binary(op="*", left=left, right=right):
+            if _depends(right, known):
+                left, right = right, left
+            if _depends(right, known):
+                raise _NotAffineError
+            factor, term, forgets = _form(left, known)
+            return _times(factor, right), _times(term, right), forgets
+        case Binary(op="/", left=left, right=right) if not _depends(right, known):
+            factor, term, forgets = _form(left, known)
+            return _quotient(factor, right), _quotient(term, right), forgets
+        case Select(condition, then, otherwise) if not _depends(condition, known):
+            sides = zip(_form(then, known), _form(otherwise, known), strict=True)
+            factor, term, forgets = (_chosen(condition, a, b) for a, b in sides)
+            return factor, term, forgets
+        case _:
+            raise _NotAffineError
+
+
+# What a zero or a one need not be written for
+
+
+def _negative(expr: Expr) -> Expr:
+    return expr if expr == _ZERO else Unary("-", expr, Scalar.F32)
+
+
+def _joined(op: str, left: Expr, right: Expr) -> Expr:
+    if right == _ZERO:
+        return left
+    if op == "-":
+        return (
+            _negative(right) if left == _ZERO else Binary("-", left, right, Scalar.F32)
+        )
+    return right if left == _ZERO else Binary("+", left, right, Scalar.F32)
+
+
+def _times(left: Expr, right: Expr) -> Expr:
+    if _ZERO in (left, right):
+        return _ZERO
+    if left == _ONE:
+        return right
+    return left if right == _ONE else Binary("*", left, right, Scalar.F32)
+
+
+def _quotient(left: Expr, right: Expr) -> Expr:
+    return left if left == _ZERO else Binary("/", left, right, Scalar.F32)
+
+
+def _chosen(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    return then if then == otherwise else Select(condition, then, otherwise, Scalar.F32)

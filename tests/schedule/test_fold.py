@@ -1,0 +1,98 @@
+"""Strategy `fold`: states of a recurrence that are reduced, and not stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
+from kerngen.source.diagnostic import CompileError
+from tests.compile import built
+
+Array = NDArray[Any]
+SUMS = """
+kernel sums(a: f32[d, s], x: f32[b, m, d], c: f32[s, m], w: f32[d]) -> y: f32[m, b, d] {
+    let h[n, t, i, k] =
+        (if t > 0 { a[i, k] * h[n, t - 1, i, k] } else { 0.0 })
+        + (if t > 1 { 0.25 * h[n, t - 2, i, k] } else { 0.0 }) + x[n, t, i];
+    y[t, n, i] = w[i] * (KIND[k when k != 1] c[k, t] * h[n, t, i, k]) + 1.0;
+}
+"""
+BACK = """
+kernel back(a: f32[d, s], x: f32[m]) -> y: f32[m] {
+    let h[i, k, t] = if t < m - 1 { a[i, k] * h[i, k, t + 1] + x[t] } else { x[t] };
+    let most[i, t] = max[k] h[i, k, t];
+    y[t] = sum[i] most[i, t];
+}
+"""
+SIZES = (1, 4, 5, 16, 17, 64, 130)
+"""Lanes for each number of states, and more states than lanes."""
+
+
+def states(a: Array, x: Array) -> Array:
+    """Return h[n, t, i, k] in float64."""
+    b, m, _ = x.shape
+    h = np.zeros((b, m, *a.shape))
+    for t in range(m):
+        h[:, t] = x[:, t, :, None]
+        h[:, t] += a * h[:, t - 1] if t > 0 else 0
+        h[:, t] += 0.25 * h[:, t - 2] if t > 1 else 0
+    return h
+
+
+@pytest.mark.parametrize("kind", ["sum", "max"])
+def test_every_number_of_states(ctx: gpu.Context, kind: str) -> None:
+    with built(SUMS.replace("KIND", kind) + "schedule sums { fold }") as (sums,):
+        for s in SIZES:
+            for b, m, d in ((2, 9, 3), (1, 1, 40), (1, 0, 2)):
+                random = np.random.default_rng(s)
+                shapes = (d, s), (b, m, d), (s, m), (d,)
+                given = [random.uniform(-1, 1, z).astype(np.float32) for z in shapes]
+                (y,) = sums.launch(ctx, (*map(ctx.tensor, given),), (), (None,))
+                a, x, c, w = (each.astype(np.float64) for each in given)
+                terms = states(a, x) * c.T[:, None]
+                terms[..., 1:2] = 0 if kind == "sum" else -np.inf
+                found = getattr(np, kind)(terms, axis=-1)
+                wanted = (w * found).swapaxes(0, 1) + 1
+                np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_from_the_end(ctx: gpu.Context) -> None:
+    with built(BACK) as (back,):
+        a, x = np.random.default_rng(1).uniform(-1, 1, (2, 3, 5)).astype(np.float32)
+        x = x.ravel()[:13].copy()
+        (y,) = back.launch(ctx, (ctx.tensor(a), ctx.tensor(x)), (), (None,))
+        h, wanted = np.zeros((3, 5)), np.zeros(13)
+        for t in reversed(range(13)):
+            h = a * h + x[t]
+            wanted[t] = h.max(1).sum()
+        np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5)
+
+
+def test_no_state_is_stored() -> None:
+    """The shaders bind the inputs and the result alone; with more states, sums too."""
+    (program,) = compile_text(SUMS.replace("KIND", "sum"), "f.kern").programs
+    bound = {s.stem: s.text.count("var<storage") for s in program.shaders}
+    folds = {stem.split(".")[-1]: n for stem, n in bound.items() if "fold" in stem}
+    assert folds == {"lanes4": 5, "lanes16": 5, "lanes64": 5, "many": 6}
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("z[t, i] = h[t, i, 0];", "'z' reads other states than one for each term"),
+        ("z[t, i] = sum[k] h[t, i, k] * h[t, i, 0];", "as other stages read it"),
+    ],
+)
+def test_what_is_not_folded(more: str, reason: str) -> None:
+    text = (
+        "kernel f(x: f32[m, d, s]) -> y: f32[m, d], z: f32[m, d] {"
+        " let h[t, i, k] = if t > 0 { 0.5 * h[t - 1, i, k] + x[t, i, k] } else { 0.0 };"
+        f" y[t, i] = sum[k] h[t, i, k]; {more} }} schedule f.h {{ fold }}"
+    )
+    with pytest.raises(CompileError, match=reason):
+        compile_text(text, "f.kern")
