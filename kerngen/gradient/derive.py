@@ -20,14 +20,9 @@ from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
 from kerngen.gradient.indices import free_indices
-from kerngen.gradient.members import has_real
-from kerngen.gradient.members import indices_of
-from kerngen.gradient.members import key_of
-from kerngen.gradient.members import leaves
+from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
-from kerngen.gradient.recurrences import Back
-from kerngen.gradient.recurrences import copies_in
-from kerngen.gradient.recurrences import read_from
+from kerngen.gradient.recurrences import Back, copies_in, read_from
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
