@@ -24,7 +24,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, walk
+from kerngen.ir.walk import map_children
 
 _F32: Final = Scalar.F32
 
