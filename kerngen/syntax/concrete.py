@@ -44,7 +44,7 @@ def concrete(source: Source) -> Concrete:
     lexed: Iterable[Token] = lark.lex(source.text, dont_ignore=True)
     lexemes = tuple(token for token in lexed if token.type != "BLANK")
     tokens = (lexeme for lexeme in lexemes if lexeme.type != "COMMENT")
-    tree = _tables().parse(tokens, "program", _node)
+    tree = _tables().parse(tokens, _node)
     return Concrete(cast("Tree[Token]", tree), lexemes)
 
 

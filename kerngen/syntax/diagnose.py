@@ -42,6 +42,9 @@ _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 _ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
 """What stands behind `def` in `def kernel f(...)`."""
 
+_MORE = re.compile(r"[ \t]*[^\s)\];,]")
+"""What follows a closing bracket that is one too many, and closes nothing else."""
+
 _WORD_NEXT = re.compile(r"[ \t]+(\w+)")
 
 _ADDRESS_SPACE = re.compile(r"\s*<\s*(\w+)[^<>\n]*>")
@@ -111,6 +114,10 @@ def _unclosed(mistake: Mistake) -> Lexeme | None:
     if mistake.opening is None or separates_parameters(mistake):
         return None
     if mistake.kind in wording.ITEMS and mistake.is_nested_item:
+        return None
+    stray = mistake.kind in {"CLOSE_PAREN", "CLOSE_BRACKET"}
+    # At the end of a line, it may be meant to close the brace.
+    if stray and mistake.opening.text == "{" and _MORE.match(*mistake.rest):
         return None
     closer, ends = _CLOSING[mistake.opening.text]
     # A group holds one value: a ',' belongs to what is around it.
@@ -287,7 +294,8 @@ def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
 
 def _begins_branch(mistake: Mistake) -> bool:
     """Whether just a target stands between a brace inside of a value and this."""
-    if mistake.opening is None or mistake.opening.text != "{":
+    opening = mistake.opening
+    if opening is None or opening.text != "{" or opening not in mistake.preceding:
         return False
     at = mistake.preceding.index(mistake.opening)
     between = [lexeme.text for lexeme in mistake.preceding[at + 1 :]]

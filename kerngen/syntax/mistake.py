@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
+from lark import Token
+
 from kerngen.source.text import Source, Span
-from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
+from kerngen.syntax.lalr import END, Stack, UnexpectedError
+from kerngen.syntax.lexemes import Lexeme
+from kerngen.syntax.wording import ITEMS
 
 _NAMED_KERNEL = frozenset({"OPEN_PAREN", "ASSIGN"})
-_PAIRS = {")": "(", "]": "[", "}": "{"}
+_OPENERS = frozenset({"OPEN_PAREN", "OPEN_BRACKET", "OPEN_BRACE"})
+_CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE"})
 
 
 @final
@@ -19,7 +23,8 @@ class Mistake:
     """An error of the parser and what stands around it.
 
     `kind` is the terminal found, `accepts` those expected, `preceding` what stands
-    before it and `opening` the innermost bracket that is still open.
+    before it, `opening` the innermost bracket that is still open, and `item` the keyword
+    of the item that is not complete.
     """
 
     kind: str
@@ -27,6 +32,7 @@ class Mistake:
     accepts: frozenset[str]
     preceding: tuple[Lexeme, ...]
     opening: Lexeme | None
+    item: str
 
     @property
     def source(self) -> Source:
@@ -37,6 +43,11 @@ class Mistake:
     def before(self) -> Lexeme | None:
         """What stands directly before it."""
         return self.preceding[-1] if self.preceding else None
+
+    @property
+    def rest(self) -> tuple[str, int]:
+        """The text and where it goes on, for `Pattern.match`."""
+        return self.source.text, self.span.end
 
     def accepts_only(self, *kinds: str) -> bool:
         """Whether just these terminals could stand here."""
@@ -68,12 +79,6 @@ class Mistake:
     def follows_value(self) -> bool:
         """Whether an expression could go on here with an operator."""
         return "OR" in self.accepts
-
-    @property
-    def item(self) -> str:
-        """The keyword of the last item before it, where its parse began with one."""
-        keywords = (x.text for x in reversed(self.preceding) if x.text in ITEM_WORDS)
-        return next(keywords, "")
 
     def text_before(self, count: int) -> str:
         """The text of the piece that stands so many pieces before it, or nothing."""
@@ -109,23 +114,45 @@ def _indent(text: str, piece: Lexeme | Span) -> int:
     return len(line) - len(line.lstrip())
 
 
-def look_around(kind: str, span: Span, accepts: Iterable[str], begin: int) -> Mistake:
-    """Look around a faulty token; `begin` is where its parse began."""
-    preceding: list[Lexeme] = []
-    opened: list[Lexeme] = []
-    for lexeme in lexemes(span.source.text, begin):
-        if lexeme.start >= span.start and kind != "$END":
-            break
-        preceding.append(lexeme)
-        if lexeme.text in _PAIRS.values():
-            opened.append(lexeme)
-        elif opened and _PAIRS.get(lexeme.text) == opened[-1].text:
-            opened.pop()
-    if kind == "$END":
-        end = preceding[-1].end if preceding else begin
-        span = Span(span.source, end, end)
-    opening = opened[-1] if opened else None
-    accepted = frozenset(accepts)
+def find_mistake(source: Source, error: UnexpectedError, begin: int) -> Mistake:
+    """Return what a parser knew when it refused a token; it read on from `begin`."""
+    stack, token = error.stack, error.token
+    # A head that recovery made up is in no text.
+    real = (token for token in stack.tokens if token.end_pos != token.start_pos)
+    preceding = tuple(map(_lexeme, real))
+    match token:
+        case None:
+            end = max(begin, preceding[-1].end if preceding else 0)
+            kind, span = END, Span(source, end, end)
+        case int(at):
+            kind, span = "CHARACTER", Span(source, at, at + 1)
+        case Token():
+            found = _lexeme(token)
+            kind, span = token.type, Span(source, found.start, found.end)
+    accepts = error.accepts
     # Behind a kernel's name, parameters are meant far more often than a gradient.
-    accepted = frozenset({"OPEN_PAREN"}) if accepted == _NAMED_KERNEL else accepted
-    return Mistake(kind, span, accepted, tuple(preceding), opening)
+    accepts = frozenset({"OPEN_PAREN"}) if accepts == _NAMED_KERNEL else accepts
+    return Mistake(kind, span, accepts, preceding, _opening(stack), _item(stack))
+
+
+def _opening(stack: Stack) -> Lexeme | None:
+    """Return the innermost bracket that is open: its rule is not complete."""
+    closed = 0
+    for token in reversed(stack.values):
+        if isinstance(token, Token) and token.type in _CLOSERS:
+            closed += 1
+        elif isinstance(token, Token) and token.type in _OPENERS:
+            if not closed:
+                return _lexeme(token) if token.end_pos != token.start_pos else None
+            closed -= 1
+    return None
+
+
+def _item(stack: Stack) -> str:
+    tokens = (value for value in stack.values if isinstance(value, Token))
+    return next((str(token) for token in tokens if token.type in ITEMS), "")
+
+
+def _lexeme(token: Token) -> Lexeme:
+    assert token.start_pos is not None, "the lexer gives each a place"
+    return Lexeme(str(token), token.start_pos)

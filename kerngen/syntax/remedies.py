@@ -188,7 +188,8 @@ _REMEDIES: tuple[tuple[_Condition, str], ...] = (
     (
         lambda m: m.kind in {"INT", "FLOAT"}
         and "ASSIGN" in m.accepts
-        and m.opening is not None,
+        and m.opening is not None
+        and m.opening.text == "(",
         "A default follows a '=': 'alpha: f32 = 1.0'.",
     ),
     (
