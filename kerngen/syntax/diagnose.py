@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.syntax import faults, foreign, forms, habits, slips, wording
+from kerngen.syntax import faults, foreign, forms, habits, hints, slips, wording
 from kerngen.syntax.binders import binder_remedy, mut_remedy, separates_condition
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.mistake_patterns import Pattern, hint
 from kerngen.syntax.numbers import as_written_here
-from kerngen.syntax.remedies import begins_statement, remedy, separates_parameters
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST", "REQUIRE"}
@@ -62,6 +62,8 @@ _DECLARING = frozenset({"var", "auto"})
 _INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
 
 
+_SEPARATES_PARAMETERS = Pattern(found="SEMICOLON", inside="(", then=hints.PARAMETER)
+
 _Recogniser: TypeAlias = Callable[[Mistake], Diagnostic | None]
 
 
@@ -69,6 +71,25 @@ def diagnose(mistake: Mistake) -> Diagnostic:
     """Say what is wrong."""
     found = (recognise(mistake) for recognise in RECOGNISERS)
     return next(filter(None, found), None) or _unexpected(mistake)
+
+
+def _of(fault: Callable[..., Diagnostic], pattern: Pattern) -> _Recogniser:
+    """Recognise a fault that has no values by the pattern of its mistakes."""
+    return lambda mistake: (
+        fault(span=mistake.span) if pattern.matches(mistake) else None
+    )
+
+
+def _hinted(
+    fault: Callable[..., Diagnostic], patterns: tuple[Pattern, ...], where: Pattern
+) -> _Recogniser:
+    """Recognise a fault that has a hint by a table of them."""
+
+    def recognise(mistake: Mistake) -> Diagnostic | None:
+        remedy = hint(patterns, mistake) if where.matches(mistake) else ""
+        return fault(span=mistake.span, remedy=remedy) if remedy else None
+
+    return recognise
 
 
 def _unexpected(mistake: Mistake) -> Diagnostic:
@@ -81,7 +102,7 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
         found=_found(mistake),
         expected=_expected(mistake),
         opening=mistake.lexeme_span(blamed) if blamed else None,
-        remedy=_closed(mistake) if blamed else remedy(mistake),
+        remedy=_closed(mistake) if blamed else hint(hints.UNEXPECTED, mistake),
     )
 
 
@@ -111,7 +132,7 @@ def _found(mistake: Mistake) -> str:
 
 def _unclosed(mistake: Mistake) -> Lexeme | None:
     """The open bracket, if the token found shows that it was to be closed before."""
-    if mistake.opening is None or separates_parameters(mistake):
+    if mistake.opening is None or _SEPARATES_PARAMETERS.matches(mistake):
         return None
     if mistake.kind in wording.ITEMS and mistake.is_nested_item:
         return None
@@ -141,13 +162,11 @@ def _unterminated_string(mistake: Mistake) -> Diagnostic | None:
 
 
 def _misplaced_doc(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "FILE_DOC":
-        return faults.MisplacedFileDoc(span=mistake.span)
-    if mistake.kind == "DOC":
-        unended = not mistake.accepts.isdisjoint({"CLOSE_BRACE", "SEMICOLON"})
-        unended = unended and mistake.starts_line and _documents_item(mistake)
-        return None if unended else faults.MisplacedDoc(span=mistake.span)
-    return None
+    if mistake.kind != "DOC":
+        return None
+    unended = not mistake.accepts.isdisjoint({"CLOSE_BRACE", "SEMICOLON"})
+    unended = unended and mistake.starts_line and _documents_item(mistake)
+    return None if unended else faults.MisplacedDoc(span=mistake.span)
 
 
 def _stray_doc(mistake: Mistake) -> Diagnostic | None:
@@ -269,64 +288,12 @@ def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
     return None
 
 
-def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "ASSIGN" and "OR" in mistake.accepts:
-        in_value = mistake.opening is not None and mistake.opening.text != "{"
-        compares = in_value or "if" in (x.text for x in mistake.statement())
-        remedy_ = "To compare, write '=='."
-        if mistake.item == "fn" and not in_value:
-            return habits.AssignmentInExpression(
-                span=mistake.span,
-                remedy="In a function, a value gets its name by 'let': 'let y = ...;'.",
-            )
-        if _is_open_target(mistake):
-            remedy_ = "Close the '[' before it."
-        elif _begins_branch(mistake):
-            remedy_ = "A branch holds just a value: remove everything up to the '='."
-            compares = True
-        if not compares and mistake.item != "schedule":
-            remedy_ = "To compare, write '=='; each target has a statement of its own."
-        return habits.AssignmentInExpression(span=mistake.span, remedy=remedy_)
-    if mistake.kind == "EQUAL" and "ASSIGN" in mistake.accepts:
-        return habits.ComparisonAsStatement(span=mistake.span)
-    return None
-
-
-def _begins_branch(mistake: Mistake) -> bool:
-    """Whether just a target stands between a brace inside of a value and this."""
-    opening = mistake.opening
-    if opening is None or opening.text != "{" or opening not in mistake.preceding:
-        return False
-    at = mistake.preceding.index(mistake.opening)
-    between = [lexeme.text for lexeme in mistake.preceding[at + 1 :]]
-    is_target = len(between) == 1 or (between[1:2] == ["["] and between[-1] == "]")
-    is_branch = "if" in (x.text for x in mistake.preceding[:at])
-    return is_branch and is_target and "=" not in between
-
-
-def _is_open_target(mistake: Mistake) -> bool:
-    """Whether this ends the left side of a statement, but for a bracket."""
-    if mistake.opening is None or mistake.opening.text != "[":
-        return False
-    at = mistake.preceding.index(mistake.opening)
-    return at < 2 or mistake.preceding[at - 2].text in {";", "{", "}", "let"}
-
-
-def _semicolon(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "SEMICOLON" and {"CLOSE_BRACE", "OR"} <= mistake.accepts:
-        return habits.SemicolonAfterValue(span=mistake.span)
-    ends = mistake.starts_line or mistake.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
-    ends |= begins_statement(mistake)
+def _missing_semicolon(mistake: Mistake) -> Diagnostic | None:
+    ends = mistake.starts_line or mistake.begins_statement
+    ends |= mistake.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
     if "SEMICOLON" in mistake.accepts and ends and mistake.before:
         end = mistake.before.end
         return habits.MissingSemicolon(span=Span(mistake.source, end, end))
-    return None
-
-
-def _written_type(mistake: Mistake) -> Diagnostic | None:
-    begun = {lexeme.text for lexeme in mistake.statement()} & {"let", "host"}
-    if mistake.kind == "COLON" and "ASSIGN" in mistake.accepts and begun:
-        return habits.WrittenType(span=mistake.span)
     return None
 
 
@@ -351,19 +318,10 @@ def _reserved_word(mistake: Mistake) -> Diagnostic | None:
 
 
 def _reserved_remedy(mistake: Mistake) -> str:
-    word, before = mistake.span.text, mistake.text_before(1)
-    in_struct = mistake.item == "struct" and mistake.opening is not None
+    in_struct = mistake.item == "struct" and mistake.has_opening
     if mistake.kind == "STRUCT" and in_struct:
         return _inner_struct_remedy(mistake)
-    if mistake.kind in wording.ITEMS and in_struct and before in {"{", ","}:
-        return f"Move the '{word}' out of the struct, to the top of the file."
-    if mistake.kind in wording.ITEMS and mistake.starts_statement:
-        return f"Move the '{word}' out of the kernel, to the top of the file."
-    if mistake.kind == "WHEN" and before == "schedule":
-        return "Name the kernel before it: 'schedule f when n > 64 { ... }'."
-    if mistake.kind == "REDUCE" and mistake.starts_statement:
-        return f"A reduction is a value: 'y[i] = {word}[j] x[i, j];'."
-    return f"Choose another name, such as '{word}_'."
+    return hint(hints.RESERVED, mistake)
 
 
 def _inner_struct_remedy(mistake: Mistake) -> str:
@@ -384,7 +342,7 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
         return None
     if mistake.opening is None or mistake.opening.text != "[":
         return None
-    if mistake.kind == "ASSIGN" and _is_open_target(mistake):
+    if mistake.kind == "ASSIGN" and mistake.in_target:
         return None
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
@@ -396,6 +354,7 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
 
 RECOGNISERS: tuple[_Recogniser, ...] = (
     _unterminated_string,
+    _of(faults.MisplacedFileDoc, Pattern(found="FILE_DOC")),
     _misplaced_doc,
     forms.division_comment,
     forms.unnamed_axis,
@@ -415,15 +374,23 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     forms.foreign_type,
     forms.named_argument,
     forms.missing_else,
-    forms.foreign_if,
+    _hinted(habits.ForeignIf, hints.IFS, Pattern()),
     forms.foreign_reduction,
     slips.misspelt_reduction,
     forms.reduction_form,
     forms.separate_subscripts,
     _chained_comparison,
-    _assign_or_compare,
-    _semicolon,
-    _written_type,
+    _hinted(
+        habits.AssignmentInExpression,
+        hints.ASSIGNMENTS,
+        Pattern(found="ASSIGN", takes="OR"),
+    ),
+    _of(habits.ComparisonAsStatement, Pattern(found="EQUAL", takes="ASSIGN")),
+    _of(habits.SemicolonAfterValue, Pattern(found="SEMICOLON", takes="CLOSE_BRACE OR")),
+    _missing_semicolon,
+    _of(
+        habits.WrittenType, Pattern(found="COLON", takes="ASSIGN", is_="declares_value")
+    ),
     _empty_brackets,
     _reserved_word,
 )

@@ -232,24 +232,6 @@ def undeclared_value(mistake: Mistake) -> Diagnostic | None:
 # Choices
 
 
-def foreign_if(mistake: Mistake) -> Diagnostic | None:
-    """`if` as a statement, after its value, or without braces."""
-    remedy = ""
-    if mistake.kind == "IF" and mistake.starts_statement:
-        remedy = "Assign it: 'y[i] = if c { a } else { b };'."
-    elif mistake.kind == "IF" and mistake.follows_value and not mistake.starts_line:
-        remedy = "Put the condition first, and each value in braces."
-    elif mistake.accepts_only("IF", "OPEN_BRACE"):
-        remedy = "Put the value after 'else' in braces."
-    elif mistake.follows_value and "OPEN_BRACE" in mistake.accepts:
-        begun = [lexeme.text for lexeme in mistake.statement()]
-        if "if" in begun and mistake.kind in VALUE_STARTS | {"IF"}:
-            remedy = "Put each value in braces."
-    if remedy:
-        return habits.ForeignIf(span=mistake.span, remedy=remedy)
-    return None
-
-
 def missing_else(mistake: Mistake) -> Diagnostic | None:
     """`if c { a }` alone."""
     if mistake.accepts_only("ELSE") and mistake.before:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import final
 
@@ -10,9 +11,15 @@ from lark import Token
 from kerngen.source.text import Source, Span
 from kerngen.syntax.lalr import END, Stack, UnexpectedError
 from kerngen.syntax.lexemes import Lexeme
-from kerngen.syntax.wording import ITEMS
+from kerngen.syntax.wording import ITEMS, VALUE_STARTS
 
 _NAMED_KERNEL = frozenset({"OPEN_PAREN", "ASSIGN"})
+_STATEMENT = re.compile(r"\w+\s*(?:\[[^\[\]]*\]\s*)?[-+*/]?=(?!=)")
+_OPERATORS = frozenset(
+    "= + - * / % < > & | ^ ~ <= >= == != << >> += -= *= /= and or not".split()
+)
+ENDS = ITEMS | set("CLOSE_PAREN CLOSE_BRACKET CLOSE_BRACE SEMICOLON COMMA $END".split())
+"""What ends a value."""
 _OPENERS = frozenset({"OPEN_PAREN", "OPEN_BRACKET", "OPEN_BRACE"})
 _CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE"})
 
@@ -80,8 +87,112 @@ class Mistake:
         """Whether an expression could go on here with an operator."""
         return "OR" in self.accepts
 
+    @property
+    def has_opening(self) -> bool:
+        """Whether a bracket is open."""
+        return self.opening is not None
+
+    @property
+    def in_file(self) -> bool:
+        """Whether an item may begin here."""
+        return self.accepts >= ITEMS
+
+    @property
+    def in_schedule(self) -> bool:
+        """Whether a schedule is not complete."""
+        return self.item == "schedule" and not self.in_file
+
+    @property
+    def in_value(self) -> bool:
+        """Whether it is inside parentheses or brackets."""
+        return self.opening is not None and self.opening.text != "{"
+
+    @property
+    def in_target(self) -> bool:
+        """Whether a bracket is open that the left side of a statement has: `y[i = 1`."""
+        if self.opening is None or self.opening.text != "[":
+            return False
+        at = self.preceding.index(self.opening)
+        return at < 2 or self.preceding[at - 2].text in {";", "{", "}", "let"}
+
+    @property
+    def begins_branch(self) -> bool:
+        """Whether it follows a target in a branch of an `if`: `if c { y[i] = 1 }`."""
+        opening = self.opening
+        if opening is None or opening.text != "{" or opening not in self.preceding:
+            return False
+        at = self.preceding.index(opening)
+        between = [lexeme.text for lexeme in self.preceding[at + 1 :]]
+        is_target = len(between) == 1 or (between[1:2] == ["["] and between[-1] == "]")
+        is_branch = "if" in (lexeme.text for lexeme in self.preceding[:at])
+        return is_branch and is_target and "=" not in between
+
+    @property
+    def has_if(self) -> bool:
+        """Whether the statement has an `if` before it."""
+        return "if" in (lexeme.text for lexeme in self.statement())
+
+    @property
+    def declares_value(self) -> bool:
+        """Whether the statement is a `let` or a `host`."""
+        return bool({"let", "host"} & {lexeme.text for lexeme in self.statement()})
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is the same as the token before."""
+        return self.span.text == self.text_before(1)
+
+    @property
+    def follows_word(self) -> bool:
+        """Whether the token before is a name or a word of the language."""
+        return self.text_before(1).isidentifier()
+
+    @property
+    def follows_number(self) -> bool:
+        """Whether the token before is a whole number."""
+        return self.text_before(1).isdecimal()
+
+    @property
+    def follows_number_and_comma(self) -> bool:
+        """Whether a whole number and one more token are before it: `0,5`."""
+        return self.text_before(2).isdecimal()
+
+    @property
+    def follows_item_word(self) -> bool:
+        """Whether the token before is the keyword of the item."""
+        return "" != self.item == self.text_before(1)
+
+    @property
+    def begins_value(self) -> bool:
+        """Whether a value begins on the same line as what is before it."""
+        return self.kind in VALUE_STARTS and not self.starts_line
+
+    @property
+    def begins_statement(self) -> bool:
+        """Whether this looks like the left side of a statement, and its '='."""
+        match = _STATEMENT.match(self.source.text, self.span.start)
+        return self.kind == "NAME" and match is not None
+
+    @property
+    def closes_nothing(self) -> bool:
+        """Whether a closing bracket has no opening one of its kind."""
+        opens = {"CLOSE_PAREN": "(", "CLOSE_BRACKET": "["}.get(self.kind)
+        return opens is not None and not (self.opening and self.opening.text == opens)
+
+    @property
+    def lacks_value(self) -> bool:
+        """Whether the operator before it has no value behind it."""
+        is_operator = self.text_before(1) in _OPERATORS
+        ends = self.kind in ENDS or self.span.text in _OPERATORS
+        return "FLOAT" in self.accepts and is_operator and ends
+
+    @property
+    def lists_names(self) -> bool:
+        """Whether it is in the 'by' or the 'given' of a gradient."""
+        return {"gradient", "by"} <= {lexeme.text for lexeme in self.statement()}
+
     def text_before(self, count: int) -> str:
-        """The text of the piece that stands so many pieces before it, or nothing."""
+        """Return the text of the token so many tokens before, or nothing: 1 is the last."""
         return self.preceding[-count].text if count <= len(self.preceding) else ""
 
     def statement(self) -> tuple[Lexeme, ...]:
