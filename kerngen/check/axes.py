@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kerngen.check import faults_indices
 from kerngen.check.scope import IndexSymbol, TensorSymbol
-from kerngen.ir.affine import subscript_form
+from kerngen.ir.analysis.affine import subscript_form
 from kerngen.ir.nodes import Extent, Index, IndexValue, Tensor
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span

@@ -10,7 +10,7 @@ from kerngen.check.expressions import Expressions
 from kerngen.check.faults_places import NoDefault
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
 from kerngen.check.types import resolve_scalar
-from kerngen.ir.evaluate import Value, constant_value
+from kerngen.ir.builtins.evaluate import Value, constant_value
 from kerngen.ir.memory import Leaf, MemoryType
 from kerngen.ir.nodes import (
     Constant,

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias, final
 from kerngen.check.literals import Kinds
 from kerngen.check.traverse import Read
 from kerngen.check.written import Parts, parts_of
+from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import DerivedDim, Expr, Function, Index, Load, Path, Role, Tensor
-from kerngen.ir.requirements import Known
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span

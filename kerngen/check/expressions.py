@@ -28,8 +28,8 @@ from kerngen.check.places import Place, check_chain
 from kerngen.check.ranges import bind_indices
 from kerngen.check.remedies import conversion, unification
 from kerngen.check.scope import Scope, TensorSymbol, one_line
-from kerngen.ir.conditions import conditional
-from kerngen.ir.evaluate import NotFiniteError
+from kerngen.ir.analysis.conditions import conditional
+from kerngen.ir.builtins.evaluate import NotFiniteError
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
 from kerngen.ir.operators import is_composite

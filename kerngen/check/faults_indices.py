@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, final
 
-from kerngen.ir.builtins import TRUNCATING
+from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.source.diagnostic import Related
 from kerngen.source.text import Span
 from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted

@@ -15,8 +15,8 @@ from kerngen.check.infinity import INFINITY, is_infinity
 from kerngen.check.literals import literal
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import Scope, Symbol, one_line
-from kerngen.ir.builtins import TRUNCATING
-from kerngen.ir.evaluate import bounds, constant_value
+from kerngen.ir.builtins.evaluate import bounds, constant_value
+from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,

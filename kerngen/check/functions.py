@@ -17,7 +17,7 @@ from kerngen.check.expressions import Expressions
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.check.types import HALVES, resolve_value
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import REDUCE_KINDS, Expr, Function, LocalValue
 from kerngen.ir.types import CASTS, COMPOSITES, ValueType

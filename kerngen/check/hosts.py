@@ -20,8 +20,8 @@ from kerngen.check.scope import (
 )
 from kerngen.check.unknown import report_unknown
 from kerngen.check.unknown_calls import report_unknown_function
-from kerngen.ir.builtins import BUILTINS, Builtin, Overload
-from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.table import BUILTINS, Builtin, Overload
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     BuiltinCall,

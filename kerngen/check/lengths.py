@@ -19,8 +19,8 @@ from kerngen.check.scope import (
 )
 from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
-from kerngen.ir.builtins import TRUNCATING
-from kerngen.ir.evaluate import NotFiniteError, bounds, constant_value
+from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
+from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import (
     DerivedDim,
     DimValue,

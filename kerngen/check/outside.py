@@ -11,8 +11,8 @@ from kerngen.check.environment import Environment
 from kerngen.check.faults_indices import SubscriptOutside
 from kerngen.check.lengths import length_text
 from kerngen.check.scope import one_line
-from kerngen.ir.affine import AffineForm, affine_form
-from kerngen.ir.extremes import Corner, Linear, corners, extremes, stays_inside
+from kerngen.ir.analysis.affine import AffineForm, affine_form
+from kerngen.ir.analysis.extremes import Corner, Linear, corners, extremes, stays_inside
 from kerngen.ir.nodes import Affine, Expr, Extent, Load, Tensor
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span

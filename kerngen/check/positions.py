@@ -24,8 +24,8 @@ from kerngen.check.scope import (
 )
 from kerngen.check.subscripts import check_subscript, free_names
 from kerngen.check.traverse import walk_syntax
+from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.nodes import DimValue, Index, Load, Role, Subscript
-from kerngen.ir.positions import moving_index
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
 

@@ -12,7 +12,8 @@ from kerngen.check.free_mixing import FreeMixing
 from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
 from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
-from kerngen.ir.builtins import TRUNCATING
+from kerngen.ir.analysis.requirements import Known
+from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import (
     Constant,
     ConstRef,
@@ -22,7 +23,6 @@ from kerngen.ir.nodes import (
     Requirement,
     UniformValue,
 )
-from kerngen.ir.requirements import Known
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 from kerngen.source.text import Span

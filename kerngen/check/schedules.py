@@ -11,7 +11,7 @@ from kerngen.check.free_mixing import FreeMixing
 from kerngen.check.scheduled import Scheduled
 from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
 from kerngen.check.unknown import report_unknown
-from kerngen.ir.builtins import TRUNCATING
+from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import (
     Constant,
     ConstRef,

@@ -33,7 +33,8 @@ from kerngen.check.targets import as_sum, elementwise, free_indices, written_ten
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
 from kerngen.check.written import parts_of
-from kerngen.ir.evaluate import constant_value
+from kerngen.ir.analysis.positions import at_places
+from kerngen.ir.builtins.evaluate import constant_value
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Binary,
@@ -52,7 +53,6 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.operators import composite_type, is_composite
-from kerngen.ir.positions import at_places
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import REDUCTIONS

@@ -24,8 +24,8 @@ from kerngen.check.scope import (
 )
 from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
-from kerngen.ir.affine import affine_form
-from kerngen.ir.extremes import stays_inside
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.nodes import (
     Affine,
     Clamped,

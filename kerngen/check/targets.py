@@ -15,7 +15,7 @@ from kerngen.check.scope import (
 )
 from kerngen.check.subscripts import example_read
 from kerngen.check.traverse import bare_subscripts, walk_syntax
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import Role
 from kerngen.ir.types import CASTS, COMPOSITES

@@ -10,7 +10,7 @@ from kerngen.check.faults_indices import IndexAsValue
 from kerngen.check.faults_names import UnknownName, UsedBeforeDefinition
 from kerngen.check.scope import Scope
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.similar import closest, did_you_mean

@@ -10,7 +10,7 @@ from kerngen.check.lengths import length_text
 from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
 from kerngen.check.subscripts import INDEX_NAMES
 from kerngen.check.types import HALVES, report_cast_to_half
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar

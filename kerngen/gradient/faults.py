@@ -148,7 +148,7 @@ class GradientTooLarge(WordedNear):
 @final
 @dataclass(frozen=True, kw_only=True)
 class UnprovedClamp(WordedNear):
-    """A read that may be clamped, as far as can be told."""
+    """A read that may be clamped, as far as the compiler can prove."""
 
     code: ClassVar[str] = "KG1212"
     rule: ClassVar[str] = "Gradients are fast where no read has to be clamped."

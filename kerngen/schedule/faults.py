@@ -25,7 +25,7 @@ class StrategyDoesNotFit(Diagnostic):
 
     @property
     def headline(self) -> str:
-        """One sentence that says what is wrong."""
+        """The headline: what is wrong, in one sentence."""
         what = f"Strategy '{self.strategy}'"
         if self.by_options:
             what = f"With these options, strategy '{self.strategy}'"
@@ -58,7 +58,7 @@ class BadTiling(Diagnostic):
 
     @property
     def headline(self) -> str:
-        """One sentence that says what is wrong."""
+        """The headline: what is wrong, in one sentence."""
         return f"These options don't fit together: {self.fault}."
 
     @property
