@@ -22,14 +22,14 @@ from kerngen.schedule import faults as faults_lowering
 from kerngen.source import reading, together
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import faults as faults_syntax
-from kerngen.syntax import faults_uses, habits
+from kerngen.syntax import faults_foreign, faults_uses
 
 _MODULES = (
     reading,
     together,
     faults_uses,
     faults_syntax,
-    habits,
+    faults_foreign,
     faults_names,
     faults_places,
     faults_types,

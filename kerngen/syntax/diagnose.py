@@ -12,7 +12,15 @@ from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.syntax import faults, foreign, forms, habits, hints, slips, wording
+from kerngen.syntax import (
+    faults,
+    faults_foreign,
+    foreign,
+    foreign_syntax,
+    hints,
+    typos,
+    wording,
+)
 from kerngen.syntax.binders import binder_remedy, mut_remedy, separates_condition
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
@@ -223,7 +231,9 @@ def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
                 instead = "'='"
             if instead:
                 span = Span(mistake.source, start, start + len(found))
-                return habits.ForeignSpelling(span=span, found=found, instead=instead)
+                return faults_foreign.ForeignSpelling(
+                    span=span, found=found, instead=instead
+                )
     return None
 
 
@@ -235,7 +245,9 @@ def _macro(mistake: Mistake) -> Diagnostic | None:
         return None
     instead = foreign.WORDS.get(before.text, "a call without the '!'")
     span = mistake.lexeme_span(before).to(mistake.span)
-    return habits.ForeignSpelling(span=span, found=f"{before.text}!", instead=instead)
+    return faults_foreign.ForeignSpelling(
+        span=span, found=f"{before.text}!", instead=instead
+    )
 
 
 def _directive(mistake: Mistake) -> Diagnostic | None:
@@ -244,7 +256,7 @@ def _directive(mistake: Mistake) -> Diagnostic | None:
     if match is None or instead is None:
         return None
     span = Span(mistake.source, match.start(), match.end())
-    return habits.ForeignSpelling(span=span, found=match[0], instead=instead)
+    return faults_foreign.ForeignSpelling(span=span, found=match[0], instead=instead)
 
 
 def _foreign_word(mistake: Mistake) -> Diagnostic | None:
@@ -264,7 +276,9 @@ def _foreign_word(mistake: Mistake) -> Diagnostic | None:
             if item := _ITEM_NEXT.match(mistake.source.text, lexeme.end):
                 instead = f"'{item[1]}' alone"
             span = mistake.lexeme_span(lexeme)
-            return habits.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
+            return faults_foreign.ForeignSpelling(
+                span=span, found=lexeme.text, instead=instead
+            )
     return None
 
 
@@ -277,12 +291,12 @@ def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnosti
         instead = foreign.ADDRESS_SPACES.get(space[1], instead)
     elif mistake.accepts >= wording.ITEMS:
         instead = "a constant: 'const A: f32 = 1.0;'"
-    return habits.ForeignSpelling(span=span, found=found, instead=instead)
+    return faults_foreign.ForeignSpelling(span=span, found=found, instead=instead)
 
 
 def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind in wording.COMPARISONS and "AND" in mistake.accepts:
-        return forms.generic_call(mistake) or habits.ChainedComparison(
+        return foreign_syntax.generic_call(mistake) or faults_foreign.ChainedComparison(
             span=mistake.span
         )
     return None
@@ -293,26 +307,30 @@ def _missing_semicolon(mistake: Mistake) -> Diagnostic | None:
     ends |= mistake.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
     if "SEMICOLON" in mistake.accepts and ends and mistake.before:
         end = mistake.before.end
-        return habits.MissingSemicolon(span=Span(mistake.source, end, end))
+        return faults_foreign.MissingSemicolon(span=Span(mistake.source, end, end))
     return None
 
 
 def _empty_brackets(mistake: Mistake) -> Diagnostic | None:
     before = mistake.before
     if mistake.kind == "CLOSE_BRACKET" and before and before.text == "[":
-        return habits.EmptyBrackets(span=mistake.lexeme_span(before).to(mistake.span))
+        return faults_foreign.EmptyBrackets(
+            span=mistake.lexeme_span(before).to(mistake.span)
+        )
     return None
 
 
 def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "MUT":
-        return habits.MisplacedMut(span=mistake.span, remedy=mut_remedy(mistake))
+        return faults_foreign.MisplacedMut(
+            span=mistake.span, remedy=mut_remedy(mistake)
+        )
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
     starts = starts and not (mistake.item == "struct" and mistake.is_nested_item)
     is_word = mistake.kind in wording.KEYWORDS and not starts
     if not is_word or "NAME" not in mistake.accepts:
         return None
-    return habits.ReservedWord(
+    return faults_foreign.ReservedWord(
         span=mistake.span, word=mistake.span.text, remedy=_reserved_remedy(mistake)
     )
 
@@ -348,7 +366,9 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
     is_bare = mistake.accepts - {"WHEN"} == _AFTER_INDEX
     if wants_name or is_bare or separates_condition(mistake):
-        return habits.IndexNotBare(span=mistake.span, remedy=binder_remedy(mistake))
+        return faults_foreign.IndexNotBare(
+            span=mistake.span, remedy=binder_remedy(mistake)
+        )
     return None
 
 
@@ -356,40 +376,44 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _unterminated_string,
     _of(faults.MisplacedFileDoc, Pattern(found="FILE_DOC")),
     _misplaced_doc,
-    forms.division_comment,
-    forms.unnamed_axis,
-    forms.slice_,
+    foreign_syntax.division_comment,
+    foreign_syntax.unnamed_axis,
+    foreign_syntax.slice_,
     _index_not_bare,
-    slips.not_a_name,
+    typos.not_a_name,
     _directive,
     _macro,
     _foreign_operator,
     _malformed_number,
-    forms.method_call,
-    forms.undeclared_value,
+    foreign_syntax.method_call,
+    foreign_syntax.undeclared_value,
     _foreign_word,
-    slips.misspelt_word,
+    typos.misspelt_word,
     _stray_doc,
-    forms.name_and_type,
-    forms.foreign_type,
-    forms.named_argument,
-    forms.missing_else,
-    _hinted(habits.ForeignIf, hints.IFS, Pattern()),
-    forms.foreign_reduction,
-    slips.misspelt_reduction,
-    forms.reduction_form,
-    forms.separate_subscripts,
+    foreign_syntax.name_and_type,
+    foreign_syntax.foreign_type,
+    foreign_syntax.named_argument,
+    foreign_syntax.missing_else,
+    _hinted(faults_foreign.ForeignIf, hints.IFS, Pattern()),
+    foreign_syntax.foreign_reduction,
+    typos.misspelt_reduction,
+    foreign_syntax.reduction_form,
+    foreign_syntax.separate_subscripts,
     _chained_comparison,
     _hinted(
-        habits.AssignmentInExpression,
+        faults_foreign.AssignmentInExpression,
         hints.ASSIGNMENTS,
         Pattern(found="ASSIGN", takes="OR"),
     ),
-    _of(habits.ComparisonAsStatement, Pattern(found="EQUAL", takes="ASSIGN")),
-    _of(habits.SemicolonAfterValue, Pattern(found="SEMICOLON", takes="CLOSE_BRACE OR")),
+    _of(faults_foreign.ComparisonAsStatement, Pattern(found="EQUAL", takes="ASSIGN")),
+    _of(
+        faults_foreign.SemicolonAfterValue,
+        Pattern(found="SEMICOLON", takes="CLOSE_BRACE OR"),
+    ),
     _missing_semicolon,
     _of(
-        habits.WrittenType, Pattern(found="COLON", takes="ASSIGN", is_="declares_value")
+        faults_foreign.WrittenType,
+        Pattern(found="COLON", takes="ASSIGN", is_="declares_value"),
     ),
     _empty_brackets,
     _reserved_word,

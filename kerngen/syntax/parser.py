@@ -21,7 +21,7 @@ from kerngen.syntax import ast
 from kerngen.syntax.depth import split_by_depth
 from kerngen.syntax.diagnose import diagnose
 from kerngen.syntax.faults import ForbiddenCharacter, MisplacedDoc, MisplacedFileDoc
-from kerngen.syntax.habits import DivisionComment, MissingSemicolon
+from kerngen.syntax.faults_foreign import DivisionComment, MissingSemicolon
 from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.lexemes import lexemes
 from kerngen.syntax.mistake import Mistake, find_mistake

@@ -16,7 +16,7 @@ from kerngen.schedule import faults as schedule_faults
 from kerngen.source import reading, together
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.render import render
-from kerngen.syntax import faults, habits
+from kerngen.syntax import faults
 
 from .libraries import cases_in, module_of, name_of
 

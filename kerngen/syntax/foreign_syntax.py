@@ -12,7 +12,7 @@ from kerngen.ir.nodes import REDUCE_KINDS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
-from kerngen.syntax import habits
+from kerngen.syntax import faults_foreign
 from kerngen.syntax.binders import left_indices
 from kerngen.syntax.foreign import (
     FUNCTIONS,
@@ -79,7 +79,7 @@ def name_and_type(mistake: Mistake) -> Diagnostic | None:
             type_ += "[]"
         remedy = f"Write '{match[4] or 'y'}: {type_}'."
         span = Span(span.source, span.start, span.start + len(match[0].rstrip()))
-    return habits.NameAndType(span=span, what=what, remedy=remedy)
+    return faults_foreign.NameAndType(span=span, what=what, remedy=remedy)
 
 
 def _declared(mistake: Mistake) -> tuple[str, str]:
@@ -184,12 +184,12 @@ def generic_call(mistake: Mistake) -> Diagnostic | None:
         instead = (
             f"'{_ours(element)}(x)' to convert a value: bits can't be reinterpreted"
         )
-        return habits.ForeignSpelling(
+        return faults_foreign.ForeignSpelling(
             span=mistake.lexeme_span(name[0]), found=name[0].text, instead=instead
         )
     is_vector = re.fullmatch(r"vec[234]|mat[234]x[234]", name[0].text)
     instead = without_generics(span.text) if is_vector else _ours(element)
-    return habits.ForeignType(span=span, found=span.text, instead=instead)
+    return faults_foreign.ForeignType(span=span, found=span.text, instead=instead)
 
 
 def _foreign_type(
@@ -200,7 +200,7 @@ def _foreign_type(
     end = first.start + len(found)
     span = Span(mistake.source, first.start, end)
     instead = instead or f"f32{_lengths(mistake)}"
-    return habits.ForeignType(span=span, found=found, instead=instead, why=why)
+    return faults_foreign.ForeignType(span=span, found=found, instead=instead, why=why)
 
 
 def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
@@ -212,7 +212,7 @@ def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
     is_type = at > 0 and OWN_TYPE.fullmatch(mistake.preceding[at - 1].text)
     is_left_open = mistake.kind == "COLON" and mistake.text_before(1).isidentifier()
     if is_type and mistake.span.text in {":", "?", "*", "."} and not is_left_open:
-        return habits.UnnamedAxis(span=mistake.span)
+        return faults_foreign.UnnamedAxis(span=mistake.span)
     return None
 
 
@@ -226,7 +226,7 @@ def undeclared_value(mistake: Mistake) -> Diagnostic | None:
     if before.text not in TYPES and not OWN_TYPE.fullmatch(before.text):
         return None
     span = mistake.lexeme_span(before).to(mistake.span)
-    return habits.UndeclaredValue(span=span, name=mistake.span.text)
+    return faults_foreign.UndeclaredValue(span=span, name=mistake.span.text)
 
 
 # Choices
@@ -236,7 +236,7 @@ def missing_else(mistake: Mistake) -> Diagnostic | None:
     """`if c { a }` alone."""
     if mistake.accepts_only("ELSE") and mistake.before:
         end = mistake.before.end
-        return habits.MissingElse(span=Span(mistake.source, end, end))
+        return faults_foreign.MissingElse(span=Span(mistake.source, end, end))
     return None
 
 
@@ -288,7 +288,7 @@ def _introduces_index(
 
 
 def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
-    return habits.ForeignReduction(
+    return faults_foreign.ForeignReduction(
         span=mistake.lexeme_span(named),
         name=named.text,
         instead=(
@@ -352,7 +352,7 @@ def reduction_form(mistake: Mistake) -> Diagnostic | None:
     if named is None or not _REDUCTION.fullmatch(named.text):
         return None
     name = named.text.rstrip("_")
-    return habits.ReductionForm(
+    return faults_foreign.ReductionForm(
         span=mistake.lexeme_span(named),
         name=name,
         example=f"{name}{_reduced_in_brackets(mistake, named)}",
@@ -385,7 +385,7 @@ def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
     match = _BRACKETS.search(mistake.source.text, starts[-1]) if starts else None
     name = mistake.text_before(2 + [x.text for x in mistake.preceding][::-1].index("["))
     joined = f"{name}[{match[1]}, {match[2]}]" if match else f"{name}[i, j]"
-    return habits.SeparateSubscripts(span=mistake.span, joined=joined)
+    return faults_foreign.SeparateSubscripts(span=mistake.span, joined=joined)
 
 
 def slice_(mistake: Mistake) -> Diagnostic | None:
@@ -399,7 +399,7 @@ def slice_(mistake: Mistake) -> Diagnostic | None:
         mistake.preceding[at - 2 : at - 1] and mistake.preceding[at - 2].text == ":"
     )
     if is_subscript and not is_type and (mistake.kind == "COLON" or is_dots):
-        return habits.Slice(span=mistake.span)
+        return faults_foreign.Slice(span=mistake.span)
     return None
 
 
@@ -416,7 +416,7 @@ def named_argument(mistake: Mistake) -> Diagnostic | None:
     remedy = "Write the value alone, in its place."
     if name.text in {"axis", "axes", "dim", "dims", "keepdims"}:
         remedy = "To reduce over an axis, name its index: 'sum[j] x[i, j]'."
-    return habits.NamedArgument(span=mistake.lexeme_span(name), remedy=remedy)
+    return faults_foreign.NamedArgument(span=mistake.lexeme_span(name), remedy=remedy)
 
 
 def method_call(mistake: Mistake) -> Diagnostic | None:
@@ -437,7 +437,7 @@ def method_call(mistake: Mistake) -> Diagnostic | None:
         return _reducing_method(mistake, name)
     if name.text in REDUCTIONS:
         instead = Reduced().by(name.text)
-    return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+    return faults_foreign.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
 def _arguments(mistake: Mistake) -> list[str]:
@@ -455,7 +455,7 @@ def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
     owner = mistake.text_before(3)
     tensor = "x" if owner in VALUES or not owner.isidentifier() else owner
     instead = f"'{name.text}[i] {tensor}[i]'"
-    return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+    return faults_foreign.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
 def division_comment(mistake: Mistake) -> Diagnostic | None:
@@ -468,4 +468,4 @@ def division_comment(mistake: Mistake) -> Diagnostic | None:
     if match is None or mistake.before.text in {";", "{", "}", ","}:
         return None
     start = end + match.start(1)
-    return habits.DivisionComment(span=Span(mistake.source, start, start + 2))
+    return faults_foreign.DivisionComment(span=Span(mistake.source, start, start + 2))

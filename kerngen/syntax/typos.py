@@ -11,8 +11,8 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import faults, wording
+from kerngen.syntax.faults_foreign import ForeignType
 from kerngen.syntax.foreign_types import OWN_TYPE, TYPES
-from kerngen.syntax.habits import ForeignType
 from kerngen.syntax.lexemes import Lexeme
 from kerngen.syntax.mistake import Mistake
 

@@ -1,4 +1,4 @@
-"""Mistakes that habits from other languages, or haste, lead to: codes KG01xx.
+"""What other languages write otherwise, or haste gets wrong: codes KG01xx.
 
 They are syntax errors too, but common enough to be answered by name.
 """
