@@ -50,13 +50,13 @@ class Present:
 
     def replace(self, out: Path, text: str) -> None:
         """Write the file whole; raise `OSError` if somebody saved it since it was read."""
-        from kerngen.output.whole import replace_whole
+        from kerngen.output.atomic_replace import replace_atomically
 
         if self.data is None:
             with out.open("x", encoding="utf-8") as stream:
                 stream.write(text)
         else:
-            replace_whole(out, self.data, text.encode(), say_waiting)
+            replace_atomically(out, self.data, text.encode(), say_waiting)
 
 
 def read_present(out: Path | None, selection: Selection) -> Present:

@@ -18,8 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import final
 
+from kerngen.output.confine import confined
 from kerngen.output.errors import OutputError
-from kerngen.output.inside import inside
 from kerngen.output.manifest import (
     Entry,
     Manifest,
@@ -102,7 +102,7 @@ def stamp_all(out: Path, built: Mapping[str, Entry]) -> None:
     }
     # It is a cache: without it, the next build does more than it must.
     with suppress(OSError, OutputError):
-        file = inside(out, _STAMPS)
+        file = confined(out, _STAMPS)
         file.parent.mkdir(exist_ok=True)
         file.unlink(missing_ok=True)  # it may be a pipe
         file.write_text(json.dumps(stamps), encoding="utf-8")

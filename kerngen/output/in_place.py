@@ -16,8 +16,8 @@ from kerngen.output.changes import (
     write_files,
     write_note,
 )
+from kerngen.output.confine import blocked, leads_out
 from kerngen.output.errors import OutputError
-from kerngen.output.inside import blocked, leads_out
 
 
 def journal_of(staging: Path) -> Path:

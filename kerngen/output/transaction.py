@@ -20,7 +20,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kerngen.output.by_exchange import change_by_exchange, rescue
+from kerngen.output.atomic_swap import rescue, swap_folder
 from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.in_place import change_in_place, journal_of, undo
@@ -47,7 +47,7 @@ def commit(changes: Changes, out: Path) -> None:
         return
     _staging(out).mkdir()
     try:
-        if not change_by_exchange(changes, out, _staging(out)):
+        if not swap_folder(changes, out, _staging(out)):
             change_in_place(changes, out, _staging(out))
     finally:
         # It is done or undone, and an error here would say something else.  What can't

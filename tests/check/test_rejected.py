@@ -16,7 +16,7 @@ from kerngen.schedule import faults as schedule_faults
 from kerngen.source import faults_build, reading
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.render import render
-from kerngen.syntax import faults
+from kerngen.syntax import faults, faults_foreign
 
 from .libraries import cases_in, module_of, name_of
 

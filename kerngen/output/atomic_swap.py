@@ -22,7 +22,7 @@ from kerngen.output.changes import (
     write_files,
     write_note,
 )
-from kerngen.output.inside import blocked
+from kerngen.output.confine import blocked
 
 _NOTE = "kept.json"
 """The file that says what number each file had that stays, and what was generated."""
@@ -35,7 +35,7 @@ _RENAME_EXCHANGE = 2  # Linux: renameat2
 _RENAME_SWAP = 2  # macOS: renamex_np
 
 
-def change_by_exchange(changes: Changes, out: Path, staging: Path) -> bool:
+def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
     """Make the changes and return True; or return False, and nothing has happened.
 
     `rescue` comes after it, however it ended.
