@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import (
     Expr,
     Function,
@@ -17,7 +18,6 @@ from kerngen.ir.nodes import (
     LocalValue,
     UniformValue,
 )
-from kerngen.ir.once import once
 from kerngen.ir.operators import is_composite
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
@@ -26,7 +26,7 @@ from kerngen.ir.walk import children, walk
 WITH_VECTORS = "the stage computes with vectors, matrices or structs"
 
 
-@once
+@cached_on_instance
 def is_plain(stage: Stage) -> bool:
     """Whether every element of every value is a scalar of its own, in no order."""
     if stage.loop:
@@ -63,7 +63,7 @@ def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
     return frozenset(plain)
 
 
-@once
+@cached_on_instance
 def _of_function(function: Function) -> tuple[bool, frozenset[str]]:
     """Return whether a function itself has scalars alone, and what it calls."""
     values = [*(value for _, value in function.lets), function.body]
