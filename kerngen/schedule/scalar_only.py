@@ -27,7 +27,7 @@ WITH_VECTORS = "the stage computes with vectors, matrices or structs"
 
 
 @cached_on_instance
-def is_plain(stage: Stage) -> bool:
+def is_scalar_only(stage: Stage) -> bool:
     """Whether every element of every value is a scalar of its own, in no order."""
     if stage.loop:
         return False
@@ -36,10 +36,10 @@ def is_plain(stage: Stage) -> bool:
             return False
         if isinstance(step, Define) and is_composite(step.local.type):
             return False
-    return all(_is_plain(step.value) for step in stage.steps)
+    return all(_is_scalar(step.value) for step in stage.steps)
 
 
-def _is_plain(expr: Expr) -> bool:
+def _is_scalar(expr: Expr) -> bool:
     """Whether composite values in an expression are the same for all elements."""
     if isinstance(expr, Load) and not isinstance(expr.tensor.element, Scalar):
         return False
@@ -47,7 +47,7 @@ def _is_plain(expr: Expr) -> bool:
     by_part = isinstance(expr, UniformValue)
     if by_part or any(is_composite(part.type) for part in (expr, *parts)):
         return not any(map(_varies, walk(expr)))
-    return all(map(_is_plain, parts))
+    return all(map(_is_scalar, parts))
 
 
 def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
