@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
@@ -81,11 +82,27 @@ def diagnose(mistake: Mistake) -> Diagnostic:
     return next(filter(None, found), None) or _unexpected(mistake)
 
 
-def _of(fault: Callable[..., Diagnostic], pattern: Pattern) -> _Recogniser:
+def _of(
+    fault: Callable[..., Diagnostic],
+    pattern: Pattern,
+    place: Callable[[Mistake], Span] = attrgetter("span"),
+) -> _Recogniser:
     """Recognise a fault that has no values by the pattern of its mistakes."""
     return lambda mistake: (
-        fault(span=mistake.span) if pattern.matches(mistake) else None
+        fault(span=place(mistake)) if pattern.matches(mistake) else None
     )
+
+
+def _behind(mistake: Mistake) -> Span:
+    """Return the place right behind the token before, where something is missing."""
+    end = mistake.before.end if mistake.before else mistake.span.start
+    return Span(mistake.source, end, end)
+
+
+def _from_before(mistake: Mistake) -> Span:
+    """Return the place of the token before and this one."""
+    before = mistake.before
+    return mistake.lexeme_span(before).to(mistake.span) if before else mistake.span
 
 
 def _hinted(
@@ -294,32 +311,6 @@ def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnosti
     return faults_foreign.ForeignSpelling(span=span, found=found, instead=instead)
 
 
-def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind in wording.COMPARISONS and "AND" in mistake.accepts:
-        return foreign_syntax.generic_call(mistake) or faults_foreign.ChainedComparison(
-            span=mistake.span
-        )
-    return None
-
-
-def _missing_semicolon(mistake: Mistake) -> Diagnostic | None:
-    ends = mistake.starts_line or mistake.begins_statement
-    ends |= mistake.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
-    if "SEMICOLON" in mistake.accepts and ends and mistake.before:
-        end = mistake.before.end
-        return faults_foreign.MissingSemicolon(span=Span(mistake.source, end, end))
-    return None
-
-
-def _empty_brackets(mistake: Mistake) -> Diagnostic | None:
-    before = mistake.before
-    if mistake.kind == "CLOSE_BRACKET" and before and before.text == "[":
-        return faults_foreign.EmptyBrackets(
-            span=mistake.lexeme_span(before).to(mistake.span)
-        )
-    return None
-
-
 def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "MUT":
         return faults_foreign.MisplacedMut(
@@ -377,8 +368,12 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _of(faults.MisplacedFileDoc, Pattern(found="FILE_DOC")),
     _misplaced_doc,
     foreign_syntax.division_comment,
-    foreign_syntax.unnamed_axis,
-    foreign_syntax.slice_,
+    _of(
+        faults_foreign.UnnamedAxis,
+        Pattern(word=": ? * .", is_="in_axes", is_not="begins_slice"),
+    ),
+    _of(faults_foreign.Slice, Pattern(found="COLON", is_="in_subscript")),
+    _of(faults_foreign.Slice, Pattern(here=r"\.\.\.", is_="in_subscript")),
     _index_not_bare,
     typos.not_a_name,
     _directive,
@@ -393,13 +388,17 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     foreign_syntax.name_and_type,
     foreign_syntax.foreign_type,
     foreign_syntax.named_argument,
-    foreign_syntax.missing_else,
+    _of(faults_foreign.MissingElse, Pattern(takes_only="ELSE"), _behind),
     _hinted(faults_foreign.ForeignIf, hints.IFS, Pattern()),
     foreign_syntax.foreign_reduction,
     typos.misspelt_reduction,
     foreign_syntax.reduction_form,
     foreign_syntax.separate_subscripts,
-    _chained_comparison,
+    foreign_syntax.generic_call,
+    _of(
+        faults_foreign.ChainedComparison,
+        Pattern(found=wording.COMPARISONS, takes="AND"),
+    ),
     _hinted(
         faults_foreign.AssignmentInExpression,
         hints.ASSIGNMENTS,
@@ -410,11 +409,19 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
         faults_foreign.SemicolonAfterValue,
         Pattern(found="SEMICOLON", takes="CLOSE_BRACE OR"),
     ),
-    _missing_semicolon,
+    _of(
+        faults_foreign.MissingSemicolon,
+        Pattern(takes="SEMICOLON", is_="ends_statement"),
+        _behind,
+    ),
     _of(
         faults_foreign.WrittenType,
         Pattern(found="COLON", takes="ASSIGN", is_="declares_value"),
     ),
-    _empty_brackets,
+    _of(
+        faults_foreign.EmptyBrackets,
+        Pattern(found="CLOSE_BRACKET", after="["),
+        _from_before,
+    ),
     _reserved_word,
 )

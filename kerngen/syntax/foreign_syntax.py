@@ -177,7 +177,8 @@ def generic_call(mistake: Mistake) -> Diagnostic | None:
     """`vec3<f32>(x)` and `bitcast<u32>(x)`, of which a '<' is no comparison."""
     name, element = mistake.preceding[-3:-2], mistake.text_before(1)
     is_type = OWN_TYPE.fullmatch(_ours(element))
-    if mistake.kind != "GREATER" or mistake.text_before(2) != "<" or not is_type:
+    is_call = mistake.kind == "GREATER" and mistake.text_before(2) == "<" and is_type
+    if not is_call or "AND" not in mistake.accepts:
         return None
     span = mistake.lexeme_span(name[0]).to(mistake.span)
     if name[0].text in {"bitcast", "as_type"}:
@@ -203,19 +204,6 @@ def _foreign_type(
     return faults_foreign.ForeignType(span=span, found=found, instead=instead, why=why)
 
 
-def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
-    """`f32[:, :]` or `f32[?]`."""
-    opening = mistake.opening
-    if opening is None or opening.text != "[":
-        return None
-    at = mistake.preceding.index(opening)
-    is_type = at > 0 and OWN_TYPE.fullmatch(mistake.preceding[at - 1].text)
-    is_left_open = mistake.kind == "COLON" and mistake.text_before(1).isidentifier()
-    if is_type and mistake.span.text in {":", "?", "*", "."} and not is_left_open:
-        return faults_foreign.UnnamedAxis(span=mistake.span)
-    return None
-
-
 def undeclared_value(mistake: Mistake) -> Diagnostic | None:
     """`float t = x[i];`."""
     starts = mistake.text_before(2) in {"", ";", "{", "}"}
@@ -227,17 +215,6 @@ def undeclared_value(mistake: Mistake) -> Diagnostic | None:
         return None
     span = mistake.lexeme_span(before).to(mistake.span)
     return faults_foreign.UndeclaredValue(span=span, name=mistake.span.text)
-
-
-# Choices
-
-
-def missing_else(mistake: Mistake) -> Diagnostic | None:
-    """`if c { a }` alone."""
-    if mistake.accepts_only("ELSE") and mistake.before:
-        end = mistake.before.end
-        return faults_foreign.MissingElse(span=Span(mistake.source, end, end))
-    return None
 
 
 # Reductions
@@ -386,21 +363,6 @@ def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
     name = mistake.text_before(2 + [x.text for x in mistake.preceding][::-1].index("["))
     joined = f"{name}[{match[1]}, {match[2]}]" if match else f"{name}[i, j]"
     return faults_foreign.SeparateSubscripts(span=mistake.span, joined=joined)
-
-
-def slice_(mistake: Mistake) -> Diagnostic | None:
-    """`x[i, :]`, `x[1:]`, `x[..., 0]`."""
-    if mistake.opening is None or mistake.opening.text != "[":
-        return None
-    is_dots = mistake.source.text.startswith("...", mistake.span.start)
-    is_subscript = "FLOAT" in mistake.accepts or mistake.follows_value
-    at = mistake.preceding.index(mistake.opening)
-    is_type = (
-        mistake.preceding[at - 2 : at - 1] and mistake.preceding[at - 2].text == ":"
-    )
-    if is_subscript and not is_type and (mistake.kind == "COLON" or is_dots):
-        return faults_foreign.Slice(span=mistake.span)
-    return None
 
 
 def named_argument(mistake: Mistake) -> Diagnostic | None:

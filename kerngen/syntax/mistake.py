@@ -9,6 +9,7 @@ from typing import final
 from lark import Token
 
 from kerngen.source.text import Source, Span
+from kerngen.syntax.foreign_types import OWN_TYPE
 from kerngen.syntax.lalr import END, Stack, UnexpectedError
 from kerngen.syntax.lexemes import Lexeme
 from kerngen.syntax.wording import ITEMS, VALUE_STARTS
@@ -110,10 +111,39 @@ class Mistake:
     @property
     def in_target(self) -> bool:
         """Whether a bracket is open that the left side of a statement has: `y[i = 1`."""
+        in_brackets = self.opening is not None and self.opening.text == "["
+        return in_brackets and self._before_bracket(2) in {"", ";", "{", "}", "let"}
+
+    @property
+    def in_axes(self) -> bool:
+        """Whether the innermost bracket follows a type: `f32[`."""
+        return OWN_TYPE.fullmatch(self._before_bracket(1)) is not None
+
+    @property
+    def in_subscript(self) -> bool:
+        """Whether a value may be or end here, in the brackets of a tensor's element."""
+        is_value = "FLOAT" in self.accepts or self.follows_value
+        in_brackets = self.opening is not None and self.opening.text == "["
+        return is_value and in_brackets and self._before_bracket(2) != ":"
+
+    @property
+    def begins_slice(self) -> bool:
+        """Whether it is a ':' after a name."""
+        return self.kind == "COLON" and self.follows_word
+
+    @property
+    def ends_statement(self) -> bool:
+        """Whether a statement ends before it, by its place or what it is."""
+        ends = self.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
+        begins = self.starts_line or self.begins_statement
+        return self.before is not None and (ends or begins)
+
+    def _before_bracket(self, count: int) -> str:
+        """The token so many before the innermost bracket, if that is a '['."""
         if self.opening is None or self.opening.text != "[":
-            return False
-        at = self.preceding.index(self.opening)
-        return at < 2 or self.preceding[at - 2].text in {";", "{", "}", "let"}
+            return ""
+        at = self.preceding.index(self.opening) - count
+        return self.preceding[at].text if at >= 0 else ""
 
     @property
     def begins_branch(self) -> bool:
