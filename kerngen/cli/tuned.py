@@ -42,7 +42,7 @@ class Present:
                 return library.kernels(file)
             except FileNotFoundError:
                 return None
-            except (OSError, CompileError):  # a build says it better
+            except (OSError, CompileError):  # a build reports it better
                 return frozenset()
 
         text, gone = pruned(self.text, kernel, used, kernels_at)
@@ -82,5 +82,5 @@ def read_present(out: Path | None, selection: Selection) -> Present:
         raise click.ClickException(
             f"'{out}' was not written by 'kerngen tune', so it is not replaced."
         )
-    formatted(source)  # what it says of other sizes is kept, so it must be readable
+    formatted(source)  # its schedules for other sizes are kept, so it must be readable
     return Present(data, source.text.replace("\r\n", "\n"))

@@ -66,7 +66,7 @@ def adapters_section(found: ProbeData, machine: Machine, choice: str) -> Section
 
 
 def _choices(adapters: Sequence[AdapterData], choice: str) -> Iterator[Finding]:
-    """Yield what there is to say where `open()` takes none of the adapters."""
+    """Yield the findings where `open()` takes none of the adapters."""
     if not adapters or any(adapter["chosen"] for adapter in adapters):
         return
     if choice == "reference":

@@ -1,4 +1,4 @@
-"""Replacing one file, so that it is the old one or the new one at any moment."""
+"""Atomic replacement of one file: it is the old one or the new one at any moment."""
 
 from __future__ import annotations
 

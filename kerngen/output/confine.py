@@ -1,4 +1,4 @@
-"""Paths that notes and manifests hold: what they name lies in the output, or is refused.
+"""Path confinement: a path in a note or manifest leads into the output, or is refused.
 
 A manifest comes with a repository, and who wrote it may be anybody.
 """

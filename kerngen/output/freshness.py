@@ -1,4 +1,4 @@
-"""Which sources need no rebuilding.
+"""Up-to-date checks: which sources need no rebuilding.
 
 A source is fresh if the texts that it is made from, its own and those of other files,
 have the hash in the manifest, its files are on the disk as the manifest lists them, and
@@ -56,7 +56,7 @@ def _compiler_sources() -> Iterator[Path]:
 
 @final
 class Freshness:
-    """What the manifest, the disk and the stamp say of the sources built before."""
+    """What the manifest, the disk and the stamp hold of the sources built before."""
 
     def __init__(self, out: Path) -> None:
         self._out = out

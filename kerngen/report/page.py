@@ -1,4 +1,4 @@
-"""What the playground asks of the compiler: all of one text, as JSON."""
+"""The compiler's report for the playground: all about one text, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hints for indices and for `mut`: how they are introduced, and where they stand."""
+"""Hints for binders, which introduce an index, and for `mut`: `sum[j when j <= i]`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def left_indices(mistake: Mistake) -> set[str]:
 
 
 def mut_remedy(mistake: Mistake) -> str:
-    """Return where `mut` stands."""
+    """Return where to write `mut`."""
     if mistake.text_before(1) == ":":
         name = mistake.text_before(2)
         written = _TYPE.match(mistake.source.text, mistake.span.end)

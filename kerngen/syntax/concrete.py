@@ -1,6 +1,6 @@
-"""Text to the concrete syntax tree, which keeps what the abstract one leaves out.
+"""The concrete syntax tree, which keeps what the abstract one leaves out.
 
-It holds every token, and the comments stand beside it.
+It holds every token, and the comments are beside it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Syntax errors of the parser as diagnostics in the user's words.
+"""From a syntax error of the parser to a diagnostic in the user's words.
 
 `RECOGNISERS` knows the common mistakes, in the order in which they are tried.  What none
 of them recognises is an `UnexpectedToken`, with a hint from `remedies` if that has one.
@@ -31,7 +31,7 @@ from kerngen.syntax.numbers import as_written_here
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST", "REQUIRE"}
 
-# The terminal that closes a bracket, and those that can't stand inside it.
+# The terminal that closes a bracket, and those that can't be inside it.
 _CLOSING = {
     "(": ("CLOSE_PAREN", _INNER_ENDS),
     "[": ("CLOSE_BRACKET", _INNER_ENDS | {"COLON", "ASSIGN", "ASSIGN_OP", "IF"}),
@@ -49,7 +49,7 @@ _LIKE_A_NUMBER = re.compile(
 _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
 _ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
-"""What stands behind `def` in `def kernel f(...)`."""
+"""The item's keyword behind `def` in `def kernel f(...)`."""
 
 _MORE = re.compile(r"[ \t]*[^\s)\];,]")
 """What follows a closing bracket that is one too many, and closes nothing else."""
@@ -67,7 +67,7 @@ _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
 _LONGEST_OPERATOR = 3
 _DECLARING = frozenset({"var", "auto"})
 
-# What stands before a name of the user's own.
+# Words before a name of the user's own.
 _INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
 
 
@@ -77,7 +77,7 @@ _Recogniser: TypeAlias = Callable[[Mistake], Diagnostic | None]
 
 
 def diagnose(mistake: Mistake) -> Diagnostic:
-    """Say what is wrong."""
+    """Return the diagnostic of a mistake: of the first recogniser that knows it."""
     found = (recognise(mistake) for recognise in RECOGNISERS)
     return next(filter(None, found), None) or _unexpected(mistake)
 
@@ -132,7 +132,7 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
 
 
 def _expected(mistake: Mistake) -> tuple[str, ...]:
-    """Say what is expected; of a name, what it would be the name of."""
+    """Describe what is expected; of a name, what it would be the name of."""
     name = _NAMED_AFTER.get(mistake.text_before(1))
     if name and "NAME" in mistake.accepts <= {"NAME", "REDUCE"}:
         return (name,)

@@ -1,4 +1,4 @@
-"""Recognises parts of a program that are written in another form than ours.
+"""Recognisers of syntax that other languages have: `float x`, `np.exp(x)`, `sum(j) x[j]`.
 
 Types, names of parameters and outputs, `if`, reductions, subscripts and arguments.
 """
@@ -413,7 +413,7 @@ def _arguments(mistake: Mistake) -> list[str]:
 
 
 def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
-    """Say how `np.max(x)` or `x.max()` is written, whose owner may be a tensor."""
+    """Report `np.max(x)` or `x.max()`, whose owner may be a tensor."""
     owner = mistake.text_before(3)
     tensor = "x" if owner in VALUES or not owner.isidentifier() else owner
     instead = f"'{name.text}[i] {tensor}[i]'"

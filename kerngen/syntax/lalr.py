@@ -1,9 +1,9 @@
-"""The loop of the parser, over the tables that lark makes of the grammar.
+"""An LALR parser's loop, over the tables that lark makes of the grammar.
 
 lark's own loop makes a tree first, with a place for every rule that was passed through:
 most of the time of a build went there.  This one hands the parts of a rule, with their
 place, to a maker as soon as they are complete, and passes by rules of a single part.
-Which rules take what is lark's to say; see its documentation on 'shaping the tree'.
+Which parts a rule keeps follows lark; see its documentation on 'shaping the tree'.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lark.utils import TextSlice
 from kerngen.syntax.wording import CONTEXTUAL
 
 END: Final = "$END"
-"""The kind of token that stands behind the last one."""
+"""The kind of the token behind the last one, as lark has it."""
 
 Make: TypeAlias = Callable[[str, list[Any], int, int], object]
 """Makes what a rule becomes of its name, its parts, and where it starts and ends."""
@@ -74,8 +74,8 @@ class _Rule:
     """What a rule does with its parts.
 
     `kept` are the places of those that it keeps, whether their own parts are taken in
-    their place, and how many parts that were left out stand before each; `left_out`
-    stand behind all.  It may pass on its only part, or all of them as they are; where
+    their place, and how many parts are left out before each; `left_out` are left out
+    behind all.  It may pass on its only part, or all of them as they are; where
     it has a single symbol, and passes that on, it `is_transparent`.
     """
 
@@ -232,7 +232,7 @@ class Tables:
         ends.append(end)
 
     def _find_accepted(self, states: tuple[int, ...]) -> frozenset[str]:
-        """Return the kinds of tokens that could stand next."""
+        """Return the kinds of tokens that could be next."""
         kinds = (kind for kind in self._steps[states[-1]] if kind.isupper())
         return frozenset(kind for kind in kinds if self._accepts(list(states), kind))
 
@@ -253,7 +253,7 @@ def _in_context(token: Token, steps: Mapping[str, int | _Rule]) -> Token:
 
 
 def _rule(rule: Any, *, placeholders: bool) -> _Rule:
-    """Return what lark says of a rule, in the way that its own tree builder reads it."""
+    """Return a rule of lark's, in the way that its own tree builder reads it."""
     options = rule.options
     before = [0] * (len(rule.expansion) + 1)
     if placeholders and options.empty_indices:

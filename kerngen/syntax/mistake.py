@@ -1,4 +1,4 @@
-"""An error of the parser, and what stands around it in the text."""
+"""A syntax error with the parser's state: what was found, expected, open and before it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE"})
 @final
 @dataclass(frozen=True)
 class Mistake:
-    """An error of the parser and what stands around it.
+    """A token that the parser refused, and its state before that token.
 
-    `kind` is the terminal found, `accepts` those expected, `preceding` what stands
+    `kind` is the terminal found, `accepts` those expected, `preceding` the tokens
     before it, `opening` the innermost bracket that is still open, and `item` the keyword
     of the item that is not complete.
     """
@@ -49,7 +49,7 @@ class Mistake:
 
     @property
     def before(self) -> Lexeme | None:
-        """What stands directly before it."""
+        """The token directly before it."""
         return self.preceding[-1] if self.preceding else None
 
     @property
@@ -58,12 +58,12 @@ class Mistake:
         return self.source.text, self.span.end
 
     def accepts_only(self, *kinds: str) -> bool:
-        """Whether just these terminals could stand here."""
+        """Whether just these terminals could be here."""
         return self.accepts == frozenset(kinds)
 
     @property
     def starts_line(self) -> bool:
-        """Whether nothing stands before it on its line."""
+        """Whether nothing is before it on its line."""
         if self.before is None:
             return True
         return "\n" in self.source.text[self.before.end : self.span.start]
@@ -226,7 +226,7 @@ class Mistake:
         return self.preceding[-count].text if count <= len(self.preceding) else ""
 
     def statement(self) -> tuple[Lexeme, ...]:
-        """What stands before it since the last `;`, or since the file began."""
+        """The tokens before it since the last `;`, or since the file began."""
         texts = [lexeme.text for lexeme in self.preceding]
         begin = len(texts) - texts[::-1].index(";") if ";" in texts else 0
         return self.preceding[begin:]

@@ -1,7 +1,7 @@
-"""Text to the abstract syntax tree.
+"""The parser: from text to the abstract syntax tree.
 
 The grammar is in `grammar.lark`; `transform` makes the syntax tree, `diagnose` words the
-errors, `recovery` says where to go on after one.
+errors, `recovery` finds where to go on after one.
 """
 
 from __future__ import annotations

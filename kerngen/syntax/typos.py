@@ -1,4 +1,4 @@
-"""Recognises slips of the pen: misspelt keywords, and names that can't be names."""
+"""Recognisers of typos: misspelt keywords, and names that can't be names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BEGINS_WITH_DIGIT: Final = re.compile(r"\d+[A-Za-z_]\w*", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _SHORTEST: Final = 3
 
-# Words of the language that stand before a name, by what may stand before them.
+# Words of the language that introduce a name, by what may be before them.
 _BEFORE_NAMES: Final = {
     "": ("let", "host", "require"),
     ";": ("let", "host", "require"),
