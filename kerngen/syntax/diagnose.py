@@ -16,13 +16,14 @@ from kerngen.source.text import Span
 from kerngen.syntax import (
     faults,
     faults_foreign,
-    foreign,
+    foreign_spelling,
     foreign_syntax,
     hints,
     typos,
     wording,
 )
 from kerngen.syntax.binders import binder_remedy, mut_remedy, separates_condition
+from kerngen.syntax.foreign import REDUCTIONS
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
 from kerngen.syntax.mistake_patterns import Pattern, hint
@@ -48,27 +49,16 @@ _LIKE_A_NUMBER = re.compile(
 
 _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
-_ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
-"""The item's keyword behind `def` in `def kernel f(...)`."""
 
 _MORE = re.compile(r"[ \t]*[^\s)\];,]")
 """What follows a closing bracket that is one too many, and closes nothing else."""
 
 _WORD_NEXT = re.compile(r"[ \t]+(\w+)")
 
-_ADDRESS_SPACE = re.compile(r"\s*<\s*(\w+)[^<>\n]*>")
-"""What follows `var` in WGSL's `var<workgroup> tile: ...`."""
-
-_DIRECTIVE = re.compile(r"#\s*(\w+)")
 
 _NAMED_AFTER = {":": "a type", ".": "a member", "@": "an attribute"}
 
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
-_LONGEST_OPERATOR = 3
-_DECLARING = frozenset({"var", "auto"})
-
-# Words before a name of the user's own.
-_INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
 
 
 _SEPARATES_PARAMETERS = Pattern(found="SEMICOLON", inside="(", then=hints.PARAMETER)
@@ -91,6 +81,11 @@ def _of(
     return lambda mistake: (
         fault(span=place(mistake)) if pattern.matches(mistake) else None
     )
+
+
+def _when(pattern: Pattern, recogniser: _Recogniser) -> _Recogniser:
+    """Ask a recogniser only about the mistakes of a pattern."""
+    return lambda mistake: recogniser(mistake) if pattern.matches(mistake) else None
 
 
 def _behind(mistake: Mistake) -> Span:
@@ -233,84 +228,6 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
     return None
 
 
-def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
-    """Find the longest operator of another language around the start of the token."""
-    at, text = mistake.span.start, mistake.source.text
-    is_operator = mistake.kind == "AT" and mistake.follows_value
-    alone = mistake.kind == "CHARACTER" or is_operator
-    for length in range(_LONGEST_OPERATOR, 0 if alone else 1, -1):
-        for start in range(max(at - length + 1, 0), at + 1):
-            found = text[start : start + length]
-            instead = foreign.OPERATORS.get(found)
-            if found[:1] == "." != found[1:] and mistake.text_before(2).isdecimal():
-                continue  # it ends a number, as in '2.*x'
-            if found == "=>" and mistake.kind == "GREATER":
-                instead = "'='"
-            if instead:
-                span = Span(mistake.source, start, start + len(found))
-                return faults_foreign.ForeignSpelling(
-                    span=span, found=found, instead=instead
-                )
-    return None
-
-
-def _macro(mistake: Mistake) -> Diagnostic | None:
-    """`assert!(x > 0.0)`."""
-    before, at = mistake.before, mistake.span.start
-    is_call = mistake.source.text.startswith("!(", at) and mistake.kind == "CHARACTER"
-    if not is_call or before is None or before.end != at:
-        return None
-    instead = foreign.WORDS.get(before.text, "a call without the '!'")
-    span = mistake.lexeme_span(before).to(mistake.span)
-    return faults_foreign.ForeignSpelling(
-        span=span, found=f"{before.text}!", instead=instead
-    )
-
-
-def _directive(mistake: Mistake) -> Diagnostic | None:
-    match = _DIRECTIVE.match(mistake.source.text, mistake.span.start)
-    instead = foreign.DIRECTIVES.get(match[1]) if match else None
-    if match is None or instead is None:
-        return None
-    span = Span(mistake.source, match.start(), match.end())
-    return faults_foreign.ForeignSpelling(span=span, found=match[0], instead=instead)
-
-
-def _foreign_word(mistake: Mistake) -> Diagnostic | None:
-    here = Lexeme(mistake.span.text, mistake.span.start)
-    in_parentheses = mistake.opening is not None and mistake.opening.text == "("
-    in_brackets = mistake.opening is not None and mistake.opening.text == "["
-    in_value = mistake.follows_value
-    inside = foreign.EXPRESSION_WORDS if in_value else foreign.PARAMETER_WORDS
-    introduced = mistake.text_before(2) in _INTRODUCE or mistake.kind == "CHARACTER"
-    for lexeme in filter(None, (None if introduced else mistake.before, here)):
-        instead = foreign.WORDS.get(lexeme.text, "")
-        if in_parentheses or (in_value and not in_brackets):
-            instead = inside.get(lexeme.text, instead)
-        if instead:
-            if lexeme.text in _DECLARING:
-                return _foreign_variable(mistake, lexeme, instead)
-            if item := _ITEM_NEXT.match(mistake.source.text, lexeme.end):
-                instead = f"'{item[1]}' alone"
-            span = mistake.lexeme_span(lexeme)
-            return faults_foreign.ForeignSpelling(
-                span=span, found=lexeme.text, instead=instead
-            )
-    return None
-
-
-def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnostic:
-    """`var t = 1.0;`, `var<workgroup> t: array<f32, 64>;`."""
-    span, found = mistake.lexeme_span(word), word.text
-    if space := _ADDRESS_SPACE.match(mistake.source.text, word.end):
-        span = Span(mistake.source, word.start, space.end())
-        found = f"{word.text}<{space[1]}>"
-        instead = foreign.ADDRESS_SPACES.get(space[1], instead)
-    elif mistake.accepts >= wording.ITEMS:
-        instead = "a constant: 'const A: f32 = 1.0;'"
-    return faults_foreign.ForeignSpelling(span=span, found=found, instead=instead)
-
-
 def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "MUT":
         return faults_foreign.MisplacedMut(
@@ -367,7 +284,7 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _unterminated_string,
     _of(faults.MisplacedFileDoc, Pattern(found="FILE_DOC")),
     _misplaced_doc,
-    foreign_syntax.division_comment,
+    _when(Pattern(is_="follows starts_line"), foreign_syntax.division_comment),
     _of(
         faults_foreign.UnnamedAxis,
         Pattern(word=": ? * .", is_="in_axes", is_not="begins_slice"),
@@ -376,24 +293,45 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _of(faults_foreign.Slice, Pattern(here=r"\.\.\.", is_="in_subscript")),
     _index_not_bare,
     typos.not_a_name,
-    _directive,
-    _macro,
-    _foreign_operator,
+    foreign_spelling.directive,
+    foreign_spelling.macro,
+    foreign_spelling.foreign_operator,
     _malformed_number,
-    foreign_syntax.method_call,
-    foreign_syntax.undeclared_value,
-    _foreign_word,
+    _when(Pattern(found="OPEN_PAREN", after2="."), foreign_syntax.method_call),
+    _when(
+        Pattern(found="NAME", takes="ASSIGN OPEN_BRACKET", is_="follows"),
+        foreign_syntax.undeclared_value,
+    ),
+    foreign_spelling.foreign_word,
     typos.misspelt_word,
     _stray_doc,
-    foreign_syntax.name_and_type,
-    foreign_syntax.foreign_type,
-    foreign_syntax.named_argument,
+    _when(
+        Pattern(not_found="OPEN_PAREN", takes_only="COLON", is_="follows"),
+        foreign_syntax.name_and_type,
+    ),
+    _when(Pattern(is_="follows"), foreign_syntax.foreign_type),
+    _when(
+        Pattern(found="ASSIGN", inside="(", after2="( ,"),
+        foreign_syntax.named_argument,
+    ),
     _of(faults_foreign.MissingElse, Pattern(takes_only="ELSE"), _behind),
     _hinted(faults_foreign.ForeignIf, hints.IFS, Pattern()),
-    foreign_syntax.foreign_reduction,
+    _when(
+        Pattern(found="STRING", after2=frozenset(REDUCTIONS)),
+        foreign_syntax.foreign_reduction,
+    ),
+    _when(
+        Pattern(
+            found=wording.VALUE_STARTS | {"REDUCE", "IF"},
+            after="]",
+            is_="follows_value",
+            is_not="starts_line",
+        ),
+        foreign_syntax.foreign_reduction,
+    ),
     typos.misspelt_reduction,
     foreign_syntax.reduction_form,
-    foreign_syntax.separate_subscripts,
+    _when(Pattern(found="OPEN_BRACKET", after="]"), foreign_syntax.separate_subscripts),
     foreign_syntax.generic_call,
     _of(
         faults_foreign.ChainedComparison,

@@ -60,13 +60,7 @@ _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
 def name_and_type(mistake: Mistake) -> Diagnostic | None:
     """`-> f32[n]`, `float x`, `fn f(x)`, `const A = 1.0`."""
-    before = mistake.before
-    if (
-        not mistake.accepts_only("COLON")
-        or before is None
-        or mistake.kind == "OPEN_PAREN"
-    ):
-        return None
+    before = mistake.last
     what, example = _declared(mistake)
     span = mistake.lexeme_span(before)
     remedy = f"Write '{before.text}: {example}'."
@@ -114,9 +108,7 @@ def _ours(name: str) -> str:
 
 def foreign_type(mistake: Mistake) -> Diagnostic | None:
     """`vec3<f32>`, `array<f32>`, `*f32`, `[f32]`, `&mut [f32]`."""
-    before = mistake.before
-    if before is None:
-        return None
+    before = mistake.last
     if mistake.text_before(2) == ":" and mistake.kind in {"STAR", "NAME"}:
         return _pointer_or_long_type(mistake, before)
     after_type = "ASSIGN" in mistake.accepts or "COMMA" in mistake.accepts
@@ -206,10 +198,8 @@ def _foreign_type(
 
 def undeclared_value(mistake: Mistake) -> Diagnostic | None:
     """`float t = x[i];`."""
-    starts = mistake.text_before(2) in {"", ";", "{", "}"}
-    after_name = mistake.accepts >= {"ASSIGN", "OPEN_BRACKET"}
-    before = mistake.before
-    if not (starts and after_name and mistake.kind == "NAME" and before):
+    before = mistake.last
+    if mistake.text_before(2) not in {"", ";", "{", "}"}:
         return None
     if before.text not in TYPES and not OWN_TYPE.fullmatch(before.text):
         return None
@@ -222,18 +212,9 @@ def undeclared_value(mistake: Mistake) -> Diagnostic | None:
 
 def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
     """`mean[j] x[j]`, `mode[a < 3] x[a]` or `einsum("...")`: what looks like a reduction, and is none."""
-    before = mistake.before
-    if mistake.kind == "STRING" and mistake.text_before(2) in REDUCTIONS:
+    if mistake.kind == "STRING":
         return _foreign_reduction(mistake, mistake.preceding[-2])
-    starts = mistake.kind in VALUE_STARTS | {"REDUCE", "IF"}
-    if (
-        not (mistake.follows_value and starts)
-        or mistake.starts_line
-        or before is None
-        or before.text != "]"
-    ):
-        return None
-    named, brackets = mistake.subscripted() or (before, ())
+    named, brackets = mistake.subscripted() or (mistake.last, ())
     known = named.text in REDUCTIONS or _gives_ranges(brackets)
     if known or _introduces_index(mistake, named, brackets):
         return _foreign_reduction(mistake, named)
@@ -355,9 +336,6 @@ def _reduced_in_brackets(mistake: Mistake, named: Lexeme) -> str:
 
 def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
     """`z[i][j]` on the left, or `f32[n][m]`."""
-    before = mistake.before
-    if mistake.kind != "OPEN_BRACKET" or before is None or before.text != "]":
-        return None
     starts = [x.start for x in mistake.preceding if x.text == "["]
     match = _BRACKETS.search(mistake.source.text, starts[-1]) if starts else None
     name = mistake.text_before(2 + [x.text for x in mistake.preceding][::-1].index("["))
@@ -367,13 +345,8 @@ def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
 
 def named_argument(mistake: Mistake) -> Diagnostic | None:
     """`max(x, axis=1)`."""
-    opening, name = mistake.opening, mistake.before
-    if mistake.kind != "ASSIGN" or opening is None or opening.text != "(":
-        return None
-    at = mistake.preceding.index(opening)
-    called = mistake.preceding[at - 1].text if at else ""
-    is_call = _CALLED.fullmatch(called) and called not in {"if", "and", "or", "not"}
-    if name is None or not is_call or mistake.text_before(2) not in {"(", ","}:
+    name, called = mistake.last, mistake.before_opening(1)
+    if not _CALLED.fullmatch(called) or called in {"if", "and", "or", "not"}:
         return None
     remedy = "Write the value alone, in its place."
     if name.text in {"axis", "axes", "dim", "dims", "keepdims"}:
@@ -383,9 +356,7 @@ def named_argument(mistake: Mistake) -> Diagnostic | None:
 
 def method_call(mistake: Mistake) -> Diagnostic | None:
     """`x[i].exp()`, `np.exp(x[i])` or `x.sum()`."""
-    name = mistake.before
-    if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
-        return None
+    name = mistake.last
     given = _arguments(mistake)
     if name.text in FUNCTIONS:
         instead = called(name.text, given)
@@ -422,12 +393,10 @@ def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
 
 def division_comment(mistake: Mistake) -> Diagnostic | None:
     """`x[i // 2]` and `f32[n // 2]`: the rest of the line is a comment."""
-    if mistake.before is None or not mistake.starts_line:
-        return None
-    end = mistake.before.end
+    end = mistake.last.end
     rest = mistake.source.text[end:].split("\n", 1)[0]
     match = _DIVIDED.match(rest)
-    if match is None or mistake.before.text in {";", "{", "}", ","}:
+    if match is None or mistake.last.text in {";", "{", "}", ","}:
         return None
     start = end + match.start(1)
     return faults_foreign.DivisionComment(span=Span(mistake.source, start, start + 2))

@@ -57,6 +57,17 @@ class Mistake:
         """The text and where it goes on, for `Pattern.match`."""
         return self.source.text, self.span.end
 
+    @property
+    def last(self) -> Lexeme:
+        """The token directly before it, where a pattern has shown that there is one."""
+        assert self.before is not None
+        return self.before
+
+    @property
+    def follows(self) -> bool:
+        """Whether a token is before it."""
+        return self.before is not None
+
     def accepts_only(self, *kinds: str) -> bool:
         """Whether just these terminals could be here."""
         return self.accepts == frozenset(kinds)
@@ -139,8 +150,12 @@ class Mistake:
         return self.before is not None and (ends or begins)
 
     def _before_bracket(self, count: int) -> str:
-        """The token so many before the innermost bracket, if that is a '['."""
-        if self.opening is None or self.opening.text != "[":
+        in_brackets = self.opening is not None and self.opening.text == "["
+        return self.before_opening(count) if in_brackets else ""
+
+    def before_opening(self, count: int) -> str:
+        """Return the text of the token so many before the innermost open bracket."""
+        if self.opening is None:
             return ""
         at = self.preceding.index(self.opening) - count
         return self.preceding[at].text if at >= 0 else ""
