@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,9 @@ TERMINALS = {
     "$END",
 }
 TABLES = {
-    name: value for name, value in vars(hints).items() if isinstance(value, tuple)
+    name: cast("tuple[Pattern, ...]", value)
+    for name, value in vars(hints).items()
+    if isinstance(value, tuple)
 }
 KINDS = ("found", "not_found", "takes", "takes_only", "takes_at_most")
 
@@ -29,7 +32,7 @@ def words(pattern: Pattern, name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_rows_name_what_there_is(name: str) -> None:
-    rows: tuple[Pattern, ...] = TABLES[name]
+    rows = TABLES[name]
     assert rows
     for row in rows:
         assert row.hint
