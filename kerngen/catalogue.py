@@ -19,17 +19,17 @@ from kerngen.check import (
 )
 from kerngen.gradient import faults as faults_derivation
 from kerngen.schedule import faults as faults_lowering
-from kerngen.source import reading, together
+from kerngen.source import faults_build, reading
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.syntax import faults as faults_syntax
-from kerngen.syntax import faults_uses, habits
+from kerngen.syntax import faults_foreign, faults_uses
 
 _MODULES = (
     reading,
-    together,
+    faults_build,
     faults_uses,
     faults_syntax,
-    habits,
+    faults_foreign,
     faults_names,
     faults_places,
     faults_types,

@@ -30,7 +30,7 @@ from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span
 from kerngen.syntax import ast, foreign
-from kerngen.syntax.habits import SeparateSubscripts
+from kerngen.syntax.faults_foreign import SeparateSubscripts
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions

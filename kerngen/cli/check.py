@@ -114,7 +114,7 @@ def _diagnostics(part: Sources) -> list[Diagnostic]:
 
 
 def _at(span: Span | None) -> str:
-    """Return the line that says where something is."""
+    """Return the line with the place of something."""
     if span is None:
         return ""
     line, column = span.source.position(span.start)

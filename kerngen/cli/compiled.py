@@ -1,4 +1,4 @@
-"""What a build keeps of a compiled file, and may send from one process to another."""
+"""A compiled file, as a build keeps it and sends it from one process to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands talk: colours and progress on a terminal, plain text in a pipe."""
+"""Output of commands: colours and progress on a terminal, plain text in a pipe."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def print_diagnostics(
 ) -> None:
     """Print diagnostics for people, how many there are, and where to read on.
 
-    Of one file, no more than `limit` are shown, the first ones; 0 stands for all.
+    Of one file, no more than `limit` are shown, the first ones; 0 is for all.
     """
     found = list(diagnostics)
     shown = _first(found, limit) if limit else found
@@ -101,7 +101,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def say_waiting(folder: Path) -> None:
-    """Say why nothing happens; a command that Ctrl-Z stopped may hold a folder long."""
+    """Print why nothing happens; a command that Ctrl-Z stopped may hold a folder long."""
     say(
         f"Waiting for the folder '{shown_path(folder)}': another kerngen command "
         f"holds it.",
@@ -143,7 +143,7 @@ def report_console() -> Console:
 
 
 def escape(text: str) -> str:
-    """Return a text that stands for itself among marked-up text."""
+    """Escape a text, so that it is shown as it is among marked-up text."""
     from rich.markup import escape as escaped
 
     return escaped(text)
@@ -179,7 +179,7 @@ def reporting_system() -> Generator[None]:
         yield
     except click.ClickException as error:
         lines = error.message.split("\n")
-        vars(error)["message"] = "\n".join(map(clean, lines))  # final, says click
+        vars(error)["message"] = "\n".join(map(clean, lines))  # final, for click
         raise
     except BrokenPipeError:
         raise  # who read our output has seen enough

@@ -132,11 +132,11 @@ class _Run:
 
     def _format(self, file: Path) -> None:
         from kerngen.format.files import format_data
-        from kerngen.output.whole import replace_whole
+        from kerngen.output.atomic_replace import replace_atomically
 
         result = format_data(read_data(file), shown_path(file))
         if result.changed and self.writing:
-            replace_whole(file, result.before, result.after, say_waiting)
+            replace_atomically(file, result.before, result.after, say_waiting)
         self._tell(result)
 
     def format_stdin(self, name: str) -> None:

@@ -53,7 +53,7 @@ def split_kernel(word: str) -> tuple[Path | None, str]:
 
 
 def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
-    """Return the one kernel that is called so, or the only one; or say which there are.
+    """Return the one kernel that is called so, or the only one; or list which there are.
 
     Other kernels, and files that have none of that name, may be wrong.
     """

@@ -68,7 +68,7 @@ def _module(file: Path) -> Module:
 
 
 def _chosen(module: Module, struct: str | None) -> list[Subject]:
-    """Return what a name stands for, or all there is without one."""
+    """Return the structs that a name means, or all there are without one."""
     from kerngen.report.layout_data import subjects
 
     found = subjects(module, foreign=struct is not None)

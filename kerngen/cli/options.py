@@ -1,4 +1,4 @@
-"""What several commands take, declared once: a name means the same in all of them."""
+"""Options that several commands have, declared once: a name means the same in all."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def as_json(what: str) -> Decorator:
 
 
 def budget(default: float | None, what: str) -> Decorator:
-    """Return the option that says how long a command may take."""
+    """Return the option for how long a command may take."""
     shown: dict[str, Any] = {} if default is None else {"show_default": True}
     return click.option(
         "--budget",

@@ -1,4 +1,4 @@
-"""What a command works on: the sources that its arguments and the project's settings name."""
+"""The sources of a command: those that its arguments and the project's settings name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Selection:
     Names are paths inside `origin`.  `build` are the names of all files whose schedules
     count: those asked for, and the others of a project.  `root` is the folder that no
     `use` leads out of; a file that belongs to no folder of sources has none.  `texts`
-    stand in place of what files of their names hold.
+    take the place of what files of their names hold.
     """
 
     base: Path
@@ -183,7 +183,7 @@ def refuse_stdin_among_files(paths: Sequence[Path], stdin_filename: str | None) 
 
 
 def read_stdin() -> bytes:
-    """Read a source from stdin; of one that is too large only so much as tells."""
+    """Read a source from stdin; of one that is too large only so much as shows that."""
     if sys.stdin is None:  # its caller has closed it
         raise click.UsageError("'-' reads stdin, which is closed.")
     return sys.stdin.buffer.read(LARGEST + 1)
@@ -234,7 +234,7 @@ def choose_out(out: Path | None, selection: Selection, project: Project) -> Path
 
 
 def _no_package(folder: Path) -> str:
-    """Say why no Python package can be made of a folder, or nothing."""
+    """Return why no Python package can be made of a folder, or nothing."""
     if folder.is_file():
         return ""  # writing refuses it
     if (folder / "pyproject.toml").exists() or (folder / ".git").exists():

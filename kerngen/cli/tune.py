@@ -212,7 +212,7 @@ def _write(target: _Target, written: Written, out: Path | None) -> None:
 
 
 def _check(target: _Target, text: str) -> Compiler:
-    """Raise what a build would say of a text of the file, and of all that it schedules."""
+    """Raise what a build would report of a text of the file, and of all it schedules."""
     from kerngen.compiler import Compiler
 
     selection = target.selection.having(target.written, text.encode())
@@ -241,7 +241,7 @@ def _check_kept(target: _Target, shapes: Sequence[Sizes]) -> None:
 
 
 def _warn_of_others(compiler: Compiler, target: _Target) -> None:
-    """Say where a kernel is scheduled by several files, and which of them counts."""
+    """Warn where a kernel is scheduled by several files, with the one that counts."""
     name, kernel = target.subject.name, target.subject.kernel.name
     module = compiler.module(name)
     schedules = next(k for k in module.kernels if k.name == kernel).schedules

@@ -42,7 +42,7 @@ class Present:
                 return library.kernels(file)
             except FileNotFoundError:
                 return None
-            except (OSError, CompileError):  # a build says it better
+            except (OSError, CompileError):  # a build reports it better
                 return frozenset()
 
         text, gone = pruned(self.text, kernel, used, kernels_at)
@@ -50,13 +50,13 @@ class Present:
 
     def replace(self, out: Path, text: str) -> None:
         """Write the file whole; raise `OSError` if somebody saved it since it was read."""
-        from kerngen.output.whole import replace_whole
+        from kerngen.output.atomic_replace import replace_atomically
 
         if self.data is None:
             with out.open("x", encoding="utf-8") as stream:
                 stream.write(text)
         else:
-            replace_whole(out, self.data, text.encode(), say_waiting)
+            replace_atomically(out, self.data, text.encode(), say_waiting)
 
 
 def read_present(out: Path | None, selection: Selection) -> Present:
@@ -82,5 +82,5 @@ def read_present(out: Path | None, selection: Selection) -> Present:
         raise click.ClickException(
             f"'{out}' was not written by 'kerngen tune', so it is not replaced."
         )
-    formatted(source)  # what it says of other sizes is kept, so it must be readable
+    formatted(source)  # its schedules for other sizes are kept, so it must be readable
     return Present(data, source.text.replace("\r\n", "\n"))

@@ -133,7 +133,7 @@ def asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
 
 
 def _exit(report: Report) -> None:
-    """Leave by the status that tells what was found."""
+    """Exit with the status of what was found."""
     from kerngen.verify.result import Verdict
 
     if report.interrupted:

@@ -29,7 +29,7 @@ _States: TypeAlias = dict[Path, tuple[int, int]]
 """When each source was saved, and how long it is."""
 
 _LOOK_AFTER: Final = 1000
-"""Milliseconds until a save is noticed that the system did not tell of."""
+"""Milliseconds until a save is noticed that the system did not report."""
 
 
 @click.command(
@@ -113,7 +113,7 @@ class _Session:
                 return
 
     def _looks(self) -> Iterator[set[FileChange]]:
-        """Yield what the system tells of changes, and nothing when a look is due."""
+        """Yield the changes that the system reports, and nothing when a look is due."""
         from watchfiles import watch as watch_files
 
         try:
@@ -137,14 +137,14 @@ class _Session:
         return file.suffix == SUFFIX and not any(p.startswith(".") for p in inside)
 
     def _told(self, file: Path) -> str:
-        """Say what happened to a source; an editor may replace one to change it."""
+        """Print what happened to a source; an editor may replace one to change it."""
         change = "changed" if file in self.states else "added"
         return f"{shown_path(file)} {change if file.exists() else 'deleted'}"
 
     def _unnoticed(self) -> set[Path]:
         """Return which sources are others than before the last build.
 
-        They were saved during the first one, or where the system tells of no changes.
+        They were saved during the first one, or where the system reports no changes.
         """
         try:
             now = _states(self.base)

@@ -77,7 +77,7 @@ class Workers:
         def occupy(worker: _Worker) -> None:
             for name in waiting:
                 busy[worker] = name
-                with suppress(OSError):  # it died, which its pipe tells below
+                with suppress(OSError):  # it died, as its pipe shows below
                     worker.pipe.send(name)
                 return
 

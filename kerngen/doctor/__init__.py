@@ -1,1 +1,1 @@
-"""What is wrong with this machine, from kerngen's point of view, and what to do."""
+"""The examination of `kerngen doctor`: what is wrong with this machine, and what to do."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kerngen.doctor.advice import advice
-from kerngen.doctor.apart import ApartError, ask
 from kerngen.doctor.findings import Finding, Section, Status
 from kerngen.doctor.machine import Machine
+from kerngen.doctor.probe_process import ProbeError, run_probe
 from kerngen.doctor.variables import ADAPTER
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _UNITS: Final = {"MiB": 1 << 20, "KiB": 1 << 10}
 def probe() -> ProbeData:
     """Return what wgpu finds, or why it finds nothing."""
     try:
-        found: ProbeData = ask("kerngen.doctor.probe", timeout=_PATIENCE)
-    except ApartError as error:
+        found: ProbeData = run_probe("kerngen.doctor.probe", timeout=_PATIENCE)
+    except ProbeError as error:
         return {"error": f"listing adapters {error}", "native": "", "adapters": []}
     return found
 
@@ -45,10 +45,10 @@ def probe() -> ProbeData:
 def self_test(number: int) -> list[CheckData]:
     """Return what became of each check on the adapter of a number."""
     try:
-        done: list[CheckData] = ask(
+        done: list[CheckData] = run_probe(
             "kerngen.doctor.selftest", str(number), timeout=_PATIENCE
         )
-    except ApartError as error:
+    except ProbeError as error:
         name, why = "the self-test", str(error)
         return [{"name": name, "status": "failed", "detail": why, "seconds": 0.0}]
     return done
@@ -66,7 +66,7 @@ def adapters_section(found: ProbeData, machine: Machine, choice: str) -> Section
 
 
 def _choices(adapters: Sequence[AdapterData], choice: str) -> Iterator[Finding]:
-    """Yield what there is to say where `open()` takes none of the adapters."""
+    """Yield the findings where `open()` takes none of the adapters."""
     if not adapters or any(adapter["chosen"] for adapter in adapters):
         return
     if choice == "reference":

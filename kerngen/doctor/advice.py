@@ -1,6 +1,6 @@
 """What to do about adapters that are missing, by what the machine looks like.
 
-Every rule that fits says its part, in the order of the table.
+Every rule that fits adds its part, in the order of the table.
 """
 
 from __future__ import annotations

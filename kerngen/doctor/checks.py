@@ -1,4 +1,4 @@
-"""The checks of the self-test: each runs kernels, and says how far off they were."""
+"""The checks of the self-test: each runs kernels, and returns their largest error."""
 
 from __future__ import annotations
 

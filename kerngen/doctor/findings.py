@@ -1,4 +1,4 @@
-"""What a doctor reports: findings in sections, each with its weight and advice."""
+"""Findings of the doctor, in sections, each with its weight and advice."""
 
 from __future__ import annotations
 

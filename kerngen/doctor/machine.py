@@ -1,4 +1,4 @@
-"""What drivers need of a Linux machine, as far as its files tell."""
+"""Checks of what drivers need of a Linux machine, by its files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Machine:
 def inspect_machine(
     root: Path = Path("/"), environment: Mapping[str, str] = os.environ
 ) -> Machine:
-    """Look at this machine, or at a tree of files that stands for one."""
+    """Look at this machine, or at a tree of files in place of one."""
     if sys.platform != "linux":
         return Machine(system=sys.platform)
     nodes = tuple(sorted(root.glob("dev/dri/renderD*")))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, TypedDict
 
-from kerngen.doctor.apart import answer
+from kerngen.doctor.probe_process import reply
 from kerngen.runtime.device.adapter import (
     VARIABLE,
     Adapter,
@@ -55,14 +55,14 @@ def main() -> None:
     try:
         adapters = list_adapters()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
-        answer(
+        reply(
             ProbeData(error=f"{type(error).__name__}: {error}", native="", adapters=[])
         )
         return
     ranked, choice = in_order(adapters), _choice()
     best = choice.pick(ranked)
     described = [_described(adapter, ranked, best) for adapter in adapters]
-    answer(ProbeData(error="", native=_native_version(), adapters=described))
+    reply(ProbeData(error="", native=_native_version(), adapters=described))
 
 
 def _choice() -> AdapterChoice:

@@ -8,8 +8,8 @@ from time import perf_counter
 from typing import TypedDict
 
 import kerngen.runtime as gpu
-from kerngen.doctor.apart import answer
 from kerngen.doctor.checks import CHECKS, Skip, Wrong
+from kerngen.doctor.probe_process import reply
 from kerngen.runtime import Context
 from kerngen.runtime.device.adapter import list_adapters
 from kerngen.runtime.device.opening import request_device
@@ -28,7 +28,7 @@ def main() -> None:
     """Answer with what became of each check on the adapter of a number."""
     adapter = list_adapters()[int(sys.argv[1])]
     with gpu.open(request_device(adapter, None)) as ctx:
-        answer([_run(name, check, ctx) for name, check in CHECKS.items()])
+        reply([_run(name, check, ctx) for name, check in CHECKS.items()])
 
 
 def _run(name: str, check: Callable[[Context], str], ctx: Context) -> CheckData:

@@ -23,7 +23,7 @@ _REQUIREMENT: Final = re.compile(
 _BOUND: Final = re.compile(r"(>=|<)([\d.]+)")
 
 NATIVE: Final = "wgpu-native"
-"""The library inside of wgpu; only a process that loads it can tell its version."""
+"""The library inside of wgpu; only a process that loads it knows its version."""
 
 
 def versions(native: str) -> dict[str, str]:
@@ -69,7 +69,7 @@ def _findings(found: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _wanted() -> dict[str, str]:
-    """Return the versions that kerngen says it needs, where it is installed."""
+    """Return the versions that kerngen declares it needs, where it is installed."""
     try:
         lines = requires("kerngen") or []
     except PackageNotFoundError:
@@ -80,7 +80,7 @@ def _wanted() -> dict[str, str]:
 
 def fits(version: str, wanted: str) -> bool:
     """
-    Return whether a version lies within bounds, as far as numbers tell.
+    Return whether a version lies within bounds, by its numbers alone.
 
     >>> fits("26.10.1", "<27,>=26"), fits("0.31.2", ">=0.32"), fits("1.0rc1", "")
     (True, False, True)

@@ -20,10 +20,10 @@ from typing import final
 
 from kerngen.emit.imports import IMPORTABLE, STRUCT_IMPORTS
 from kerngen.emit.usage import used_constants, used_functions
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.memory import FixedArray, MemoryType, Struct, structs_in
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Function, Kernel, Reduce, Role
-from kerngen.ir.once import once
 from kerngen.ir.walk import walk
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import (
@@ -261,7 +261,7 @@ def _class_like(name: str) -> str:
     return name if name.isidentifier() else f"V{name}"
 
 
-@once
+@cached_on_instance
 def member_names(struct: Struct) -> dict[str, str]:
     """Name a struct's members, as its class and its dtype do."""
     return _field_names(struct_layout(struct))

@@ -1,4 +1,4 @@
-"""The longer word on every diagnostic: a page for each code, with examples.
+"""Long explanations of diagnostics: a page for each code, with examples.
 
 The pages are the Markdown files in `pages`, one for each code.  Nothing here knows the
 compiler: tests hold the pages to it, and write what it prints into them.

@@ -1,4 +1,4 @@
-"""Where comments stand, in terms of the tokens around them.
+"""The places of comments, in terms of the tokens around them.
 
 A gap is what lies between two tokens; it bears the number of the token before it, and
 the gap before the first token is number -1.
@@ -133,7 +133,7 @@ class Gaps:
         return next((g for g in range(gap, -1, -1) if g in self.line), -1)
 
     def _ends_before(self, gap: int) -> bool:
-        """Whether a comment after an operator or a branch may stand before its sign."""
+        """Whether a comment after an operator or a branch may be before its sign."""
         before = self.line.get(gap - 1)
         in_branch = self.tokens[gap] == "}"
         return before is not None and (before.operator or in_branch)
@@ -144,7 +144,7 @@ class Gaps:
         return next(g for g in inside if g in self.line and self._open(g, gap, source))
 
     def _open(self, gap: int, before: int, source: Mapping[int, Gap]) -> bool:
-        """Whether a comment from `before` may stand in a gap with a line."""
+        """Whether a comment from `before` may be in a gap with a line."""
         if source[gap].comments or not self.around[gap]:
             return True
         owner = self.around[gap][-1]

@@ -43,10 +43,10 @@ class Text:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A place for a line break: `flat` is what stands there where there is none.
+    """A place for a line break: `flat` is the text in its place where there is none.
 
     Comments before a `closing` line are indented as what it closes.  An `operator`
-    follows: comments right after that may stand here.
+    follows: comments right after that may be here.
     """
 
     flat: str = ""

@@ -1,4 +1,4 @@
-"""The canonical form of a file, and the proof that it says the same."""
+"""The canonical form of a file, and the proof that it means the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kerngen.syntax.parser import parse
 
 @final
 class FormatterError(Exception):
-    """The formatter would change what a file says, which is a bug of ours."""
+    """The formatter would change what a file means, which is a bug of ours."""
 
 
 def formatted(source: Source) -> str:

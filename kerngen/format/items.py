@@ -23,7 +23,7 @@ from kerngen.format.pieces import (
 )
 
 _ONE_LINE: Final = frozenset({"use", "const", "gradient", "schedule"})
-"""Items that may stand together without empty lines between them."""
+"""Items that may follow each other without empty lines between them."""
 
 
 def program(tree: Tree[Token]) -> Document:

@@ -24,7 +24,7 @@ SPACE = Text(" ")
 class Piece:
     """An expression: its document, and the group at its end that may break alone.
 
-    `opens` says that the group is a conditional, which may break behind operators, too;
+    `opens` is for a conditional, whose group may break behind operators, too;
     what is in brackets may only behind a `=`.
     """
 
@@ -63,7 +63,7 @@ def separated(elements: Sequence[Document], line: Line) -> Iterator[Document]:
 
 
 def parenthesized(opening: Document, content: Document, closing: Document) -> Group:
-    """Lay out what isn't a list: no comma stands after it."""
+    """Lay out what isn't a list: no comma follows it."""
     return Group((opening, Indent((Line(), content)), Line(closing=True), closing))
 
 
@@ -85,7 +85,7 @@ def braced(opening: str, content: Document, closing: str) -> Document:
 
 
 def condition(expr: Document) -> Group:
-    """Lay out what stands between `if` or `when` and a brace."""
+    """Lay out the condition between `if` or `when` and a brace."""
     return Group((Indent((Line(" "), expr)), Line(" ", closing=True)))
 
 

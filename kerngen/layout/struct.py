@@ -6,15 +6,15 @@ all printed from a `StructLayout`: the one source of every offset.
 
 from __future__ import annotations
 
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.memory import Leaf, Member, Struct
 from kerngen.ir.nodes import Kernel
-from kerngen.ir.once import once
 from kerngen.ir.types import Scalar
 from kerngen.layout.rules import Space
 from kerngen.layout.types import StructLayout, lay_out, place
 
 
-@once
+@cached_on_instance
 def uniform_layout(kernel: Kernel) -> StructLayout:
     """Lay out a kernel's uniform struct: dims, value parameters, hosts, in that order.
 

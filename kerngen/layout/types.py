@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TypeAlias, assert_never, final
 
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
-from kerngen.ir.once import once
 from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
 from kerngen.layout.rules import (
     RULES,
@@ -229,7 +229,7 @@ def _vec4(scalar: Scalar) -> Laid:
     return lay_out(Leaf(Vector(scalar, 4)), Space.UNIFORM)
 
 
-@once
+@cached_on_instance
 def _struct(struct: Struct, space: Space) -> StructLayout:
     """Lay out a struct of the program.
 

@@ -1,4 +1,4 @@
-"""What is to happen to a folder, and the small steps that both ways of doing it share."""
+"""Changes to a folder as data, and the small steps that both ways to make them share."""
 
 from __future__ import annotations
 

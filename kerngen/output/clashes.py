@@ -1,4 +1,4 @@
-"""Sources whose generated files can't be in one folder."""
+"""Clashes: sources whose generated files can't be in one folder."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _of_module_and_package(source: str, other: str, folder: PurePosixPath) -> Cl
 
 
 def _alike(paths: Mapping[str, Iterable[str]]) -> Iterator[Clash]:
-    """Yield sources of names that differ in case only: not every disk tells them apart."""
+    """Yield sources of names that differ in case only: on some disks they are one file."""
     seen: dict[str, tuple[str, str]] = {}
     for source, files in sorted(paths.items()):
         for path in sorted(files):

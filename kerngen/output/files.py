@@ -1,4 +1,4 @@
-"""The declared set of generated files: what the output folder is to hold.
+"""The generated files of a build, as data: what the output folder is to hold.
 
 Nothing here touches the disk.
 """

@@ -1,4 +1,4 @@
-"""Which sources need no rebuilding.
+"""Up-to-date checks: which sources need no rebuilding.
 
 A source is fresh if the texts that it is made from, its own and those of other files,
 have the hash in the manifest, its files are on the disk as the manifest lists them, and
@@ -18,8 +18,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import final
 
+from kerngen.output.confine import confined
 from kerngen.output.errors import OutputError
-from kerngen.output.inside import inside
 from kerngen.output.manifest import (
     Entry,
     Manifest,
@@ -56,7 +56,7 @@ def _compiler_sources() -> Iterator[Path]:
 
 @final
 class Freshness:
-    """What the manifest, the disk and the stamp say of the sources built before."""
+    """What the manifest, the disk and the stamp hold of the sources built before."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -102,7 +102,7 @@ def stamp_all(out: Path, built: Mapping[str, Entry]) -> None:
     }
     # It is a cache: without it, the next build does more than it must.
     with suppress(OSError, OutputError):
-        file = inside(out, _STAMPS)
+        file = confined(out, _STAMPS)
         file.parent.mkdir(exist_ok=True)
         file.unlink(missing_ok=True)  # it may be a pipe
         file.write_text(json.dumps(stamps), encoding="utf-8")

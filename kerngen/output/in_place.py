@@ -1,6 +1,6 @@
 """Changing a folder file by file, with the old files saved first.
 
-For where folders can't be exchanged.  While the journal stands, the folder may hold old
+For where folders can't be exchanged.  While there is a journal, the folder may hold old
 and new files; `undo` makes it the old one again, and may itself be cut short and repeated.
 """
 
@@ -16,12 +16,12 @@ from kerngen.output.changes import (
     write_files,
     write_note,
 )
+from kerngen.output.confine import blocked, leads_out
 from kerngen.output.errors import OutputError
-from kerngen.output.inside import blocked, leads_out
 
 
 def journal_of(staging: Path) -> Path:
-    """The file that stands while the folder may be half changed."""
+    """The file that is there while the folder may be half changed."""
     return staging / "journal.json"
 
 
@@ -57,7 +57,7 @@ def _save(changes: Changes, out: Path, staging: Path) -> None:
 
 
 def undo(out: Path, staging: Path) -> None:
-    """Put the old files back, if the journal stands."""
+    """Put the old files back, if there is a journal."""
     journal = journal_of(staging)
     if not journal.exists():
         return

@@ -1,4 +1,4 @@
-"""One process at a time in a folder.
+"""A lock on a folder: one process at a time.
 
 The folder itself is locked: no lock file stays behind, and a kill unlocks it.
 """
@@ -15,7 +15,7 @@ from time import monotonic, sleep
 from typing import Final, TypeAlias
 
 _NO_LOCKS: Final = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
-"""What a file system says that has no locks."""
+"""Errors of a file system that has no locks."""
 
 PATIENCE: Final = 1.0
 """Seconds that nobody is told of: as a rule another is done by then."""

@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, final
 
+from kerngen.output.confine import leads_out, through_link
 from kerngen.output.errors import OutputError
-from kerngen.output.inside import leads_out, through_link
 
 
 def digest(content: bytes) -> str:

@@ -3,7 +3,7 @@
 The new files are first laid out in a staging folder beside the output.  Then one of two
 things happens:
 
-1. the output is exchanged for a changed twin by one rename (`by_exchange`): killed at any
+1. the output is exchanged for a changed twin by one rename (`atomic_swap`): killed at any
    moment, it is the old one or the new one, whole;
 2. where folders can't be exchanged (Windows, overlays and mounts, or where the caller's
    working directory would be pulled from under its feet), files are replaced one by one
@@ -20,7 +20,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kerngen.output.by_exchange import change_by_exchange, rescue
+from kerngen.output.atomic_swap import rescue, swap_folder
 from kerngen.output.changes import Changes
 from kerngen.output.errors import OutputError
 from kerngen.output.in_place import change_in_place, journal_of, undo
@@ -47,10 +47,10 @@ def commit(changes: Changes, out: Path) -> None:
         return
     _staging(out).mkdir()
     try:
-        if not change_by_exchange(changes, out, _staging(out)):
+        if not swap_folder(changes, out, _staging(out)):
             change_in_place(changes, out, _staging(out))
     finally:
-        # It is done or undone, and an error here would say something else.  What can't
+        # It is done or undone, and an error here would deny that.  What can't
         # be carried over or removed now is left to the next build.
         with suppress(OSError):
             _finish(out, _staging(out))

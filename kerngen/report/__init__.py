@@ -1,1 +1,1 @@
-"""What `check --json`, `show --json` and `layout` report, as data: nothing of a terminal."""
+"""Reports as data, for `check --json`, `show --json` and `layout`: nothing of a terminal."""

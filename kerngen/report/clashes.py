@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from kerngen.output.clashes import find_clashes
+from kerngen.source.faults_build import ClashingFiles
 from kerngen.source.text import Span
-from kerngen.source.together import ClashingFiles
 
 if TYPE_CHECKING:
     from kerngen.syntax.library import Library

@@ -67,7 +67,7 @@ class StageData(TypedDict):
     `computes` holds the statements that it fuses.  `bytes` and `operations` are what it
     costs at the least where it runs alone, over the dims.  `apart` is why it is not fused
     with the stage before it.  `within` names the earlier stages of which a
-    schedule runs it, too; without schedules of its own it always runs so.  `others` says
+    schedule runs it, too; without schedules of its own it always runs so.  `others` is
     why not another strategy.
     """
 
@@ -285,7 +285,7 @@ def _stage_text(stage: StageData, before: str) -> Iterator[StyledLine]:
 
 
 def _together(schedule: ScheduleData) -> str:
-    """Say what a schedule costs that runs several stages."""
+    """Return what a schedule costs that runs several stages."""
     cost = f"{schedule['bytes']} bytes, {schedule['operations']} operations"
     kept = f"; {', '.join(schedule['keeps'])} not stored" * bool(schedule["keeps"])
     return f"together at least {cost}{kept}"

@@ -24,7 +24,7 @@ from kerngen.layout.types import (
 
 
 class RuleData(TypedDict):
-    """A rule that decides about a field, and where it stands."""
+    """A rule that decides about a field, and its place in the specification."""
 
     section: str
     text: str

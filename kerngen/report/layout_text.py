@@ -41,7 +41,7 @@ def as_text(
 
 
 def hint_text(better: BetterOrder) -> str:
-    """Say by how much a struct would be smaller, and in which order of its fields."""
+    """Return by how much a struct would be smaller, and in which order of its fields."""
     of = "As a parameter, " if better.space is Space.UNIFORM else ""
     names = [f"'{name}'" for name in better.names]
     if len(names) > _MOST_NAMED:
@@ -93,7 +93,7 @@ def _body(laid: StructLayout) -> Iterator[Pieces]:
 
 
 def _apart(field: LayoutField) -> str:
-    """Say how far the elements of an array, or the columns of a matrix, lie apart."""
+    """Return how far the elements of an array, or the columns of a matrix, lie apart."""
     strides = [f"{stride}" for _, stride in axes_of(field.laid)]
     if not strides:
         return ""

@@ -1,4 +1,4 @@
-"""What the playground asks of the compiler, as JSON: first what is wrong, then all else."""
+"""The report for the playground, as JSON: first the faults of a text, then all else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which names Python imports what a source becomes, where they differ from its own."""
+"""Names by which Python imports what a source becomes, where they differ from its own."""
 
 from __future__ import annotations
 

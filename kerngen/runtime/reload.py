@@ -22,7 +22,7 @@ from typing import Any, NoReturn, final
 
 from kerngen.runtime.calls.kernel import KERNEL, Kernel
 from kerngen.runtime.errors import ReloadError, StateError
-from kerngen.runtime.live import alive
+from kerngen.runtime.lifecycle import live_backends
 from kerngen.runtime.stamp import stamp_of
 
 _IMPORT = re.compile(r"^from (\.+[\w.]*) import ", re.MULTILINE)
@@ -67,7 +67,7 @@ def reload() -> tuple[str, ...]:
     for name, one in changed.items():
         _keep_functions(vars(one.module), before[name])
         _mark_gone(vars(one.module), before[name])
-    for backend in alive():
+    for backend in live_backends():
         backend.forget_kernels(_kernels(before))
     return tuple(sorted(changed))
 

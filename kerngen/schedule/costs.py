@@ -68,9 +68,10 @@ def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polyn
 @final
 @dataclass(frozen=True, slots=True)
 class _Touched:
-    """A member of a tensor's elements, or all that a scalar, vector or matrix is.
+    """Memory that a stage reads or writes: `bytes` of each element that `extents` span.
 
-    It is touched in so many elements as `extents` together have.
+    Of `bodies[i].mass` the path is `mass`, and only its bytes count; of a tensor of
+    scalars, vectors or matrices it is empty.
     """
 
     tensor: Tensor

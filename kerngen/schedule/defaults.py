@@ -32,13 +32,13 @@ from kerngen.schedule.gemv.strategy import fits_gemv
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
-from kerngen.schedule.plain import is_plain
 from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
 from kerngen.schedule.scan.strategy import fits_scan
+from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
 from kerngen.schedule.task import Options, Task
@@ -170,7 +170,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if task.stage.loop:
         yield from _in_order(task)
         return
-    if not is_plain(task.stage):
+    if not is_scalar_only(task.stage):
         yield from _with_vectors(task)
         return
     if not fits_scan(task):

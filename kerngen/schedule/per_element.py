@@ -20,11 +20,11 @@ from kerngen.schedule.lowering.steps import (
     write_steps,
 )
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.plain import is_plain
 from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.sizes import all_divisible, domain_size
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.trips import loop_trips
+from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 MAP_SIZE: Final = 256
@@ -59,7 +59,7 @@ def lower_map(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def _vector_variant(task: Task) -> Variant | None:
-    if not task.domain or not is_plain(task.stage):
+    if not task.domain or not is_scalar_only(task.stage):
         return None
     if is_flat(task.stage):
         when = divides(LANES, domain_size(task.domain))

@@ -32,7 +32,6 @@ from kerngen.schedule.per_element import (
     lower_generic,
     lower_map,
 )
-from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
 from kerngen.schedule.recurrence.fold import fits_fold, fold_run, lower_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps, lower_steps
@@ -46,12 +45,12 @@ from kerngen.schedule.rows.strategy import (
     rows_run,
     suits_rows,
 )
-from kerngen.schedule.scan.strategy import (
-    fits_scan,
-    lower_scan,
-    scan_options,
-    suits_scan,
-)
+from kerngen.schedule.scan.strategy import fits_scan
+from kerngen.schedule.scan.strategy import lower_scan
+from kerngen.schedule.scan.strategy import scan_options
+from kerngen.schedule.scan.strategy import suits_scan
+from kerngen.schedule.scalar_only import WITH_VECTORS
+from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scatter.strategy import (
     fits_scatter,
     lower_scatter,
@@ -114,7 +113,7 @@ def _plain(fits: Callable[[Task], str]) -> Callable[[Task], str]:
     """Return `fits` for a strategy of scalars."""
 
     def check(task: Task) -> str:
-        return fits(task) if is_plain(task.stage) else WITH_VECTORS
+        return fits(task) if is_scalar_only(task.stage) else WITH_VECTORS
 
     return check
 
@@ -138,7 +137,7 @@ def _lower_reduce(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def _in_columns(task: Task) -> bool:
-    return is_columnwise(task) and is_plain(task.stage)
+    return is_columnwise(task) and is_scalar_only(task.stage)
 
 
 def _flash_faults(options: Options) -> Iterator[str]:

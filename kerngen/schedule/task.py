@@ -13,7 +13,7 @@ from kerngen.ir.nodes import Expr, Function, Index, Kernel, Reduce
 from kerngen.ir.staging.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
 from kerngen.plan.facts import Facts
-from kerngen.schedule.plain import is_plain, plain_functions
+from kerngen.schedule.scalar_only import is_scalar_only, plain_functions
 
 Options = dict[str, tuple[int, ...]]
 """A schedule's options by name: `tile` -> (128, 64, 16)."""
@@ -56,7 +56,7 @@ class Task:
     def following(self) -> tuple[Stage, ...]:
         """The stages that may run together, its own first; those with vectors do not."""
         stages = self.staged.stages[self._number : self.end]
-        return tuple(takewhile(is_plain, stages)) or (self.stage,)
+        return tuple(takewhile(is_scalar_only, stages)) or (self.stage,)
 
     @property
     def _number(self) -> int:

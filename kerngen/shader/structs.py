@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, assert_never, final
 
-from kerngen.ir.once import once
+from kerngen.ir.cached import cached_on_instance
 from kerngen.layout.types import (
     ArrayLayout,
     ColumnsLayout,
@@ -86,7 +86,7 @@ class StructDeclarations:
         )
 
 
-@once
+@cached_on_instance
 def members_of(laid: StructLayout) -> dict[str, str]:
     """Return what each field of a struct is called in WGSL."""
     return member_names(field.name for field in laid.fields)

@@ -1,4 +1,4 @@
-"""How source text looks on a terminal: what each character shows as, and how wide."""
+"""Columns of source text on a terminal: what each character shows as, and how wide."""
 
 from __future__ import annotations
 

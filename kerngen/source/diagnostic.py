@@ -40,11 +40,11 @@ class Diagnostic(ABC):
     @property
     @abstractmethod
     def headline(self) -> str:
-        """One sentence with a full stop that says what is wrong."""
+        """The fault in one sentence with a full stop."""
 
     @property
     def label(self) -> str:
-        """A few words to stand beside the caret; empty if the headline says it all."""
+        """A few words beside the caret; empty if the headline is enough."""
         return ""
 
     @property

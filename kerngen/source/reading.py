@@ -1,4 +1,4 @@
-"""Reading a `.kern` file."""
+"""Reading `.kern` files: UTF-8, of at most some size, without a byte order mark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NotUtf8(Diagnostic):
 
     @property
     def hint(self) -> str:
-        """Says what to do."""
+        """What to do."""
         return "Save the file in UTF-8."
 
 
@@ -55,12 +55,12 @@ class FileTooLarge(Diagnostic):
 
     @property
     def hint(self) -> str:
-        """Says what to do."""
+        """What to do."""
         return "Split it into several files."
 
 
 def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:
-    """Read a file, without a byte order mark; the text is otherwise as it stands.
+    """Read a file, without a byte order mark; the text is otherwise unchanged.
 
     Raises `CompileError` if the file isn't UTF-8 or is too large, and `OSError` as
     `read_data` does.

@@ -1,4 +1,4 @@
-"""The name that was meant by one that is not known."""
+"""Spelling suggestions: the known name that is closest to an unknown one."""
 
 from __future__ import annotations
 

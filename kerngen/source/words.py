@@ -29,7 +29,7 @@ def python_word(text: str) -> str:
 
 def package_fault(name: str) -> str:
     """
-    Say why no package on Python's path can have this name, or nothing.
+    Return why no package on Python's path can have this name, or nothing.
 
     >>> package_fault("if"), package_fault("random"), package_fault("my_kernels")
     ("'if' is a keyword of Python", "'random' is a module of Python's standard library", '')

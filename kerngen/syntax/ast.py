@@ -1,4 +1,4 @@
-"""The abstract syntax tree: what a `.kern` file says, before anything is looked up.
+"""The abstract syntax tree of a `.kern` file, before any name is looked up.
 
 Nodes are frozen and compare by meaning: spans are left out of equality.
 """

@@ -1,51 +1,23 @@
-"""Hints for indices and for `mut`: how they are introduced, and where they stand."""
+"""Hints for binders, which introduce an index, and for `mut`: `sum[j when j <= i]`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
+from kerngen.syntax import hints
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.mistake_patterns import hint
 from kerngen.syntax.wording import COMPARISONS
 
-_Condition: TypeAlias = Callable[[Mistake], bool]
-
 _TYPE = re.compile(r"\s*\w+\s*(?:\[[^\[\]]*\])?")
-
-
-def _compared(mistake: Mistake) -> bool:
-    return mistake.source.text[mistake.span.end :].lstrip().startswith("<")
 
 
 _SEPARATORS: Final = frozenset(
     {"if", "|", "and", "where", "while", "such", "with", "given"}
 )
 """What a reduction's condition follows elsewhere: `sum[j | j <= i]`, `sum[j where ...]`."""
-
-_BINDERS: tuple[tuple[_Condition, str], ...] = (
-    (
-        lambda m: m.kind == "WHEN" and m.text_before(1) == "[",
-        "Name the indices before the condition: 'sum[j when j <= i]'.",
-    ),
-    (
-        lambda m: m.kind == "WHEN",
-        "Only a reduction has a condition: 'sum[j when j <= i] x[j]'.",
-    ),
-    (
-        lambda m: m.kind == "INT" and not _compared(m),
-        "Name the index, and give its range: 'let w[k < 3]', 'sum[k < 3]'.",
-    ),
-    (
-        lambda m: m.kind == "INT",
-        "Indices begin at 0; a range gives their end: 'sum[i < n]'.",
-    ),
-    (
-        lambda m: m.kind in {"COLON", "ASSIGN"} or m.span.text in {"in", "for"},
-        "An index begins at 0 and ranges over its axis: 'sum[i]', or 'sum[i < n]'.",
-    ),
-)
 
 
 def separates_condition(mistake: Mistake) -> bool:
@@ -103,10 +75,7 @@ def binder_remedy(mistake: Mistake) -> str:
             )
         written = f"'{index} < {bound} + 1' for '{index} <= {bound}'"
         return f"A range ends before its bound: write {written}."
-    return next(
-        (hint for holds, hint in _BINDERS if holds(mistake)),
-        "Write a name, with a range if needed: 'sum[i]', 'sum[i < n]'.",
-    )
+    return hint(hints.INDICES, mistake)
 
 
 def left_indices(mistake: Mistake) -> set[str]:
@@ -118,7 +87,7 @@ def left_indices(mistake: Mistake) -> set[str]:
 
 
 def mut_remedy(mistake: Mistake) -> str:
-    """Return where `mut` stands."""
+    """Return where to write `mut`."""
     if mistake.text_before(1) == ":":
         name = mistake.text_before(2)
         written = _TYPE.match(mistake.source.text, mistake.span.end)

@@ -1,6 +1,6 @@
-"""Text to the concrete syntax tree, which keeps what the abstract one leaves out.
+"""The concrete syntax tree, which keeps what the abstract one leaves out.
 
-It holds every token, and the comments stand beside it.
+It holds every token, and the comments are beside it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def concrete(source: Source) -> Concrete:
     lexed: Iterable[Token] = lark.lex(source.text, dont_ignore=True)
     lexemes = tuple(token for token in lexed if token.type != "BLANK")
     tokens = (lexeme for lexeme in lexemes if lexeme.type != "COMMENT")
-    tree = _tables().parse(tokens, "program", _node)
+    tree = _tables().parse(tokens, _node)
     return Concrete(cast("Tree[Token]", tree), lexemes)
 
 

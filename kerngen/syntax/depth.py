@@ -72,7 +72,7 @@ def continues(expr: ast.Expr, first: ast.Expr) -> bool:
 def split_by_depth(
     items: tuple[ast.Item, ...], faults: Faults
 ) -> tuple[tuple[ast.Item, ...], tuple[ast.Item, ...]]:
-    """Tell the items within the limits from those beyond; report one place in each."""
+    """Return the items within the limits, and those beyond, of which it reports a place."""
     deep = {id(item) for item in items if _reported(item, faults)}
     return (
         tuple(item for item in items if id(item) not in deep),

@@ -1,4 +1,4 @@
-"""Syntax errors of the parser as diagnostics in the user's words.
+"""From a syntax error of the parser to a diagnostic in the user's words.
 
 `RECOGNISERS` knows the common mistakes, in the order in which they are tried.  What none
 of them recognises is an `UnexpectedToken`, with a hint from `remedies` if that has one.
@@ -8,21 +8,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.syntax import faults, foreign, forms, habits, slips, wording
+from kerngen.syntax import (
+    faults,
+    faults_foreign,
+    foreign_spelling,
+    foreign_syntax,
+    hints,
+    typos,
+    wording,
+)
 from kerngen.syntax.binders import binder_remedy, mut_remedy, separates_condition
+from kerngen.syntax.foreign import REDUCTIONS
 from kerngen.syntax.lexemes import Lexeme, lexemes
 from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.mistake_patterns import Pattern, hint
 from kerngen.syntax.numbers import as_written_here
-from kerngen.syntax.remedies import begins_statement, remedy, separates_parameters
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}
 _INNER_ENDS = _ENDS | {"SEMICOLON", "ARROW", "OPEN_BRACE", "LET", "HOST", "REQUIRE"}
 
-# The terminal that closes a bracket, and those that can't stand inside it.
+# The terminal that closes a bracket, and those that can't be inside it.
 _CLOSING = {
     "(": ("CLOSE_PAREN", _INNER_ENDS),
     "[": ("CLOSE_BRACKET", _INNER_ENDS | {"COLON", "ASSIGN", "ASSIGN_OP", "IF"}),
@@ -39,33 +49,67 @@ _LIKE_A_NUMBER = re.compile(
 
 _IN_A_NUMBER = re.compile(r"[\w.]|(?<=[0-9][eE])[+-](?=[0-9])")
 
-_ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
-"""What stands behind `def` in `def kernel f(...)`."""
+
+_MORE = re.compile(r"[ \t]*[^\s)\];,]")
+"""What follows a closing bracket that is one too many, and closes nothing else."""
 
 _WORD_NEXT = re.compile(r"[ \t]+(\w+)")
 
-_ADDRESS_SPACE = re.compile(r"\s*<\s*(\w+)[^<>\n]*>")
-"""What follows `var` in WGSL's `var<workgroup> tile: ...`."""
-
-_DIRECTIVE = re.compile(r"#\s*(\w+)")
 
 _NAMED_AFTER = {":": "a type", ".": "a member", "@": "an attribute"}
 
 _AFTER_INDEX = frozenset({"COMMA", "LESS", "CLOSE_BRACKET"})
-_LONGEST_OPERATOR = 3
-_DECLARING = frozenset({"var", "auto"})
 
-# What stands before a name of the user's own.
-_INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
 
+_SEPARATES_PARAMETERS = Pattern(found="SEMICOLON", inside="(", then=hints.PARAMETER)
 
 _Recogniser: TypeAlias = Callable[[Mistake], Diagnostic | None]
 
 
 def diagnose(mistake: Mistake) -> Diagnostic:
-    """Say what is wrong."""
+    """Return the diagnostic of a mistake: of the first recogniser that knows it."""
     found = (recognise(mistake) for recognise in RECOGNISERS)
     return next(filter(None, found), None) or _unexpected(mistake)
+
+
+def _of(
+    fault: Callable[..., Diagnostic],
+    pattern: Pattern,
+    place: Callable[[Mistake], Span] = attrgetter("span"),
+) -> _Recogniser:
+    """Recognise a fault that has no values by the pattern of its mistakes."""
+    return lambda mistake: (
+        fault(span=place(mistake)) if pattern.matches(mistake) else None
+    )
+
+
+def _when(pattern: Pattern, recogniser: _Recogniser) -> _Recogniser:
+    """Ask a recogniser only about the mistakes of a pattern."""
+    return lambda mistake: recogniser(mistake) if pattern.matches(mistake) else None
+
+
+def _behind(mistake: Mistake) -> Span:
+    """Return the place right behind the token before, where something is missing."""
+    end = mistake.before.end if mistake.before else mistake.span.start
+    return Span(mistake.source, end, end)
+
+
+def _from_before(mistake: Mistake) -> Span:
+    """Return the place of the token before and this one."""
+    before = mistake.before
+    return mistake.lexeme_span(before).to(mistake.span) if before else mistake.span
+
+
+def _hinted(
+    fault: Callable[..., Diagnostic], patterns: tuple[Pattern, ...], where: Pattern
+) -> _Recogniser:
+    """Recognise a fault that has a hint by a table of them."""
+
+    def recognise(mistake: Mistake) -> Diagnostic | None:
+        remedy = hint(patterns, mistake) if where.matches(mistake) else ""
+        return fault(span=mistake.span, remedy=remedy) if remedy else None
+
+    return recognise
 
 
 def _unexpected(mistake: Mistake) -> Diagnostic:
@@ -78,12 +122,12 @@ def _unexpected(mistake: Mistake) -> Diagnostic:
         found=_found(mistake),
         expected=_expected(mistake),
         opening=mistake.lexeme_span(blamed) if blamed else None,
-        remedy=_closed(mistake) if blamed else remedy(mistake),
+        remedy=_closed(mistake) if blamed else hint(hints.UNEXPECTED, mistake),
     )
 
 
 def _expected(mistake: Mistake) -> tuple[str, ...]:
-    """Say what is expected; of a name, what it would be the name of."""
+    """Describe what is expected; of a name, what it would be the name of."""
     name = _NAMED_AFTER.get(mistake.text_before(1))
     if name and "NAME" in mistake.accepts <= {"NAME", "REDUCE"}:
         return (name,)
@@ -108,9 +152,13 @@ def _found(mistake: Mistake) -> str:
 
 def _unclosed(mistake: Mistake) -> Lexeme | None:
     """The open bracket, if the token found shows that it was to be closed before."""
-    if mistake.opening is None or separates_parameters(mistake):
+    if mistake.opening is None or _SEPARATES_PARAMETERS.matches(mistake):
         return None
     if mistake.kind in wording.ITEMS and mistake.is_nested_item:
+        return None
+    stray = mistake.kind in {"CLOSE_PAREN", "CLOSE_BRACKET"}
+    # At the end of a line, it may be meant to close the brace.
+    if stray and mistake.opening.text == "{" and _MORE.match(*mistake.rest):
         return None
     closer, ends = _CLOSING[mistake.opening.text]
     # A group holds one value: a ',' belongs to what is around it.
@@ -134,13 +182,11 @@ def _unterminated_string(mistake: Mistake) -> Diagnostic | None:
 
 
 def _misplaced_doc(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "FILE_DOC":
-        return faults.MisplacedFileDoc(span=mistake.span)
-    if mistake.kind == "DOC":
-        unended = not mistake.accepts.isdisjoint({"CLOSE_BRACE", "SEMICOLON"})
-        unended = unended and mistake.starts_line and _documents_item(mistake)
-        return None if unended else faults.MisplacedDoc(span=mistake.span)
-    return None
+    if mistake.kind != "DOC":
+        return None
+    unended = not mistake.accepts.isdisjoint({"CLOSE_BRACE", "SEMICOLON"})
+    unended = unended and mistake.starts_line and _documents_item(mistake)
+    return None if unended else faults.MisplacedDoc(span=mistake.span)
 
 
 def _stray_doc(mistake: Mistake) -> Diagnostic | None:
@@ -182,180 +228,26 @@ def _malformed_number(mistake: Mistake) -> Diagnostic | None:
     return None
 
 
-def _foreign_operator(mistake: Mistake) -> Diagnostic | None:
-    """Find the longest operator of another language around the start of the token."""
-    at, text = mistake.span.start, mistake.source.text
-    is_operator = mistake.kind == "AT" and mistake.follows_value
-    alone = mistake.kind == "CHARACTER" or is_operator
-    for length in range(_LONGEST_OPERATOR, 0 if alone else 1, -1):
-        for start in range(max(at - length + 1, 0), at + 1):
-            found = text[start : start + length]
-            instead = foreign.OPERATORS.get(found)
-            if found[:1] == "." != found[1:] and mistake.text_before(2).isdecimal():
-                continue  # it ends a number, as in '2.*x'
-            if found == "=>" and mistake.kind == "GREATER":
-                instead = "'='"
-            if instead:
-                span = Span(mistake.source, start, start + len(found))
-                return habits.ForeignSpelling(span=span, found=found, instead=instead)
-    return None
-
-
-def _macro(mistake: Mistake) -> Diagnostic | None:
-    """`assert!(x > 0.0)`."""
-    before, at = mistake.before, mistake.span.start
-    is_call = mistake.source.text.startswith("!(", at) and mistake.kind == "CHARACTER"
-    if not is_call or before is None or before.end != at:
-        return None
-    instead = foreign.WORDS.get(before.text, "a call without the '!'")
-    span = mistake.lexeme_span(before).to(mistake.span)
-    return habits.ForeignSpelling(span=span, found=f"{before.text}!", instead=instead)
-
-
-def _directive(mistake: Mistake) -> Diagnostic | None:
-    match = _DIRECTIVE.match(mistake.source.text, mistake.span.start)
-    instead = foreign.DIRECTIVES.get(match[1]) if match else None
-    if match is None or instead is None:
-        return None
-    span = Span(mistake.source, match.start(), match.end())
-    return habits.ForeignSpelling(span=span, found=match[0], instead=instead)
-
-
-def _foreign_word(mistake: Mistake) -> Diagnostic | None:
-    here = Lexeme(mistake.span.text, mistake.span.start)
-    in_parentheses = mistake.opening is not None and mistake.opening.text == "("
-    in_brackets = mistake.opening is not None and mistake.opening.text == "["
-    in_value = mistake.follows_value
-    inside = foreign.EXPRESSION_WORDS if in_value else foreign.PARAMETER_WORDS
-    introduced = mistake.text_before(2) in _INTRODUCE or mistake.kind == "CHARACTER"
-    for lexeme in filter(None, (None if introduced else mistake.before, here)):
-        instead = foreign.WORDS.get(lexeme.text, "")
-        if in_parentheses or (in_value and not in_brackets):
-            instead = inside.get(lexeme.text, instead)
-        if instead:
-            if lexeme.text in _DECLARING:
-                return _foreign_variable(mistake, lexeme, instead)
-            if item := _ITEM_NEXT.match(mistake.source.text, lexeme.end):
-                instead = f"'{item[1]}' alone"
-            span = mistake.lexeme_span(lexeme)
-            return habits.ForeignSpelling(span=span, found=lexeme.text, instead=instead)
-    return None
-
-
-def _foreign_variable(mistake: Mistake, word: Lexeme, instead: str) -> Diagnostic:
-    """`var t = 1.0;`, `var<workgroup> t: array<f32, 64>;`."""
-    span, found = mistake.lexeme_span(word), word.text
-    if space := _ADDRESS_SPACE.match(mistake.source.text, word.end):
-        span = Span(mistake.source, word.start, space.end())
-        found = f"{word.text}<{space[1]}>"
-        instead = foreign.ADDRESS_SPACES.get(space[1], instead)
-    elif mistake.accepts >= wording.ITEMS:
-        instead = "a constant: 'const A: f32 = 1.0;'"
-    return habits.ForeignSpelling(span=span, found=found, instead=instead)
-
-
-def _chained_comparison(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind in wording.COMPARISONS and "AND" in mistake.accepts:
-        return forms.generic_call(mistake) or habits.ChainedComparison(
-            span=mistake.span
-        )
-    return None
-
-
-def _assign_or_compare(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "ASSIGN" and "OR" in mistake.accepts:
-        in_value = mistake.opening is not None and mistake.opening.text != "{"
-        compares = in_value or "if" in (x.text for x in mistake.statement())
-        remedy_ = "To compare, write '=='."
-        if mistake.item == "fn" and not in_value:
-            return habits.AssignmentInExpression(
-                span=mistake.span,
-                remedy="In a function, a value gets its name by 'let': 'let y = ...;'.",
-            )
-        if _is_open_target(mistake):
-            remedy_ = "Close the '[' before it."
-        elif _begins_branch(mistake):
-            remedy_ = "A branch holds just a value: remove everything up to the '='."
-            compares = True
-        if not compares and mistake.item != "schedule":
-            remedy_ = "To compare, write '=='; each target has a statement of its own."
-        return habits.AssignmentInExpression(span=mistake.span, remedy=remedy_)
-    if mistake.kind == "EQUAL" and "ASSIGN" in mistake.accepts:
-        return habits.ComparisonAsStatement(span=mistake.span)
-    return None
-
-
-def _begins_branch(mistake: Mistake) -> bool:
-    """Whether just a target stands between a brace inside of a value and this."""
-    if mistake.opening is None or mistake.opening.text != "{":
-        return False
-    at = mistake.preceding.index(mistake.opening)
-    between = [lexeme.text for lexeme in mistake.preceding[at + 1 :]]
-    is_target = len(between) == 1 or (between[1:2] == ["["] and between[-1] == "]")
-    is_branch = "if" in (x.text for x in mistake.preceding[:at])
-    return is_branch and is_target and "=" not in between
-
-
-def _is_open_target(mistake: Mistake) -> bool:
-    """Whether this ends the left side of a statement, but for a bracket."""
-    if mistake.opening is None or mistake.opening.text != "[":
-        return False
-    at = mistake.preceding.index(mistake.opening)
-    return at < 2 or mistake.preceding[at - 2].text in {";", "{", "}", "let"}
-
-
-def _semicolon(mistake: Mistake) -> Diagnostic | None:
-    if mistake.kind == "SEMICOLON" and {"CLOSE_BRACE", "OR"} <= mistake.accepts:
-        return habits.SemicolonAfterValue(span=mistake.span)
-    ends = mistake.starts_line or mistake.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
-    ends |= begins_statement(mistake)
-    if "SEMICOLON" in mistake.accepts and ends and mistake.before:
-        end = mistake.before.end
-        return habits.MissingSemicolon(span=Span(mistake.source, end, end))
-    return None
-
-
-def _written_type(mistake: Mistake) -> Diagnostic | None:
-    begun = {lexeme.text for lexeme in mistake.statement()} & {"let", "host"}
-    if mistake.kind == "COLON" and "ASSIGN" in mistake.accepts and begun:
-        return habits.WrittenType(span=mistake.span)
-    return None
-
-
-def _empty_brackets(mistake: Mistake) -> Diagnostic | None:
-    before = mistake.before
-    if mistake.kind == "CLOSE_BRACKET" and before and before.text == "[":
-        return habits.EmptyBrackets(span=mistake.lexeme_span(before).to(mistake.span))
-    return None
-
-
 def _reserved_word(mistake: Mistake) -> Diagnostic | None:
     if mistake.kind == "MUT":
-        return habits.MisplacedMut(span=mistake.span, remedy=mut_remedy(mistake))
+        return faults_foreign.MisplacedMut(
+            span=mistake.span, remedy=mut_remedy(mistake)
+        )
     starts = mistake.kind in wording.ITEMS | {"LET", "HOST"} and mistake.starts_line
     starts = starts and not (mistake.item == "struct" and mistake.is_nested_item)
     is_word = mistake.kind in wording.KEYWORDS and not starts
     if not is_word or "NAME" not in mistake.accepts:
         return None
-    return habits.ReservedWord(
+    return faults_foreign.ReservedWord(
         span=mistake.span, word=mistake.span.text, remedy=_reserved_remedy(mistake)
     )
 
 
 def _reserved_remedy(mistake: Mistake) -> str:
-    word, before = mistake.span.text, mistake.text_before(1)
-    in_struct = mistake.item == "struct" and mistake.opening is not None
+    in_struct = mistake.item == "struct" and mistake.has_opening
     if mistake.kind == "STRUCT" and in_struct:
         return _inner_struct_remedy(mistake)
-    if mistake.kind in wording.ITEMS and in_struct and before in {"{", ","}:
-        return f"Move the '{word}' out of the struct, to the top of the file."
-    if mistake.kind in wording.ITEMS and mistake.starts_statement:
-        return f"Move the '{word}' out of the kernel, to the top of the file."
-    if mistake.kind == "WHEN" and before == "schedule":
-        return "Name the kernel before it: 'schedule f when n > 64 { ... }'."
-    if mistake.kind == "REDUCE" and mistake.starts_statement:
-        return f"A reduction is a value: 'y[i] = {word}[j] x[i, j];'."
-    return f"Choose another name, such as '{word}_'."
+    return hint(hints.RESERVED, mistake)
 
 
 def _inner_struct_remedy(mistake: Mistake) -> str:
@@ -376,46 +268,98 @@ def _index_not_bare(mistake: Mistake) -> Diagnostic | None:
         return None
     if mistake.opening is None or mistake.opening.text != "[":
         return None
-    if mistake.kind == "ASSIGN" and _is_open_target(mistake):
+    if mistake.kind == "ASSIGN" and mistake.in_target:
         return None
     after_dot = mistake.before is not None and mistake.before.text == "."
     wants_name = mistake.accepts <= {"NAME", "CLOSE_BRACKET"} and not after_dot
     is_bare = mistake.accepts - {"WHEN"} == _AFTER_INDEX
     if wants_name or is_bare or separates_condition(mistake):
-        return habits.IndexNotBare(span=mistake.span, remedy=binder_remedy(mistake))
+        return faults_foreign.IndexNotBare(
+            span=mistake.span, remedy=binder_remedy(mistake)
+        )
     return None
 
 
 RECOGNISERS: tuple[_Recogniser, ...] = (
     _unterminated_string,
+    _of(faults.MisplacedFileDoc, Pattern(found="FILE_DOC")),
     _misplaced_doc,
-    forms.division_comment,
-    forms.unnamed_axis,
-    forms.slice_,
+    _when(Pattern(is_="follows starts_line"), foreign_syntax.division_comment),
+    _of(
+        faults_foreign.UnnamedAxis,
+        Pattern(word=": ? * .", is_="in_axes", is_not="begins_slice"),
+    ),
+    _of(faults_foreign.Slice, Pattern(found="COLON", is_="in_subscript")),
+    _of(faults_foreign.Slice, Pattern(here=r"\.\.\.", is_="in_subscript")),
     _index_not_bare,
-    slips.not_a_name,
-    _directive,
-    _macro,
-    _foreign_operator,
+    typos.not_a_name,
+    foreign_spelling.directive,
+    foreign_spelling.macro,
+    foreign_spelling.foreign_operator,
     _malformed_number,
-    forms.method_call,
-    forms.undeclared_value,
-    _foreign_word,
-    slips.misspelt_word,
+    _when(Pattern(found="OPEN_PAREN", after2="."), foreign_syntax.method_call),
+    _when(
+        Pattern(found="NAME", takes="ASSIGN OPEN_BRACKET", is_="follows"),
+        foreign_syntax.undeclared_value,
+    ),
+    foreign_spelling.foreign_word,
+    typos.misspelt_word,
     _stray_doc,
-    forms.name_and_type,
-    forms.foreign_type,
-    forms.named_argument,
-    forms.missing_else,
-    forms.foreign_if,
-    forms.foreign_reduction,
-    slips.misspelt_reduction,
-    forms.reduction_form,
-    forms.separate_subscripts,
-    _chained_comparison,
-    _assign_or_compare,
-    _semicolon,
-    _written_type,
-    _empty_brackets,
+    _when(
+        Pattern(not_found="OPEN_PAREN", takes_only="COLON", is_="follows"),
+        foreign_syntax.name_and_type,
+    ),
+    _when(Pattern(is_="follows"), foreign_syntax.foreign_type),
+    _when(
+        Pattern(found="ASSIGN", inside="(", after2="( ,"),
+        foreign_syntax.named_argument,
+    ),
+    _of(faults_foreign.MissingElse, Pattern(takes_only="ELSE"), _behind),
+    _hinted(faults_foreign.ForeignIf, hints.IFS, Pattern()),
+    _when(
+        Pattern(found="STRING", after2=frozenset(REDUCTIONS)),
+        foreign_syntax.foreign_reduction,
+    ),
+    _when(
+        Pattern(
+            found=wording.VALUE_STARTS | {"REDUCE", "IF"},
+            after="]",
+            is_="follows_value",
+            is_not="starts_line",
+        ),
+        foreign_syntax.foreign_reduction,
+    ),
+    typos.misspelt_reduction,
+    foreign_syntax.reduction_form,
+    _when(Pattern(found="OPEN_BRACKET", after="]"), foreign_syntax.separate_subscripts),
+    foreign_syntax.generic_call,
+    _of(
+        faults_foreign.ChainedComparison,
+        Pattern(found=wording.COMPARISONS, takes="AND"),
+    ),
+    _hinted(
+        faults_foreign.AssignmentInExpression,
+        hints.ASSIGNMENTS,
+        Pattern(found="ASSIGN", takes="OR"),
+    ),
+    _of(faults_foreign.ComparisonAsStatement, Pattern(found="EQUAL", takes="ASSIGN")),
+    _of(
+        faults_foreign.SemicolonAfterValue,
+        Pattern(found="SEMICOLON", takes="CLOSE_BRACE OR"),
+    ),
+    _of(
+        faults_foreign.MissingSemicolon,
+        Pattern(takes="SEMICOLON", is_="ends_statement"),
+        _behind,
+    ),
+    _of(
+        faults_foreign.WrittenType,
+        Pattern(found="COLON", takes="ASSIGN", is_="declares_value"),
+    ),
+    _of(
+        faults_foreign.EmptyBrackets,
+        Pattern(found="CLOSE_BRACKET", after="["),
+        _from_before,
+    ),
     _reserved_word,
 )

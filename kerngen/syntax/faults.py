@@ -1,4 +1,4 @@
-"""What can be wrong with the text of a file: codes KG01xx."""
+"""Syntax errors: codes KG01xx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with the files that a file uses: codes KG0002 to KG0009."""
+"""Faults of `use`: files that are missing, unreadable or in a circle, KG0002 to KG0009."""
 
 from __future__ import annotations
 

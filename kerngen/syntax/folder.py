@@ -1,4 +1,4 @@
-"""Which files of a folder are sources, and what they are called."""
+"""The sources in a folder, and the folder that their names are relative to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other languages and libraries write, and what is written here in its place."""
+"""Words of other languages and libraries, and what is written here in their place."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ DIRECTIVES = {
         "nothing: remove the line",
     ),
 }
-"""What a C compiler's directives stand for, by what follows the `#`."""
+"""What is written here for a C compiler's directives, by what follows the `#`."""
 
 MODULES = frozenset({"np", "numpy", "jnp", "math", "torch", "tl", "std", "metal", "ti"})
 """What other languages' functions and constants are members of."""
@@ -377,4 +377,4 @@ VALUES = {
     "jnp": "the function's name alone",
     "tl": "the function's name alone",
 }
-"""What stands for a value elsewhere."""
+"""Words that are values elsewhere."""

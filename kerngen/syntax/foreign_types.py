@@ -1,4 +1,4 @@
-"""Types that other languages have, and what is written here in their place."""
+"""Types of other languages, and what is written here in their place: `float3`, `vec3f`."""
 
 from __future__ import annotations
 

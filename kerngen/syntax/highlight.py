@@ -1,4 +1,4 @@
-"""The language for Pygments, so that whatever highlights by it knows `.kern` files.
+"""A lexer for Pygments, so that whatever highlights by it knows `.kern` files.
 
 That is rich, mkdocs, Sphinx, IPython and others: they find the lexer by its entry point.
 """

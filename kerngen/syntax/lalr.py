@@ -1,9 +1,9 @@
-"""The loop of the parser, over the tables that lark makes of the grammar.
+"""An LALR parser's loop, over the tables that lark makes of the grammar.
 
 lark's own loop makes a tree first, with a place for every rule that was passed through:
 most of the time of a build went there.  This one hands the parts of a rule, with their
 place, to a maker as soon as they are complete, and passes by rules of a single part.
-Which rules take what is lark's to say; see its documentation on 'shaping the tree'.
+Which parts a rule keeps follows lark; see its documentation on 'shaping the tree'.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast, final
 
 from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters
 from lark.lexer import LexerThread
 from lark.parsers.lalr_analysis import Shift
 from lark.utils import TextSlice
@@ -21,7 +22,7 @@ from lark.utils import TextSlice
 from kerngen.syntax.wording import CONTEXTUAL
 
 END: Final = "$END"
-"""The kind of token that stands behind the last one."""
+"""The kind of the token behind the last one, as lark has it."""
 
 Make: TypeAlias = Callable[[str, list[Any], int, int], object]
 """Makes what a rule becomes of its name, its parts, and where it starts and ends."""
@@ -29,17 +30,42 @@ Make: TypeAlias = Callable[[str, list[Any], int, int], object]
 _NOWHERE: Final = -1
 
 
-def nothing(_rule: str, _parts: list[Any], _start: int, _end: int) -> None:
-    """Make nothing of any rule: whether a text can be read is all that is asked."""
+@final
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The state and value stacks of a parser: what was read, and what it is part of.
+
+    Of `y[i] = x[i] +`, the values are a target, `=`, an expression and `+`: complete
+    rules are what they were made into, tokens of an unfinished rule are as they were.
+    There is one more state than values.  `tokens` are all that were read, in order.
+    """
+
+    states: list[int]
+    values: list[Any]
+    begins: list[int]
+    ends: list[int]
+    tokens: list[Token]
+
+    def cut(self, size: int) -> None:
+        """Leave out all values but the first so many."""
+        del self.states[size + 1 :], self.values[size:]
+        del self.begins[size:], self.ends[size:]
 
 
 class UnexpectedError(Exception):
-    """A token that the grammar does not have there; None at the end of the text."""
+    """A token that the grammar does not have there, with the stack before it.
 
-    def __init__(self, token: Token | None, accepts: frozenset[str]) -> None:
+    The token is None at the end of the text, and a number where no token begins: the
+    offset of the character.
+    """
+
+    def __init__(
+        self, token: Token | int | None, accepts: frozenset[str], stack: Stack
+    ) -> None:
         super().__init__(token)
         self.token = token
         self.accepts = accepts
+        self.stack = stack
 
 
 @final
@@ -48,8 +74,8 @@ class _Rule:
     """What a rule does with its parts.
 
     `kept` are the places of those that it keeps, whether their own parts are taken in
-    their place, and how many parts that were left out stand before each; `left_out`
-    stand behind all.  It may pass on its only part, or all of them as they are; where
+    their place, and how many parts are left out before each; `left_out` are left out
+    behind all.  It may pass on its only part, or all of them as they are; where
     it has a single symbol, and passes that on, it `is_transparent`.
     """
 
@@ -105,8 +131,8 @@ class Tables:
             state: {name: to for name, to in steps.items() if isinstance(to, int)}
             for state, steps in self._steps.items()
         }
-        self._starts: dict[str, int] = table.start_states
-        self._ends: dict[str, int] = table.end_states
+        (self._start,) = table.start_states.values()
+        (self._end,) = table.end_states.values()
         # Mistakes of one kind leave the parser in the same states.
         self._accepted = lru_cache(maxsize=512)(self._find_accepted)
 
@@ -117,28 +143,37 @@ class Tables:
         lexed = thread.from_text(self._lexer, rest).lex(None)
         return cast("Iterator[Token]", lexed)
 
-    def parse(self, tokens: Iterator[Token], start: str, make: Make) -> object:
-        """Return what is made of all tokens by the rule `start`.
+    def begin(self) -> Stack:
+        """Return the stack of a parser that has read nothing."""
+        return Stack([self._start], [], [], [], [])
+
+    def parse(
+        self, tokens: Iterator[Token], make: Make, stack: Stack | None = None
+    ) -> object:
+        """Return what is made of all tokens, after those that a stack has read.
 
         Raises `UnexpectedError` at the first token that can't be there.
         """
-        steps, after = self._steps, self._after
-        states, end = [self._starts[start]], self._ends[start]
-        values: list[Any] = []
-        begins: list[int] = []
-        ends: list[int] = []
+        stack = stack or self.begin()
+        steps, after, end = self._steps, self._after, self._end
+        states, values, begins = stack.states, stack.values, stack.begins
+        ends, read = stack.ends, stack.tokens
         while True:
-            token = next(tokens, None)
+            try:
+                token = next(tokens, None)
+            except UnexpectedCharacters as error:
+                at = cast("int", error.pos_in_stream)
+                raise UnexpectedError(at, frozenset(), stack) from error
             if token is not None and token.type in CONTEXTUAL:
                 token = _in_context(token, steps[states[-1]])
             kind = END if token is None else token.type
             while not isinstance(step := steps[states[-1]].get(kind), int):
                 if step is None:
-                    raise UnexpectedError(token, self._accepted(tuple(states)))
+                    raise UnexpectedError(token, self._accepted(tuple(states)), stack)
                 if step.is_transparent:
                     states.pop()
                 else:
-                    self._reduce(step, states, (values, begins, ends), make)
+                    self._reduce(step, stack, make)
                 states.append(after[states[-1]][step.origin])
                 if token is None and states[-1] == end:
                     return values[-1]
@@ -149,26 +184,43 @@ class Tables:
             values.append(token)
             begins.append(token.start_pos)
             ends.append(token.end_pos)
+            read.append(token)
 
-    def _reduce(
-        self,
-        rule: _Rule,
-        states: list[int],
-        stacks: tuple[list[Any], list[int], list[int]],
-        make: Make,
-    ) -> None:
+    def shifts(self, state: int, kind: str) -> bool:
+        """Whether a state takes a kind of token without completing a rule first."""
+        return isinstance(self._steps[state].get(kind), int)
+
+    def takes(self, state: int, kind: str) -> bool:
+        """Whether a kind of token is in a state's row of the table."""
+        return kind in self._steps[state]
+
+    def complete(self, stack: Stack, make: Make) -> None:
+        """Make the statement or item that is complete, but for a token to show that.
+
+        A `host` only follows a statement, a `kernel` an item.
+        """
+        accepted = self._accepted(tuple(stack.states))
+        kind = next((kind for kind in ("HOST", "KERNEL") if kind in accepted), None)
+        while kind and not isinstance(step := self._steps[stack.states[-1]][kind], int):
+            if step.is_transparent:
+                stack.states.pop()
+            else:
+                self._reduce(step, stack, make)
+            stack.states.append(self._after[stack.states[-1]][step.origin])
+
+    def _reduce(self, rule: _Rule, stack: Stack, make: Make) -> None:
         """Put what a rule becomes in the place of its parts."""
-        values, begins, ends = stacks
+        values, begins, ends = stack.values, stack.begins, stack.ends
         parts: list[Any] = []
         begin = end = _NOWHERE
         if rule.size:
-            first = len(states) - 1 - rule.size
+            first = len(values) - rule.size
             parts = values[first:]
             begin = next((at for at in begins[first:] if at != _NOWHERE), _NOWHERE)
             end = next(
                 (at for at in reversed(ends[first:]) if at != _NOWHERE), _NOWHERE
             )
-            del states[first + 1 :], values[first:], begins[first:], ends[first:]
+            stack.cut(first)
         parts = rule.parts(parts)
         if rule.passes_all:
             values.append(parts)
@@ -180,7 +232,7 @@ class Tables:
         ends.append(end)
 
     def _find_accepted(self, states: tuple[int, ...]) -> frozenset[str]:
-        """Return the kinds of tokens that could stand next."""
+        """Return the kinds of tokens that could be next."""
         kinds = (kind for kind in self._steps[states[-1]] if kind.isupper())
         return frozenset(kind for kind in kinds if self._accepts(list(states), kind))
 
@@ -190,7 +242,7 @@ class Tables:
                 return False
             del states[len(states) - step.size :]
             states.append(self._after[states[-1]][step.origin])
-            if kind == END and states[-1] in self._ends.values():
+            if kind == END and states[-1] == self._end:
                 return True
         return True
 
@@ -201,7 +253,7 @@ def _in_context(token: Token, steps: Mapping[str, int | _Rule]) -> Token:
 
 
 def _rule(rule: Any, *, placeholders: bool) -> _Rule:
-    """Return what lark says of a rule, in the way that its own tree builder reads it."""
+    """Return a rule of lark's, in the way that its own tree builder reads it."""
     options = rule.options
     before = [0] * (len(rule.expansion) + 1)
     if placeholders and options.empty_indices:

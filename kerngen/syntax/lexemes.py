@@ -1,6 +1,6 @@
-"""A forgiving scan of source text, for what is done after a syntax error.
+"""A lexer that never fails, for texts with syntax errors and for keywords alone.
 
-It never fails and knows no grammar: words, strings, doc comments, operators and single
+It knows no grammar: words, strings, doc comments, operators and single
 characters, with their places.  Blanks and plain comments are left out.
 """
 

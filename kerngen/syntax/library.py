@@ -149,7 +149,7 @@ class Library:
     def digest(self, name: str) -> str:
         """Return the hash of all that a file's output is made from.
 
-        Of a file that stands alone, it is that of its text.  Raises `CompileError`
+        Of a file that uses no other, it is that of its text.  Raises `CompileError`
         where something is missing.
         """
         needed = dict.fromkeys(self.closure(name))
@@ -169,7 +169,7 @@ class Library:
     def _glance(self, name: str) -> Outline:
         """Return the outline of what can be read of a file.
 
-        Whether it could be read matters to those only who need what it says.
+        Whether it could be read matters only to those who need its items.
         """
         try:
             return self._outline(name)
@@ -256,7 +256,7 @@ def _reason(error: OSError) -> str:
 
 
 def _misformed(path: str) -> str:
-    """Say why a path can't be taken, or nothing."""
+    """Return why a path can't be taken, or nothing."""
     if not path:
         return "it is empty"
     if not path.isprintable():
@@ -271,7 +271,7 @@ def _misformed(path: str) -> str:
 
 
 def _cycle(path: tuple[UsedFile, ...]) -> Diagnostic:
-    """Return the fault of a path whose last file stands in it before."""
+    """Return the fault of a path whose last file is in it twice: a circle."""
     last = path[-1].name
     start = next(n for n, link in enumerate(path) if link.name == last)
     links = path[start + 1 :]

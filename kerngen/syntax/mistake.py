@@ -1,25 +1,38 @@
-"""An error of the parser, and what stands around it in the text."""
+"""A syntax error with the parser's state: what was found, expected, open and before it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from dataclasses import dataclass
 from typing import final
 
+from lark import Token
+
 from kerngen.source.text import Source, Span
-from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
+from kerngen.syntax.foreign_types import OWN_TYPE
+from kerngen.syntax.lalr import END, Stack, UnexpectedError
+from kerngen.syntax.lexemes import Lexeme
+from kerngen.syntax.wording import ITEMS, VALUE_STARTS
 
 _NAMED_KERNEL = frozenset({"OPEN_PAREN", "ASSIGN"})
-_PAIRS = {")": "(", "]": "[", "}": "{"}
+_STATEMENT = re.compile(r"\w+\s*(?:\[[^\[\]]*\]\s*)?[-+*/]?=(?!=)")
+_OPERATORS = frozenset(
+    "= + - * / % < > & | ^ ~ <= >= == != << >> += -= *= /= and or not".split()
+)
+ENDS = ITEMS | set("CLOSE_PAREN CLOSE_BRACKET CLOSE_BRACE SEMICOLON COMMA $END".split())
+"""What ends a value."""
+_OPENERS = frozenset({"OPEN_PAREN", "OPEN_BRACKET", "OPEN_BRACE"})
+_CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE"})
 
 
 @final
 @dataclass(frozen=True)
 class Mistake:
-    """An error of the parser and what stands around it.
+    """A token that the parser refused, and its state before that token.
 
-    `kind` is the terminal found, `accepts` those expected, `preceding` what stands
-    before it and `opening` the innermost bracket that is still open.
+    `kind` is the terminal found, `accepts` those expected, `preceding` the tokens
+    before it, `opening` the innermost bracket that is still open, and `item` the keyword
+    of the item that is not complete.
     """
 
     kind: str
@@ -27,6 +40,7 @@ class Mistake:
     accepts: frozenset[str]
     preceding: tuple[Lexeme, ...]
     opening: Lexeme | None
+    item: str
 
     @property
     def source(self) -> Source:
@@ -35,16 +49,32 @@ class Mistake:
 
     @property
     def before(self) -> Lexeme | None:
-        """What stands directly before it."""
+        """The token directly before it."""
         return self.preceding[-1] if self.preceding else None
 
+    @property
+    def rest(self) -> tuple[str, int]:
+        """The text and where it goes on, for `Pattern.match`."""
+        return self.source.text, self.span.end
+
+    @property
+    def last(self) -> Lexeme:
+        """The token directly before it, where a pattern has shown that there is one."""
+        assert self.before is not None
+        return self.before
+
+    @property
+    def follows(self) -> bool:
+        """Whether a token is before it."""
+        return self.before is not None
+
     def accepts_only(self, *kinds: str) -> bool:
-        """Whether just these terminals could stand here."""
+        """Whether just these terminals could be here."""
         return self.accepts == frozenset(kinds)
 
     @property
     def starts_line(self) -> bool:
-        """Whether nothing stands before it on its line."""
+        """Whether nothing is before it on its line."""
         if self.before is None:
             return True
         return "\n" in self.source.text[self.before.end : self.span.start]
@@ -70,17 +100,148 @@ class Mistake:
         return "OR" in self.accepts
 
     @property
-    def item(self) -> str:
-        """The keyword of the last item before it, where its parse began with one."""
-        keywords = (x.text for x in reversed(self.preceding) if x.text in ITEM_WORDS)
-        return next(keywords, "")
+    def has_opening(self) -> bool:
+        """Whether a bracket is open."""
+        return self.opening is not None
+
+    @property
+    def in_file(self) -> bool:
+        """Whether an item may begin here."""
+        return self.accepts >= ITEMS
+
+    @property
+    def in_schedule(self) -> bool:
+        """Whether a schedule is not complete."""
+        return self.item == "schedule" and not self.in_file
+
+    @property
+    def in_value(self) -> bool:
+        """Whether it is inside parentheses or brackets."""
+        return self.opening is not None and self.opening.text != "{"
+
+    @property
+    def in_target(self) -> bool:
+        """Whether a bracket is open that the left side of a statement has: `y[i = 1`."""
+        in_brackets = self.opening is not None and self.opening.text == "["
+        return in_brackets and self._before_bracket(2) in {"", ";", "{", "}", "let"}
+
+    @property
+    def in_axes(self) -> bool:
+        """Whether the innermost bracket follows a type: `f32[`."""
+        return OWN_TYPE.fullmatch(self._before_bracket(1)) is not None
+
+    @property
+    def in_subscript(self) -> bool:
+        """Whether a value may be or end here, in the brackets of a tensor's element."""
+        is_value = "FLOAT" in self.accepts or self.follows_value
+        in_brackets = self.opening is not None and self.opening.text == "["
+        return is_value and in_brackets and self._before_bracket(2) != ":"
+
+    @property
+    def begins_slice(self) -> bool:
+        """Whether it is a ':' after a name."""
+        return self.kind == "COLON" and self.follows_word
+
+    @property
+    def ends_statement(self) -> bool:
+        """Whether a statement ends before it, by its place or what it is."""
+        ends = self.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
+        begins = self.starts_line or self.begins_statement
+        return self.before is not None and (ends or begins)
+
+    def _before_bracket(self, count: int) -> str:
+        in_brackets = self.opening is not None and self.opening.text == "["
+        return self.before_opening(count) if in_brackets else ""
+
+    def before_opening(self, count: int) -> str:
+        """Return the text of the token so many before the innermost open bracket."""
+        if self.opening is None:
+            return ""
+        at = self.preceding.index(self.opening) - count
+        return self.preceding[at].text if at >= 0 else ""
+
+    @property
+    def begins_branch(self) -> bool:
+        """Whether it follows a target in a branch of an `if`: `if c { y[i] = 1 }`."""
+        opening = self.opening
+        if opening is None or opening.text != "{" or opening not in self.preceding:
+            return False
+        at = self.preceding.index(opening)
+        between = [lexeme.text for lexeme in self.preceding[at + 1 :]]
+        is_target = len(between) == 1 or (between[1:2] == ["["] and between[-1] == "]")
+        is_branch = "if" in (lexeme.text for lexeme in self.preceding[:at])
+        return is_branch and is_target and "=" not in between
+
+    @property
+    def has_if(self) -> bool:
+        """Whether the statement has an `if` before it."""
+        return "if" in (lexeme.text for lexeme in self.statement())
+
+    @property
+    def declares_value(self) -> bool:
+        """Whether the statement is a `let` or a `host`."""
+        return bool({"let", "host"} & {lexeme.text for lexeme in self.statement()})
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is the same as the token before."""
+        return self.span.text == self.text_before(1)
+
+    @property
+    def follows_word(self) -> bool:
+        """Whether the token before is a name or a word of the language."""
+        return self.text_before(1).isidentifier()
+
+    @property
+    def follows_number(self) -> bool:
+        """Whether the token before is a whole number."""
+        return self.text_before(1).isdecimal()
+
+    @property
+    def follows_number_and_comma(self) -> bool:
+        """Whether a whole number and one more token are before it: `0,5`."""
+        return self.text_before(2).isdecimal()
+
+    @property
+    def follows_item_word(self) -> bool:
+        """Whether the token before is the keyword of the item."""
+        return "" != self.item == self.text_before(1)
+
+    @property
+    def begins_value(self) -> bool:
+        """Whether a value begins on the same line as what is before it."""
+        return self.kind in VALUE_STARTS and not self.starts_line
+
+    @property
+    def begins_statement(self) -> bool:
+        """Whether this looks like the left side of a statement, and its '='."""
+        match = _STATEMENT.match(self.source.text, self.span.start)
+        return self.kind == "NAME" and match is not None
+
+    @property
+    def closes_nothing(self) -> bool:
+        """Whether a closing bracket has no opening one of its kind."""
+        opens = {"CLOSE_PAREN": "(", "CLOSE_BRACKET": "["}.get(self.kind)
+        return opens is not None and not (self.opening and self.opening.text == opens)
+
+    @property
+    def lacks_value(self) -> bool:
+        """Whether the operator before it has no value behind it."""
+        is_operator = self.text_before(1) in _OPERATORS
+        ends = self.kind in ENDS or self.span.text in _OPERATORS
+        return "FLOAT" in self.accepts and is_operator and ends
+
+    @property
+    def lists_names(self) -> bool:
+        """Whether it is in the 'by' or the 'given' of a gradient."""
+        return {"gradient", "by"} <= {lexeme.text for lexeme in self.statement()}
 
     def text_before(self, count: int) -> str:
-        """The text of the piece that stands so many pieces before it, or nothing."""
+        """Return the text of the token so many tokens before, or nothing: 1 is the last."""
         return self.preceding[-count].text if count <= len(self.preceding) else ""
 
     def statement(self) -> tuple[Lexeme, ...]:
-        """What stands before it since the last `;`, or since the file began."""
+        """The tokens before it since the last `;`, or since the file began."""
         texts = [lexeme.text for lexeme in self.preceding]
         begin = len(texts) - texts[::-1].index(";") if ";" in texts else 0
         return self.preceding[begin:]
@@ -109,23 +270,45 @@ def _indent(text: str, piece: Lexeme | Span) -> int:
     return len(line) - len(line.lstrip())
 
 
-def look_around(kind: str, span: Span, accepts: Iterable[str], begin: int) -> Mistake:
-    """Look around a faulty token; `begin` is where its parse began."""
-    preceding: list[Lexeme] = []
-    opened: list[Lexeme] = []
-    for lexeme in lexemes(span.source.text, begin):
-        if lexeme.start >= span.start and kind != "$END":
-            break
-        preceding.append(lexeme)
-        if lexeme.text in _PAIRS.values():
-            opened.append(lexeme)
-        elif opened and _PAIRS.get(lexeme.text) == opened[-1].text:
-            opened.pop()
-    if kind == "$END":
-        end = preceding[-1].end if preceding else begin
-        span = Span(span.source, end, end)
-    opening = opened[-1] if opened else None
-    accepted = frozenset(accepts)
+def find_mistake(source: Source, error: UnexpectedError, begin: int) -> Mistake:
+    """Return what a parser knew when it refused a token; it read on from `begin`."""
+    stack, token = error.stack, error.token
+    # A head that recovery made up is in no text.
+    real = (token for token in stack.tokens if token.end_pos != token.start_pos)
+    preceding = tuple(map(_lexeme, real))
+    match token:
+        case None:
+            end = max(begin, preceding[-1].end if preceding else 0)
+            kind, span = END, Span(source, end, end)
+        case int(at):
+            kind, span = "CHARACTER", Span(source, at, at + 1)
+        case Token():
+            found = _lexeme(token)
+            kind, span = token.type, Span(source, found.start, found.end)
+    accepts = error.accepts
     # Behind a kernel's name, parameters are meant far more often than a gradient.
-    accepted = frozenset({"OPEN_PAREN"}) if accepted == _NAMED_KERNEL else accepted
-    return Mistake(kind, span, accepted, tuple(preceding), opening)
+    accepts = frozenset({"OPEN_PAREN"}) if accepts == _NAMED_KERNEL else accepts
+    return Mistake(kind, span, accepts, preceding, _opening(stack), _item(stack))
+
+
+def _opening(stack: Stack) -> Lexeme | None:
+    """Return the innermost bracket that is open: its rule is not complete."""
+    closed = 0
+    for token in reversed(stack.values):
+        if isinstance(token, Token) and token.type in _CLOSERS:
+            closed += 1
+        elif isinstance(token, Token) and token.type in _OPENERS:
+            if not closed:
+                return _lexeme(token) if token.end_pos != token.start_pos else None
+            closed -= 1
+    return None
+
+
+def _item(stack: Stack) -> str:
+    tokens = (value for value in stack.values if isinstance(value, Token))
+    return next((str(token) for token in tokens if token.type in ITEMS), "")
+
+
+def _lexeme(token: Token) -> Lexeme:
+    assert token.start_pos is not None, "the lexer gives each a place"
+    return Lexeme(str(token), token.start_pos)

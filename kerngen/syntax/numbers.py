@@ -1,4 +1,4 @@
-"""Numbers: how they are read, and how those of other languages are written here."""
+"""Literals of numbers: their values, and how other languages' are written here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def whole(text: str) -> int:
 
 
 def as_written_here(text: str) -> str:
-    """Return the number that another language's spelling stands for, or nothing."""
+    """Return a number of another language as it is written here, or nothing."""
     text = text.replace("_", "") if text[-1] != "_" else text
     if text.isdecimal():
         # Python turns only so many digits at once into a number.

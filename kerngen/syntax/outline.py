@@ -1,7 +1,7 @@
-"""What a file says of other files and of kernels, found without parsing it.
+"""The outline of a file: the files it uses, the kernels it defines and schedules.
 
-Whether a build has anything to do depends on which files use which.  This scan answers
-that without the parser, which takes longer to load than such a build takes.  Of a file
+It is found without parsing.  A build has something to do or not by which files use
+which; a scan for keywords answers that before the parser would be loaded.  Of a file
 without errors of syntax it finds exactly what the parser does.
 """
 
@@ -88,7 +88,7 @@ def _targets(text: str, first: Lexeme) -> Iterator[str]:
 
 
 def _after_keywords(text: str) -> Iterator[tuple[str, Lexeme]]:
-    """Yield what stands right after each keyword, and the keyword."""
+    """Yield each keyword, and the lexeme right after it."""
     for match in _KEYWORD.finditer(text):
         after = next(lexemes(text, match.end()), None) if match[1] else None
         if after:

@@ -1,7 +1,7 @@
-"""Text to the abstract syntax tree.
+"""The parser: from text to the abstract syntax tree.
 
 The grammar is in `grammar.lark`; `transform` makes the syntax tree, `diagnose` words the
-errors, `recovery` says where to go on after one.
+errors, `recovery` finds where to go on after one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import re
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import cast
 
 from lark import Lark
-from lark.exceptions import UnexpectedCharacters
 
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
@@ -22,11 +21,11 @@ from kerngen.syntax import ast
 from kerngen.syntax.depth import split_by_depth
 from kerngen.syntax.diagnose import diagnose
 from kerngen.syntax.faults import ForbiddenCharacter, MisplacedDoc, MisplacedFileDoc
-from kerngen.syntax.habits import DivisionComment, MissingSemicolon
-from kerngen.syntax.lalr import END, Make, Tables, UnexpectedError, nothing
+from kerngen.syntax.faults_foreign import DivisionComment, MissingSemicolon
+from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.lexemes import lexemes
-from kerngen.syntax.mistake import Mistake, look_around
-from kerngen.syntax.recovery import Gap, Start, outermost, resumption, without_gaps
+from kerngen.syntax.mistake import Mistake, find_mistake
+from kerngen.syntax.recovery import Gap, outermost, resume
 from kerngen.syntax.transform import Rules
 
 _FORBIDDEN = re.compile(
@@ -46,7 +45,7 @@ def build_parser(grammar: str, *, debug: bool = False) -> Lark:
         grammar,
         parser="lalr",
         lexer="basic",
-        start=["program", "kernel_rest"],
+        start=["program"],
         maybe_placeholders=True,
         debug=debug,
     )
@@ -66,24 +65,20 @@ def parse(source: Source) -> ast.Program:
 
 
 def read(source: Source) -> ast.Program:
-    """Parse one file as far as it can be; the program tells what could not.
+    """Parse one file as far as it can be, and collect what is wrong with its text.
 
-    What could is checked all the same, so that one run reports the faults of a file.
+    What can be parsed is checked all the same, so that one run reports the faults of a
+    file.
     """
     _refuse_forbidden_characters(source)
     faults = Faults()
     program, gaps = _parsed(source, faults)
-    if program is None:
-        return ast.Program(
-            "", (), faults.in_order(), (Span(source, 0, len(source.text)),)
-        )
     items, deep = split_by_depth(program.items, faults)
-    passed_over = (Span(source, gap.start, gap.end) for gap in gaps)
     return replace(
         program,
         items=items,
         faults=faults.in_order(),
-        gaps=(*passed_over, *(item.span for item in deep)),
+        gaps=(*gaps, *(item.span for item in deep)),
     )
 
 
@@ -94,45 +89,39 @@ def _refuse_forbidden_characters(source: Source) -> None:
         raise CompileError([ForbiddenCharacter(span=span, codepoint=ord(match[0]))])
 
 
-def _parsed(
-    source: Source, faults: Faults
-) -> tuple[ast.Program | None, tuple[Gap, ...]]:
-    """Parse a file; after an error go on, and leave a gap in the program."""
-    program = _whole(source, source.text, faults)
-    if isinstance(program, ast.Program):
-        return program, ()
-    mistake, start, gaps = program, Start("program", 0, 0), list[Gap]()
-    while isinstance(mistake, Mistake):
-        fault = diagnose(mistake)
-        faults.add(fault)
-        onward = _onward(mistake, fault)
-        after = resumption(source.text, start, mistake.span.start, onward)
-        gaps.append(after.gap)
-        if after.start is None:
+def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[Span, ...]]:
+    """Parse a file; what is passed over after an error is not in the program."""
+    tables, found, gaps = _tables(), Faults(), list[Gap]()
+    make = Rules(source, found).make
+    stack, tokens, begin = tables.begin(), tables.tokens(source.text), 0
+    while True:
+        try:
+            program = cast("ast.Program", tables.parse(tokens, make, stack))
             break
-        start = after.start
-        mistake = _attempt(source, source.text, start, nothing)
-    rest = _whole(source, without_gaps(source.text, gaps), faults)
-    return (rest if isinstance(rest, ast.Program) else None), outermost(gaps)
-
-
-def _whole(source: Source, text: str, faults: Faults) -> object:
-    """Return the program, or the first mistake in it; `text` has blanks for the gaps."""
-    found = Faults()
-    start = Start("program", 0, 0)
-    program = _attempt(source, text, start, Rules(source, found).make)
-    if isinstance(program, ast.Program):
-        for fault in found:
+        except UnexpectedError as error:
+            mistake = find_mistake(source, error, begin)
+            fault = diagnose(mistake)
             faults.add(fault)
-    return program
+            tables.complete(stack, make)
+            onward = _onward(mistake, fault)
+            # At the end of a file, a mistake has its place behind the last token.
+            at = len(source.text) if mistake.kind == END else mistake.span.start
+            after = resume(source.text, tables, stack, at, onward)
+            gaps.append(after.gap)
+            begin = after.offset
+            tokens = chain(after.head, tables.tokens(source.text, begin))
+    left = tuple(Span(source, gap.start, gap.end) for gap in outermost(gaps))
+    for fault in found:
+        if not _is_in(left, fault.span):
+            faults.add(fault)
+    # A kernel whose head is faulty was read for the faults of its body.
+    items = tuple(item for item in program.items if not _is_in(left, item.span))
+    return replace(program, items=items), left
 
 
-def _attempt(source: Source, text: str, start: Start, make: Make) -> object:
-    tables = _tables()
-    try:
-        return tables.parse(tables.tokens(text, start.offset), start.rule, make)
-    except (UnexpectedCharacters, UnexpectedError) as error:
-        return _mistake(source, error, start.offset)
+def _is_in(gaps: tuple[Span, ...], span: Span) -> bool:
+    """Whether a span begins in a gap."""
+    return any(gap.start <= span.start < gap.end for gap in gaps)
 
 
 def _onward(mistake: Mistake, fault: Diagnostic) -> int | None:
@@ -157,17 +146,3 @@ def _end_of_docs(first: Span) -> int:
         lexemes(first.source.text, first.start),
     )
     return max(lexeme.end for lexeme in docs)
-
-
-def _mistake(
-    source: Source, error: UnexpectedCharacters | UnexpectedError, begin: int
-) -> Mistake:
-    if isinstance(error, UnexpectedCharacters):
-        at = cast("int", error.pos_in_stream)
-        return look_around("CHARACTER", Span(source, at, at + 1), (), begin)
-    token = error.token
-    if token is None:
-        end = Span(source, len(source.text), len(source.text))
-        return look_around(END, end, error.accepts, begin)
-    span = Span(source, cast("int", token.start_pos), cast("int", token.end_pos))
-    return look_around(token.type, span, error.accepts, begin)

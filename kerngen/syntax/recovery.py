@@ -1,24 +1,25 @@
-"""Where to go on after a syntax error, so that one run reports the errors of a file.
+"""Panic mode: where to go on after a syntax error, so that one run reports all of a file.
 
-Parsing resumes at places that can't be misread: after the `;` of a faulty statement, at
-a `let`, `host` or `require` of the same body, or at the next item.  What is passed over is a gap:
-one mistake causes no second report there, and what the rest of the file can't find may
-be in it.
+The parser drops the faulty statement or item from its stack, and reads on at a place that
+can't be misread: after the `;` of the statement, at a `let`, `host` or `require` of the
+same body, or at the next item.  What is passed over is a gap: one mistake causes no second
+report there, and what the rest of the file can't find may be in it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
-from typing import Literal, TypeAlias, final
+from typing import final
 
+from lark import Token
+
+from kerngen.syntax.lalr import END, Stack, Tables
 from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
 
-Rule: TypeAlias = Literal["program", "kernel_rest"]
-
 _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"})
+"""Words of other languages that begin a statement with braces."""
 
 _NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
 _STATEMENT = re.compile(r"(?:let|host|require)\s+\w")
@@ -26,15 +27,11 @@ _JOINS = frozenset("-.'")
 _ITEM_NAME = re.compile(r"\s*[\w\"]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A rule of the grammar, the offset at which to parse it, and that of its item."""
-
-    rule: Rule
-    offset: int
-    item: int
+_HEAD = (
+    ("KERNEL", "kernel"), ("NAME", "_"), ("OPEN_PAREN", "("), ("CLOSE_PAREN", ")"),
+    ("OPEN_BRACE", "{"),
+)  # fmt: skip
+"""A correct head in the place of a faulty one, so that the kernel's body is read."""
 
 
 @final
@@ -49,33 +46,68 @@ class Gap:
 @final
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """What is passed over because of an error, and where to go on, if anywhere."""
+    """The gap that an error leaves, where to go on, and tokens to put before the rest."""
 
     gap: Gap
-    start: Start | None
+    offset: int
+    head: tuple[Token, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """How many values of a stack lie before the item, and the statement, being read.
+
+    `body` is None outside of a kernel's braces.
+    """
+
+    file: int
+    body: int | None
+
+
+def _levels(tables: Tables, stack: Stack) -> _Levels:
+    size = len(stack.values)
+    # Only a file takes both an item and its end, and only a kernel's body a 'host'.
+    file = next(
+        at
+        for at in range(size, -1, -1)
+        if tables.shifts(stack.states[at], "KERNEL")
+        and tables.takes(stack.states[at], END)
+    )
+    inside = range(size, file, -1)
+    bodies = (at for at in inside if tables.shifts(stack.states[at], "HOST"))
+    return _Levels(file, next(bodies, None))
 
 
 @final
 class _Nesting:
-    """Follows lexemes through items, braces and parentheses.
+    """Follows lexemes through items, braces and parentheses, from a fault on.
 
-    `item` and `statement` are the offsets at which those at hand begin; `block` tells
-    that the statement is a loop or `if` of another language, which has braces.
+    `block` is whether the statement is a loop or `if` of another language, with braces.
     """
 
-    def __init__(self, text: str, start: Start) -> None:
+    def __init__(self, text: str, read: list[Token], statement: int) -> None:
+        """Begin behind the unreduced tokens of an item, of which `read` is a list."""
         self._text = text
-        self._in_kernel = start.rule == "kernel_rest"
-        self._braces = 1 if self._in_kernel else 0
-        self._parentheses = 0
-        self.item = start.item
-        self.statement = start.offset
-        self.block = False
+        self._statement = statement
+        self._in_kernel = any(token.type == "KERNEL" for token in read)
+        self._braces = self._parentheses = 0
+        for token in read:
+            self._count(token)
+        word = _WORD.match(text, statement)
+        self.block = word is not None and word[0] in _BLOCKS
 
-    @property
-    def in_kernel(self) -> bool:
-        """Whether this is inside the braces of a kernel."""
-        return self._in_kernel and self._braces >= 1
+    def _count(self, bracket: str) -> None:
+        match bracket:
+            case "(":
+                self._parentheses += 1
+            case ")":
+                self._parentheses -= 1
+            case "{" | "}":
+                self._parentheses = 0
+                self._braces += 1 if bracket == "{" else -1
+            case _:
+                pass
 
     @property
     def in_body(self) -> bool:
@@ -88,7 +120,7 @@ class _Nesting:
         return self.in_body and not (self.block and self._parentheses > 0)
 
     def starts_item(self, lexeme: Lexeme) -> bool:
-        """Tell an item's keyword from a misuse of it as a name, as in `struct fn {`.
+        """Whether this is an item's keyword, and no misuse as a name: `struct fn {`.
 
         One at the left margin starts an item even if a brace before it is missing.
         """
@@ -100,88 +132,81 @@ class _Nesting:
 
     def step(self, lexeme: Lexeme) -> None:
         """Take one lexeme into account."""
-        if self.starts_item(lexeme):
-            self._braces = self._parentheses = 0
-            self._in_kernel = lexeme.text == "kernel"
-            self.item = lexeme.start
-        if self.in_body and not self._text[self.statement : lexeme.start].strip():
+        if self.in_body and not self._text[self._statement : lexeme.start].strip():
             self.block = lexeme.text in _BLOCKS
-        match lexeme.text:
-            case "(":
-                self._parentheses += 1
-            case ")":
-                self._parentheses -= 1
-            case "{" | "}":
-                self._parentheses = 0
-                self._braces += 1 if lexeme.text == "{" else -1
-                self._after(lexeme)
-            case ";" if self._braces == 0 or self.ends_statement:
-                self._parentheses = 0
-                self._after(lexeme)
-            case _:
-                pass
-
-    def _after(self, lexeme: Lexeme) -> None:
-        """Begin the next statement or item, if this lexeme ends one."""
-        opens_body = lexeme.text == "{" and self.in_body
-        if opens_body or (lexeme.text == ";" and self.in_body):
-            self.statement = lexeme.end
-        if self._braces <= 0:
-            self.item = lexeme.end
+        self._count(lexeme.text)
+        ends = lexeme.text == ";" and (self._braces == 0 or self.ends_statement)
+        if ends:
+            self._parentheses = 0
+        if self.in_body and (ends or lexeme.text == "{"):
+            self._statement = lexeme.end
 
 
-def resumption(
-    text: str, start: Start, fault: int, onward: int | None = None
+def resume(
+    text: str, tables: Tables, stack: Stack, fault: int, onward: int | None = None
 ) -> Resumption:
-    """Find where to go on when parsing from `start` failed at offset `fault`.
+    """Drop what is faulty from a stack, and find where to go on.
 
     `onward` is a place at which a statement, or between items an item, may begin.
     """
-    nesting = _Nesting(text, start)
-    rest = lexemes(text, start.offset)
-    for lexeme in rest:
-        if lexeme.start >= fault:
-            break
-        nesting.step(lexeme)
-    else:
-        return Resumption(Gap(nesting.item, len(text)), None)
-    item, statement, in_kernel = nesting.item, nesting.statement, nesting.in_kernel
-    if onward is not None and nesting.in_body:
-        return Resumption(Gap(statement, onward), Start("kernel_rest", onward, item))
-    if onward is not None and not text[item:fault].strip():
-        return Resumption(Gap(fault, onward), Start("program", onward, onward))
-    then = _go_on(text, nesting, lexeme, rest)
-    if then is not None and then.rule == "kernel_rest" and in_kernel:
-        return Resumption(Gap(statement, then.offset), then)
-    return Resumption(Gap(item, _end_of_item(text, item, fault)), then)
+    levels = _levels(tables, stack)
+    tokens = [x for x in stack.values[levels.file :] if isinstance(x, Token)]
+    begins = [token.start_pos or 0 for token in tokens]
+    item = begins[0] if begins else fault
+    body = levels.body
+    statement = fault if body is None else next(iter(stack.begins[body:]), fault)
+    nesting = _Nesting(text, tokens, statement)
+    if onward is not None and body is not None and nesting.in_body:
+        return _drop(stack, body, Resumption(Gap(statement, onward), onward))
+    if onward is not None and len(stack.values) == levels.file:
+        return Resumption(Gap(fault, onward), onward)
+    found, in_body = _go_on(text, nesting, fault)
+    if in_body and body is not None:
+        return _drop(stack, body, Resumption(Gap(statement, found), found))
+    end = _end_of_item(text, _Nesting(text, tokens, statement), fault)
+    head = tuple(
+        Token(kind, word, start_pos=item, end_pos=item) for kind, word in _HEAD
+    )
+    after = Resumption(Gap(item, end), found, head if in_body else ())
+    return _drop(stack, levels.file, after)
 
 
-def _go_on(
-    text: str, nesting: _Nesting, fault: Lexeme, rest: Iterator[Lexeme]
-) -> Start | None:
-    """Find the next place that can't be misread, from the faulty lexeme on."""
+def _drop(stack: Stack, size: int, after: Resumption) -> Resumption:
+    """Leave just so many values on a stack, and of its tokens the last before the gap.
+
+    A report looks at the tokens since the one before: those of all would take, for many
+    faults, time with the square of their number.
+    """
+    stack.cut(size)
+    while stack.tokens and (stack.tokens[-1].start_pos or 0) >= after.gap.start:
+        stack.tokens.pop()
+    del stack.tokens[:-1]
+    return after
+
+
+def _go_on(text: str, nesting: _Nesting, fault: int) -> tuple[int, bool]:
+    """Find the next place that can't be misread, and whether it is in a kernel's body."""
     closed: int | None = None
-    for lexeme in chain((fault,), rest):
+    for lexeme in lexemes(text, fault):
         if closed is not None and lexeme.text != "else":
-            return Start("kernel_rest", closed, nesting.item)
+            return closed, True
         closed = None
         if nesting.starts_item(lexeme):
-            return Start("program", lexeme.start, lexeme.start)
+            return lexeme.start, False
         if nesting.in_body and _STATEMENT.match(text, lexeme.start):
-            return Start("kernel_rest", lexeme.start, nesting.item)
+            return lexeme.start, True
         if nesting.ends_statement and lexeme.text == ";":
-            return Start("kernel_rest", lexeme.end, nesting.item)
+            return lexeme.end, True
         nesting.step(lexeme)
         if nesting.block and nesting.in_body and lexeme.text == "}":
             closed = lexeme.end
-    return None
+    return len(text), False
 
 
-def _end_of_item(text: str, item: int, fault: int) -> int:
-    """Return the offset of the first item that begins after a fault in `item`."""
-    nesting = _Nesting(text, Start("program", item, item))
-    for lexeme in lexemes(text, item):
-        if lexeme.start >= fault and nesting.starts_item(lexeme):
+def _end_of_item(text: str, nesting: _Nesting, fault: int) -> int:
+    """Return the offset of the first item that begins after a fault."""
+    for lexeme in lexemes(text, fault):
+        if nesting.starts_item(lexeme):
             return lexeme.start
         nesting.step(lexeme)
     return len(text)
@@ -197,21 +222,6 @@ def outermost(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
         if not found or gap.end > found[-1].end:
             found.append(gap)
     return tuple(found)
-
-
-def without_gaps(text: str, gaps: Iterable[Gap]) -> str:
-    """Return a text with blanks for its gaps and doc comments, all else in place."""
-    docs = (
-        Gap(lexeme.start, lexeme.end)
-        for lexeme in lexemes(text, 0)
-        if lexeme.text.startswith("//")
-    )
-    characters = list(text)
-    for gap in (*gaps, *docs):
-        for at in range(gap.start, gap.end):
-            if characters[at] != "\n":
-                characters[at] = " "
-    return "".join(characters)
 
 
 def words(text: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What each rule of the grammar becomes in the abstract syntax tree, a method for each.
+"""Nodes of the abstract syntax tree from rules of the grammar, a method for each.
 
 Lists of the grammar become tuples; `[x]` becomes None where it is left out.
 """

@@ -1,4 +1,4 @@
-"""Terminals of the grammar in the user's words, and long lists of them made short."""
+"""Terminals of the grammar in the user's words: `OPEN_PAREN` is '('."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _DOCS = frozenset({"DOC", "FILE_DOC"})
 
 
 def describe(expected: AbstractSet[str]) -> tuple[str, ...]:
-    """Say in few words which terminals are expected."""
+    """Describe in few words which terminals are expected: `("')'", "a value")`."""
     rest = set(expected - _DOCS)
     phrases: list[str] = []
     for needed, covered, phrase in _PHRASES:

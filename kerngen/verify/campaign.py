@@ -12,16 +12,18 @@ from hypothesis.errors import Flaky, Unsatisfiable
 
 from kerngen.plan.tree import Case
 from kerngen.runtime import FeatureError, UniformRangeError
-from kerngen.verify.differences import Product, has_differences, products
+from kerngen.verify.differences import Product
+from kerngen.verify.differences import has_differences
+from kerngen.verify.differences import products
+from kerngen.verify.canned_calls import call_at
 from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, Fault, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
+from kerngen.verify.hazard_scan import hazards_of
 from kerngen.verify.large import check_large, expected_seconds, large_sizes
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.ordinary import hazards_of
 from kerngen.verify.overlaps import overlaps
-from kerngen.verify.plain import call_at
 from kerngen.verify.result import (
     DIFFERENCES,
     OVERLAPS,

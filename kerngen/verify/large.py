@@ -19,12 +19,12 @@ from kerngen.ir.store import StoreAt
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.canned_calls import call_at
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS
 from kerngen.verify.meaning.evaluate import Computed
 from kerngen.verify.meaning.number import Array, Number
 from kerngen.verify.meaning.programs import Call
-from kerngen.verify.plain import call_at
 from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, written
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kerngen.runtime.calls.ranges import shape_of
-from kerngen.verify.plain import plain_call
+from kerngen.verify.canned_calls import canned_call
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
 
 
 def overlaps(fitting: Fitting) -> Iterator[Given]:
     """Yield a call for each pair of tensors that could be one."""
-    given = plain_call(fitting)
+    given = canned_call(fitting)
     if given is None:
         return
     lengths = fitting.lengths(given.sizes)

@@ -84,7 +84,7 @@ class Trial:
     def _check_again(
         self, given: Given, first: Sequence[Array], want: list[list[Number]]
     ) -> None:
-        """Run a call amid other memory, and hold it to the bits of the first run.
+        """Run a call with another guard pattern, and hold it to the bits of the first run.
 
         What nothing is known of may be anything, each time.
         """
@@ -120,7 +120,11 @@ class Trial:
             compare(tensor.name, tensor.memory, want[n], got[n], self.tally, n)
 
     def run(self, given: Given, pattern: Any) -> list[Array]:
-        """Run a call amid a pattern; raise WrongError if it touches that."""
+        """Return the results of a call between guard zones that are filled with a pattern.
+
+        Raises `WrongError` if the call changes a guard zone, which is a write out of
+        bounds.
+        """
         with self._raising():
             with self.guarded.under(pattern):
                 results = launch(

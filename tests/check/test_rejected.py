@@ -13,10 +13,10 @@ import pytest
 
 from kerngen.catalogue import DIAGNOSTICS
 from kerngen.schedule import faults as schedule_faults
-from kerngen.source import reading, together
+from kerngen.source import faults_build, reading
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.render import render
-from kerngen.syntax import faults, habits
+from kerngen.syntax import faults, faults_foreign
 
 from .libraries import cases_in, module_of, name_of
 
@@ -26,7 +26,9 @@ CASES = cases_in(FOLDER)
 _WRONG_ARTICLE = re.compile(r"\b([Aa] '([aeo]|[fi]\d|i[^\d])|[Aa]n '(u32|[^aeiouf']))")
 
 # Their wrong programs are with the tests of the stages that find them.
-ELSEWHERE = {m.__name__ for m in (reading, together, faults, habits, schedule_faults)}
+ELSEWHERE = {
+    m.__name__ for m in (reading, faults_build, faults, faults_foreign, schedule_faults)
+}
 
 
 def diagnostics_of(case: Path) -> tuple[Diagnostic, ...]:

@@ -13,21 +13,21 @@ from packaging.specifiers import SpecifierSet
 import kerngen.runtime as gpu
 from kerngen.doctor import checks, variables, versions
 from kerngen.doctor.adapters import adapters_section, self_test_section
-from kerngen.doctor.apart import ApartError, ask
 from kerngen.doctor.checks import CHECKS, Skip, Wrong
 from kerngen.doctor.findings import Status
 from kerngen.doctor.machine import Machine
 from kerngen.doctor.probe import AdapterData, ProbeData
+from kerngen.doctor.probe_process import ProbeError, run_probe
 from kerngen.doctor.selftest import CheckData
 from kerngen.runtime.device import adapter
 from kerngen.runtime.device import opening as device
 from tests.cli.sample import edit
 
 PARTS = {
-    "answers": "from kerngen.doctor.apart import answer\nprint('a driver talks')\n"
-    "def main(): answer({'ok': [1, None]}); print('and goes on')",
-    "echoes": "import sys\nfrom kerngen.doctor.apart import answer\n"
-    "def main(): answer(sys.argv[1:])",
+    "answers": "from kerngen.doctor.probe_process import reply\nprint('a driver talks')\n"
+    "def main(): reply({'ok': [1, None]}); print('and goes on')",
+    "echoes": "import sys\nfrom kerngen.doctor.probe_process import reply\n"
+    "def main(): reply(sys.argv[1:])",
     "crashes": "import os\ndef main(): os.kill(os.getpid(), 11)",
     "hangs": "import time\ndef main(): time.sleep(60)",
     "raises": "def main(): raise ValueError('no device')",
@@ -45,8 +45,8 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("parts")
 def test_a_process_of_its_own_answers() -> None:
-    assert ask("part_answers", timeout=30) == {"ok": [1, None]}
-    assert ask("part_echoes", "a b", "'", timeout=30) == ["a b", "'"]
+    assert run_probe("part_answers", timeout=30) == {"ok": [1, None]}
+    assert run_probe("part_echoes", "a b", "'", timeout=30) == ["a b", "'"]
 
 
 @pytest.mark.usefixtures("parts")
@@ -61,8 +61,8 @@ def test_a_process_of_its_own_answers() -> None:
     ],
 )
 def test_a_process_that_gives_no_answer(name: str, ending: str, timeout: float) -> None:
-    with pytest.raises(ApartError, match=ending):
-        ask(f"part_{name}", timeout=timeout)
+    with pytest.raises(ProbeError, match=ending):
+        run_probe(f"part_{name}", timeout=timeout)
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -126,7 +126,7 @@ def holds(out: Path) -> dict[str, str]:
 def main(how: str, way: str, folder: str) -> None:
     """Interrupt at every point, until a write runs to its end."""
     if way == "in_place":
-        patch.object(transaction, "change_by_exchange", no_exchange).start()
+        patch.object(transaction, "swap_folder", no_exchange).start()
     for point in range(1, 1000):
         out = Path(folder) / "out"
         shutil.rmtree(folder)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kerngen.output import by_exchange
+from kerngen.output import atomic_swap
 from kerngen.output.files import Generated, declare
 from tests.output import interrupt
 
@@ -73,7 +73,7 @@ def test_killed_while_exchanging_the_output_is_whole_at_once(
     for folder in folders:
         folder.mkdir()
     try:
-        vars(by_exchange)["_exchange"](*folders)
+        vars(atomic_swap)["_exchange"](*folders)
     except OSError as error:
         if error.errno not in (None, *NO_EXCHANGE):
             raise

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from kerngen.output import by_exchange, transaction
+from kerngen.output import atomic_swap, transaction
+from kerngen.output.atomic_replace import replace_atomically
 from kerngen.output.changes import write_files
 from kerngen.output.errors import OutputError
 from kerngen.output.files import Generated
 from kerngen.output.manifest import Manifest, digest, read_manifest
-from kerngen.output.whole import replace_whole
 from kerngen.output.write import Summary, check, write
 from tests.output.interrupt import no_exchange
 
@@ -41,7 +41,7 @@ def out(
 ) -> Path:
     """Return a folder that is not there yet, written to in either way."""
     if request.param == "in_place":
-        monkeypatch.setattr(transaction, "change_by_exchange", no_exchange)
+        monkeypatch.setattr(transaction, "swap_folder", no_exchange)
     return tmp_path / "gen" / "kernels"
 
 
@@ -367,7 +367,7 @@ def test_a_backslash_in_a_users_file_is_a_letter(
         mine.unlink()
         mine.write_text("saved", encoding="utf-8")
 
-    monkeypatch.setattr(by_exchange, "write_files", meanwhile)
+    monkeypatch.setattr(atomic_swap, "write_files", meanwhile)
     write([B], out, keep=none)
     assert not out.with_name(f".{out.name}.kerngen").exists()
     assert mine.read_text("utf-8") == wanted
@@ -451,7 +451,7 @@ def test_a_folder_that_cant_be_written_is_left_alone(
         return replace(source, target)
 
     monkeypatch.setattr(Path, "replace", refuse)
-    monkeypatch.setattr(transaction, "change_by_exchange", no_exchange)
+    monkeypatch.setattr(transaction, "swap_folder", no_exchange)
     with pytest.raises(PermissionError):
         write([B], out, keep=none)
     assert (files(out), times(out)) == before
@@ -474,6 +474,6 @@ def test_a_private_file_is_private_while_it_is_written(
     file.chmod(0o640)
     monkeypatch.setattr(Path, "chmod", chmod)
     (tmp_path / ".kerngen.tmp").write_bytes(b"of a killed run")
-    replace_whole(file, b"before", b"after")
+    replace_atomically(file, b"before", b"after")
     assert (seen, file.stat().st_mode & 0o777) == ([0o600], 0o640)
     assert [*tmp_path.iterdir()] == [file]

@@ -71,7 +71,7 @@ def test_every_rule_has_a_method() -> None:
     inlined = set(re.findall(r"^\?(\w+):", grammar_text(), re.MULTILINE))
     methods = {name for name, _ in inspect.getmembers(Rules, inspect.isfunction)}
     aliased_only = {"item", "output", "field", "parameter", "arguments_of_function"}
-    aliased_only |= {"outputs", "axes", "arguments", "kernel_rest"}
+    aliased_only |= {"outputs", "axes", "arguments"}
     assert trees - inlined - aliased_only <= methods
     assert {m for m in methods if not m.startswith("_")} - {"make"} <= trees
 

@@ -11,7 +11,7 @@ import pytest
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedToken
 
-from kerngen.syntax.lalr import END, Tables, UnexpectedError, nothing
+from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.parser import grammar_text
 from kerngen.syntax.wording import CONTEXTUAL
 from tests.project.tree import ROOT
@@ -27,6 +27,10 @@ LARK: Final[Any] = Lark(
 )
 TABLES: Final = Tables(LARK)
 CUTS: Final = 15
+
+
+def nothing(_rule: str, _parts: list[Any], _start: int, _end: int) -> None:
+    """Make nothing of any rule: only whether a text can be read is asked."""
 
 
 def read(file: Path) -> str:
@@ -58,7 +62,7 @@ def test_the_tree_and_the_place_of_each_rule_are_the_same(file: Path) -> None:
 
     text = read(file)
     expected = LARK.parse(text)
-    assert TABLES.parse(TABLES.tokens(text), "program", make) == expected
+    assert TABLES.parse(TABLES.tokens(text), make) == expected
     assert set(places(expected)) <= set(found)
 
 
@@ -86,9 +90,10 @@ def test_a_mistake_is_found_at_the_same_token_which_others_could_replace(
         if expected is None:
             continue
         with pytest.raises(UnexpectedError) as caught:
-            TABLES.parse(TABLES.tokens(wrong), "program", nothing)
+            TABLES.parse(TABLES.tokens(wrong), nothing)
         token = caught.value.token
-        assert (token and token.start_pos, caught.value.accepts) == expected
+        place = token.start_pos if isinstance(token, Token) else token
+        assert (place, caught.value.accepts) == expected
 
 
 WORDS: Final = """
@@ -114,7 +119,7 @@ def test_contextual_words_are_names_where_lark_s_contextual_lexer_has_them() -> 
         kinds.update(part.type for part in parts if isinstance(part, Token))
         return Tree(rule, parts)
 
-    made: object = TABLES.parse(TABLES.tokens(WORDS), "program", make)
+    made: object = TABLES.parse(TABLES.tokens(WORDS), make)
     assert made == expected
     assert "NAME" in kinds
     assert CONTEXTUAL.isdisjoint(kinds)

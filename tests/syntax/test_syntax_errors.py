@@ -11,7 +11,7 @@ import pytest
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.reading import read_source
 from kerngen.source.render import render
-from kerngen.syntax import faults, habits
+from kerngen.syntax import faults, faults_foreign
 from kerngen.syntax.parser import parse
 
 from .parsing import codes_of, faults_of
@@ -36,7 +36,7 @@ def test_no_golden_is_left_over() -> None:
 
 
 def classes() -> Iterator[type[Diagnostic]]:
-    for module in (faults, habits):
+    for module in (faults, faults_foreign):
         for _, value in inspect.getmembers(module, inspect.isclass):
             is_own = value.__module__ == module.__name__
             if is_own and issubclass(value, Diagnostic):

@@ -23,12 +23,12 @@ from kerngen.plan.tree import (
 )
 from kerngen.verify import sizes as lengths_module
 from kerngen.verify.campaign import given_of, reference_way
+from kerngen.verify.canned_calls import PERIOD, call_at, canned_call
 from kerngen.verify.draw import ARRANGEMENTS, Drawn, inputs_of, twins
 from kerngen.verify.effort import Effort
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import FLOATS, blank_array, cloned, fill, integers
 from kerngen.verify.overlaps import overlaps
-from kerngen.verify.plain import PERIOD, call_at, plain_call
 from kerngen.verify.sizes import MOST_WORK, Fitting
 from kerngen.verify.ways import Way, ways
 
@@ -286,7 +286,7 @@ def test_inputs_that_can_be_one_are_only_read_and_alike(
 
 def test_a_plain_call_repeats_a_few_whole_numbers(known: dict[str, Subject]) -> None:
     subject = known["summed"]
-    plain = plain_call(fitting(subject))
+    plain = canned_call(fitting(subject))
     assert plain is not None
     assert dict(plain.sizes) == {"m": 4, "n": 4}
     assert plain.scalars == (2.5, 3, (1.0, 1.0), 1)
@@ -307,7 +307,7 @@ def test_no_plain_call_is_made_where_no_lengths_suit(
 ) -> None:
     subject = known["blocks"]
     way = replace(reference_way(subject), variant=Case("", (), when=NEVER))
-    assert plain_call(Fitting(subject, way)) is None
+    assert canned_call(Fitting(subject, way)) is None
     assert [*overlaps(Fitting(subject, way))] == []
 
 

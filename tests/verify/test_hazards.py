@@ -9,7 +9,7 @@ import numpy as np
 from kerngen.cli.project import select
 from kerngen.cli.settings import Project
 from kerngen.verify.campaign import reference_way
-from kerngen.verify.ordinary import hazards_of
+from kerngen.verify.hazard_scan import hazards_of
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.subjects import subjects
 

@@ -31,10 +31,10 @@ from kerngen.runtime.calls import launch
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign, trial
 from kerngen.verify.campaign import Campaign
+from kerngen.verify.canned_calls import PERIOD
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import Fault as Wrong
 from kerngen.verify.fault import Tally, WrongError
-from kerngen.verify.plain import PERIOD
 from kerngen.verify.repeat import kernel
 from kerngen.verify.report import table_of
 from kerngen.verify.result import OVERLAPS, Result

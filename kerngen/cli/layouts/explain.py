@@ -55,7 +55,7 @@ def _written(step: Step) -> str:
 
 
 def _way(way: Sequence[Reached]) -> Iterator[str]:
-    """Say how a field of a struct within others, or an element, is reached."""
+    """Describe how a field of a struct within others, or an element, is reached."""
     last = way[-1]
     if len(way) == 1 and not last.distance:
         return
@@ -81,7 +81,7 @@ def _sentences(reached: Reached) -> Iterator[str]:
 
 
 def _rules(reached: Reached) -> Iterator[Pieces]:
-    """Yield the rules that decided, each with where it stands."""
+    """Yield the rules that decided, each with its place in the specification."""
     yield (("  The rules:", ""),)
     for rule in reached.field.rules:
         yield (("    ", ""), (rule.text, ""), (f" ({rule.section})", "dim"))
@@ -110,7 +110,7 @@ def _start(laid: StructLayout, number: int) -> Iterator[str]:
 
 
 def _end_of(laid: StructLayout, number: int) -> Iterator[str]:
-    """Say from where on the next field may start."""
+    """Describe from where on the next field may start."""
     field, member = laid.fields[number], _member(laid, number)
     said = f"The field before it, '{field.name}', starts at {field.offset} and takes "
     if member.size and member.size > field.size:
@@ -127,7 +127,7 @@ def _end_of(laid: StructLayout, number: int) -> Iterator[str]:
 
 
 def _alignment(laid: StructLayout, number: int) -> str:
-    """Say of what a field starts at a multiple, and why."""
+    """Describe of what a field starts at a multiple, and why."""
     field, member = laid.fields[number], _member(laid, number)
     if member.align and member.align > field.laid.align:
         return f"'@align({member.align})' asks for a multiple of {member.align}"

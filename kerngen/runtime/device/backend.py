@@ -32,9 +32,14 @@ from kerngen.runtime.device.tape import Tape, TapeLauncher
 from kerngen.runtime.device.timing import Slots, Span, Stamps
 from kerngen.runtime.device.tracer import Tracer
 from kerngen.runtime.device.transfer import Reading, Transfers
-from kerngen.runtime.endings import Ending, closed, forked, lost
 from kerngen.runtime.errors import DeviceLost, FeatureError
-from kerngen.runtime.live import remember
+from kerngen.runtime.lifecycle import (
+    ClosedState,
+    closed,
+    forked,
+    lost,
+    register,
+)
 from kerngen.runtime.profile import Profile
 
 if TYPE_CHECKING:
@@ -80,14 +85,14 @@ class GpuBackend:
         self.limits = Limits(pooled_bytes=_POOLED_BYTES[kind])
         self._device = device
         self._owned = owned
-        self._ended: Ending | None = None
+        self._ended: ClosedState | None = None
         self._readings = 0
         self._lock = RLock()
         self._capabilities = capabilities
         self.unchecked = make_module is not None
         self._shaders = Shaders(device, self.counters, make_module)
         self._assemble(capabilities)
-        remember(self)
+        register(self)
 
     def _assemble(self, capabilities: Capabilities) -> None:
         device, counters, limits = self._device, self.counters, self.limits
@@ -400,12 +405,12 @@ class GpuBackend:
             finally:
                 self._end(closed)
 
-    def leave_behind(self) -> None:
+    def invalidate_after_fork(self) -> None:
         """Refuse all calls: the device's threads are not in this process."""
         self._ended = self._ended or forked
         self._lock = RLock()
 
-    def _end(self, how: Ending) -> None:
+    def _end(self, how: ClosedState) -> None:
         """Refuse calls from now on, and hold on to nothing of the device."""
         self._ended = how
         for capture in list(self._captures):

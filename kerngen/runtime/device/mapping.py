@@ -27,7 +27,7 @@ from kerngen.runtime.device.native import (
     wait,
     wait_async,
 )
-from kerngen.runtime.endings import lost
+from kerngen.runtime.lifecycle import lost
 
 
 class Mapping(Protocol):

@@ -29,7 +29,7 @@ from kerngen.runtime.device.gpu import (
     Promise,
     ShaderModule,
 )
-from kerngen.runtime.endings import forked, lost
+from kerngen.runtime.lifecycle import forked, lost
 
 TESTED = {(0, 32): 29}
 """The versions of wgpu, each with the major version of its library."""

@@ -29,9 +29,8 @@ from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.pool import Pool
 from kerngen.runtime.device.storage import Block, Lease
 from kerngen.runtime.device.timing import Span, within_timed
-from kerngen.runtime.endings import closed
 from kerngen.runtime.errors import ContextError, OutOfMemoryError
-from kerngen.runtime.live import remember
+from kerngen.runtime.lifecycle import closed, register
 from kerngen.runtime.numpy_backend.tape import Call, NumpyTape
 from kerngen.runtime.profile import Event, Profile, within_profile
 from kerngen.runtime.tensor import Tensor
@@ -75,7 +74,7 @@ class NumpyBackend:
             largest=1 << 62,
         )
         self.caches: Mapping[str, Counted] = {"storage": self._pool}
-        remember(self)
+        register(self)
 
     def lease(self, nbytes: int, least: int = 0) -> Lease[Bytes]:
         """Return storage for `nbytes`, with any contents and room for `least`."""
@@ -241,7 +240,7 @@ class NumpyBackend:
         if self._tape is not None:
             raise within_capture(what)
 
-    def leave_behind(self) -> None:
+    def invalidate_after_fork(self) -> None:
         """Go on in a process that was forked: NumPy works there too."""
 
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:

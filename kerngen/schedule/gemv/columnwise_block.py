@@ -40,7 +40,7 @@ from kerngen.schedule.reduce.columnwise import MAX_PARTS, finish_shader
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
 from kerngen.schedule.task import Task
-from kerngen.schedule.trips import loop_trips, nested_trips
+from kerngen.schedule.trip_count import loop_trips, nested_trips
 from kerngen.shader import tree as t
 
 TERMS: Final = 4

@@ -22,7 +22,7 @@ from kerngen.schedule.recurrence.blocks import in_vectors, turns_of, write_block
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
 from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.trips import loop_trips
+from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 SIZE: Final = 64

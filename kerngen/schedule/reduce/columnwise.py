@@ -33,7 +33,7 @@ from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.split import Split
 from kerngen.schedule.task import Task
-from kerngen.schedule.trips import loop_trips, nested_trips
+from kerngen.schedule.trip_count import loop_trips, nested_trips
 from kerngen.shader import tree as t
 
 LANES_PER_GROUP: Final = 256

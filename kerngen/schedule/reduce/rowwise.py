@@ -9,11 +9,11 @@ from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, ceil_div
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.steps import last_extents, vector_tensors
 from kerngen.schedule.lowering.values import LANES
-from kerngen.schedule.plain import is_plain
 from kerngen.schedule.program import Variant
+from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.sizes import all_divisible, domain_size
 from kerngen.schedule.task import Task
-from kerngen.schedule.trips import loop_trips
+from kerngen.schedule.trip_count import loop_trips
 
 
 def by_width(
@@ -37,7 +37,7 @@ def _vector_names(task: Task) -> set[str]:
     None is, unless that index ranges over a whole last axis of each: the loop must end
     where the rows do.
     """
-    if not is_plain(task.stage):
+    if not is_scalar_only(task.stage):
         return set()
     reduce = reduction_of(task)
     last = reduce.indices[-1]

@@ -53,8 +53,8 @@ class Shape:
     """How rows lie on a workgroup.
 
     `lanes` share a row.  Each holds `chunks` values of it, or vectors where `width` is
-    4; with no chunks it strides over the row again in each pass.  A lane that has a row
-    to itself joins with no other.
+    4; with no chunks it strides over the row again in each pass.  With one lane per row,
+    `lanes` is 1, no partial results are combined.
     """
 
     lanes: int

@@ -35,7 +35,7 @@ from kerngen.schedule.scan.shape import Cut
 from kerngen.schedule.scan.terms import ScanTerms
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
 from kerngen.schedule.task import Task
-from kerngen.schedule.trips import loop_trips
+from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 GROUP: Final = 64

@@ -7,8 +7,8 @@ from typing import final
 
 from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.analysis.conditions import conditional, unconditional
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import Expr, Index, Reduce
-from kerngen.ir.once import once
 from kerngen.ir.staging.keyed import Prefix, bounding_index, prefix_of
 from kerngen.ir.staging.stages import Stage
 from kerngen.schedule.task import Task
@@ -32,7 +32,7 @@ class Scan:
     is_exclusive: bool
 
 
-@once
+@cached_on_instance
 def scan_of(stage: Stage) -> Scan | str:
     """Return what a stage scans, or why it scans nothing."""
     reduce = stage.reduction

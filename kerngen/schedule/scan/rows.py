@@ -46,7 +46,7 @@ from kerngen.schedule.sizes import (
     to_wgsl,
 )
 from kerngen.schedule.task import Task
-from kerngen.schedule.trips import loop_trips
+from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
 
 

@@ -36,7 +36,7 @@ from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.words import ATOMIC, from_word, start_word, to_word
 from kerngen.schedule.sizes import all_divisible, ceil_division, domain_size, to_wgsl
-from kerngen.schedule.trips import serial_trips
+from kerngen.schedule.trip_count import serial_trips
 from kerngen.shader import tree as t
 
 GROUP: Final = 256

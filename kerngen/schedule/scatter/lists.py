@@ -56,7 +56,7 @@ from kerngen.schedule.scatter.sort import (
     sorting,
 )
 from kerngen.schedule.sizes import all_divisible, domain_size, to_wgsl
-from kerngen.schedule.trips import serial_trips
+from kerngen.schedule.trip_count import serial_trips
 from kerngen.shader import tree as t
 
 GROUP: Final = 64

@@ -1,4 +1,4 @@
-"""Mistakes that habits from other languages, or haste, lead to: codes KG01xx.
+"""Syntax errors that are habits from other languages, or typos: codes KG01xx.
 
 They are syntax errors too, but common enough to be answered by name.
 """
@@ -327,7 +327,7 @@ class UndeclaredValue(Worded):
 
     @property
     def index(self) -> str:
-        """An index that is called something else."""
+        """A name for an index that differs from the name of the value."""
         return "j" if self.name == "i" else "i"
 
 

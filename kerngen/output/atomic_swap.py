@@ -1,4 +1,4 @@
-"""Changing a folder by exchanging it for a changed twin: all at once or not at all.
+"""Atomic swap of a folder for a changed twin: all changes at once or none.
 
 The twin is made of hard links to everything that stays, a user's own files included, so
 that no file is copied and none changes its time.  One rename then swaps the two.  What a
@@ -22,20 +22,20 @@ from kerngen.output.changes import (
     write_files,
     write_note,
 )
-from kerngen.output.inside import blocked
+from kerngen.output.confine import blocked
 
 _NOTE = "kept.json"
-"""The file that says what number each file had that stays, and what was generated."""
+"""A file with the inode number of each file that stays, and of what was generated."""
 
 _NEW, _GENERATED = 0, -1
-"""What stands for the number of a file that was not there, and of one that is ours."""
+"""Numbers that no inode has: for a file that was not there, and for one that is ours."""
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2  # Linux: renameat2
 _RENAME_SWAP = 2  # macOS: renamex_np
 
 
-def change_by_exchange(changes: Changes, out: Path, staging: Path) -> bool:
+def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
     """Make the changes and return True; or return False, and nothing has happened.
 
     `rescue` comes after it, however it ended.
@@ -86,7 +86,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _number(file: Path) -> int:
-    """What tells a file from one that was saved in its place."""
+    """The inode number, which a file that was saved in its place does not have."""
     try:
         return file.lstat().st_ino
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Recognises parts of a program that are written in another form than ours.
+"""Recognisers of syntax that other languages have: `float x`, `np.exp(x)`, `sum(j) x[j]`.
 
 Types, names of parameters and outputs, `if`, reductions, subscripts and arguments.
 """
@@ -12,7 +12,7 @@ from kerngen.ir.nodes import REDUCE_KINDS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
-from kerngen.syntax import habits
+from kerngen.syntax import faults_foreign
 from kerngen.syntax.binders import left_indices
 from kerngen.syntax.foreign import (
     FUNCTIONS,
@@ -60,13 +60,7 @@ _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
 def name_and_type(mistake: Mistake) -> Diagnostic | None:
     """`-> f32[n]`, `float x`, `fn f(x)`, `const A = 1.0`."""
-    before = mistake.before
-    if (
-        not mistake.accepts_only("COLON")
-        or before is None
-        or mistake.kind == "OPEN_PAREN"
-    ):
-        return None
+    before = mistake.last
     what, example = _declared(mistake)
     span = mistake.lexeme_span(before)
     remedy = f"Write '{before.text}: {example}'."
@@ -79,7 +73,7 @@ def name_and_type(mistake: Mistake) -> Diagnostic | None:
             type_ += "[]"
         remedy = f"Write '{match[4] or 'y'}: {type_}'."
         span = Span(span.source, span.start, span.start + len(match[0].rstrip()))
-    return habits.NameAndType(span=span, what=what, remedy=remedy)
+    return faults_foreign.NameAndType(span=span, what=what, remedy=remedy)
 
 
 def _declared(mistake: Mistake) -> tuple[str, str]:
@@ -114,9 +108,7 @@ def _ours(name: str) -> str:
 
 def foreign_type(mistake: Mistake) -> Diagnostic | None:
     """`vec3<f32>`, `array<f32>`, `*f32`, `[f32]`, `&mut [f32]`."""
-    before = mistake.before
-    if before is None:
-        return None
+    before = mistake.last
     if mistake.text_before(2) == ":" and mistake.kind in {"STAR", "NAME"}:
         return _pointer_or_long_type(mistake, before)
     after_type = "ASSIGN" in mistake.accepts or "COMMA" in mistake.accepts
@@ -177,19 +169,20 @@ def generic_call(mistake: Mistake) -> Diagnostic | None:
     """`vec3<f32>(x)` and `bitcast<u32>(x)`, of which a '<' is no comparison."""
     name, element = mistake.preceding[-3:-2], mistake.text_before(1)
     is_type = OWN_TYPE.fullmatch(_ours(element))
-    if mistake.kind != "GREATER" or mistake.text_before(2) != "<" or not is_type:
+    is_call = mistake.kind == "GREATER" and mistake.text_before(2) == "<" and is_type
+    if not is_call or "AND" not in mistake.accepts:
         return None
     span = mistake.lexeme_span(name[0]).to(mistake.span)
     if name[0].text in {"bitcast", "as_type"}:
         instead = (
             f"'{_ours(element)}(x)' to convert a value: bits can't be reinterpreted"
         )
-        return habits.ForeignSpelling(
+        return faults_foreign.ForeignSpelling(
             span=mistake.lexeme_span(name[0]), found=name[0].text, instead=instead
         )
     is_vector = re.fullmatch(r"vec[234]|mat[234]x[234]", name[0].text)
     instead = without_generics(span.text) if is_vector else _ours(element)
-    return habits.ForeignType(span=span, found=span.text, instead=instead)
+    return faults_foreign.ForeignType(span=span, found=span.text, instead=instead)
 
 
 def _foreign_type(
@@ -200,62 +193,18 @@ def _foreign_type(
     end = first.start + len(found)
     span = Span(mistake.source, first.start, end)
     instead = instead or f"f32{_lengths(mistake)}"
-    return habits.ForeignType(span=span, found=found, instead=instead, why=why)
-
-
-def unnamed_axis(mistake: Mistake) -> Diagnostic | None:
-    """`f32[:, :]` or `f32[?]`."""
-    opening = mistake.opening
-    if opening is None or opening.text != "[":
-        return None
-    at = mistake.preceding.index(opening)
-    is_type = at > 0 and OWN_TYPE.fullmatch(mistake.preceding[at - 1].text)
-    is_left_open = mistake.kind == "COLON" and mistake.text_before(1).isidentifier()
-    if is_type and mistake.span.text in {":", "?", "*", "."} and not is_left_open:
-        return habits.UnnamedAxis(span=mistake.span)
-    return None
+    return faults_foreign.ForeignType(span=span, found=found, instead=instead, why=why)
 
 
 def undeclared_value(mistake: Mistake) -> Diagnostic | None:
     """`float t = x[i];`."""
-    starts = mistake.text_before(2) in {"", ";", "{", "}"}
-    after_name = mistake.accepts >= {"ASSIGN", "OPEN_BRACKET"}
-    before = mistake.before
-    if not (starts and after_name and mistake.kind == "NAME" and before):
+    before = mistake.last
+    if mistake.text_before(2) not in {"", ";", "{", "}"}:
         return None
     if before.text not in TYPES and not OWN_TYPE.fullmatch(before.text):
         return None
     span = mistake.lexeme_span(before).to(mistake.span)
-    return habits.UndeclaredValue(span=span, name=mistake.span.text)
-
-
-# Choices
-
-
-def foreign_if(mistake: Mistake) -> Diagnostic | None:
-    """`if` as a statement, after its value, or without braces."""
-    remedy = ""
-    if mistake.kind == "IF" and mistake.starts_statement:
-        remedy = "Assign it: 'y[i] = if c { a } else { b };'."
-    elif mistake.kind == "IF" and mistake.follows_value and not mistake.starts_line:
-        remedy = "Put the condition first, and each value in braces."
-    elif mistake.accepts_only("IF", "OPEN_BRACE"):
-        remedy = "Put the value after 'else' in braces."
-    elif mistake.follows_value and "OPEN_BRACE" in mistake.accepts:
-        begun = [lexeme.text for lexeme in mistake.statement()]
-        if "if" in begun and mistake.kind in VALUE_STARTS | {"IF"}:
-            remedy = "Put each value in braces."
-    if remedy:
-        return habits.ForeignIf(span=mistake.span, remedy=remedy)
-    return None
-
-
-def missing_else(mistake: Mistake) -> Diagnostic | None:
-    """`if c { a }` alone."""
-    if mistake.accepts_only("ELSE") and mistake.before:
-        end = mistake.before.end
-        return habits.MissingElse(span=Span(mistake.source, end, end))
-    return None
+    return faults_foreign.UndeclaredValue(span=span, name=mistake.span.text)
 
 
 # Reductions
@@ -263,18 +212,9 @@ def missing_else(mistake: Mistake) -> Diagnostic | None:
 
 def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
     """`mean[j] x[j]`, `mode[a < 3] x[a]` or `einsum("...")`: what looks like a reduction, and is none."""
-    before = mistake.before
-    if mistake.kind == "STRING" and mistake.text_before(2) in REDUCTIONS:
+    if mistake.kind == "STRING":
         return _foreign_reduction(mistake, mistake.preceding[-2])
-    starts = mistake.kind in VALUE_STARTS | {"REDUCE", "IF"}
-    if (
-        not (mistake.follows_value and starts)
-        or mistake.starts_line
-        or before is None
-        or before.text != "]"
-    ):
-        return None
-    named, brackets = mistake.subscripted() or (before, ())
+    named, brackets = mistake.subscripted() or (mistake.last, ())
     known = named.text in REDUCTIONS or _gives_ranges(brackets)
     if known or _introduces_index(mistake, named, brackets):
         return _foreign_reduction(mistake, named)
@@ -306,7 +246,7 @@ def _introduces_index(
 
 
 def _foreign_reduction(mistake: Mistake, named: Lexeme) -> Diagnostic:
-    return habits.ForeignReduction(
+    return faults_foreign.ForeignReduction(
         span=mistake.lexeme_span(named),
         name=named.text,
         instead=(
@@ -370,7 +310,7 @@ def reduction_form(mistake: Mistake) -> Diagnostic | None:
     if named is None or not _REDUCTION.fullmatch(named.text):
         return None
     name = named.text.rstrip("_")
-    return habits.ReductionForm(
+    return faults_foreign.ReductionForm(
         span=mistake.lexeme_span(named),
         name=name,
         example=f"{name}{_reduced_in_brackets(mistake, named)}",
@@ -396,52 +336,27 @@ def _reduced_in_brackets(mistake: Mistake, named: Lexeme) -> str:
 
 def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
     """`z[i][j]` on the left, or `f32[n][m]`."""
-    before = mistake.before
-    if mistake.kind != "OPEN_BRACKET" or before is None or before.text != "]":
-        return None
     starts = [x.start for x in mistake.preceding if x.text == "["]
     match = _BRACKETS.search(mistake.source.text, starts[-1]) if starts else None
     name = mistake.text_before(2 + [x.text for x in mistake.preceding][::-1].index("["))
     joined = f"{name}[{match[1]}, {match[2]}]" if match else f"{name}[i, j]"
-    return habits.SeparateSubscripts(span=mistake.span, joined=joined)
-
-
-def slice_(mistake: Mistake) -> Diagnostic | None:
-    """`x[i, :]`, `x[1:]`, `x[..., 0]`."""
-    if mistake.opening is None or mistake.opening.text != "[":
-        return None
-    is_dots = mistake.source.text.startswith("...", mistake.span.start)
-    is_subscript = "FLOAT" in mistake.accepts or mistake.follows_value
-    at = mistake.preceding.index(mistake.opening)
-    is_type = (
-        mistake.preceding[at - 2 : at - 1] and mistake.preceding[at - 2].text == ":"
-    )
-    if is_subscript and not is_type and (mistake.kind == "COLON" or is_dots):
-        return habits.Slice(span=mistake.span)
-    return None
+    return faults_foreign.SeparateSubscripts(span=mistake.span, joined=joined)
 
 
 def named_argument(mistake: Mistake) -> Diagnostic | None:
     """`max(x, axis=1)`."""
-    opening, name = mistake.opening, mistake.before
-    if mistake.kind != "ASSIGN" or opening is None or opening.text != "(":
-        return None
-    at = mistake.preceding.index(opening)
-    called = mistake.preceding[at - 1].text if at else ""
-    is_call = _CALLED.fullmatch(called) and called not in {"if", "and", "or", "not"}
-    if name is None or not is_call or mistake.text_before(2) not in {"(", ","}:
+    name, called = mistake.last, mistake.before_opening(1)
+    if not _CALLED.fullmatch(called) or called in {"if", "and", "or", "not"}:
         return None
     remedy = "Write the value alone, in its place."
     if name.text in {"axis", "axes", "dim", "dims", "keepdims"}:
         remedy = "To reduce over an axis, name its index: 'sum[j] x[i, j]'."
-    return habits.NamedArgument(span=mistake.lexeme_span(name), remedy=remedy)
+    return faults_foreign.NamedArgument(span=mistake.lexeme_span(name), remedy=remedy)
 
 
 def method_call(mistake: Mistake) -> Diagnostic | None:
     """`x[i].exp()`, `np.exp(x[i])` or `x.sum()`."""
-    name = mistake.before
-    if mistake.kind != "OPEN_PAREN" or name is None or mistake.text_before(2) != ".":
-        return None
+    name = mistake.last
     given = _arguments(mistake)
     if name.text in FUNCTIONS:
         instead = called(name.text, given)
@@ -455,7 +370,7 @@ def method_call(mistake: Mistake) -> Diagnostic | None:
         return _reducing_method(mistake, name)
     if name.text in REDUCTIONS:
         instead = Reduced().by(name.text)
-    return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+    return faults_foreign.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
 def _arguments(mistake: Mistake) -> list[str]:
@@ -469,21 +384,19 @@ def _arguments(mistake: Mistake) -> list[str]:
 
 
 def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
-    """Say how `np.max(x)` or `x.max()` is written, whose owner may be a tensor."""
+    """Report `np.max(x)` or `x.max()`, whose owner may be a tensor."""
     owner = mistake.text_before(3)
     tensor = "x" if owner in VALUES or not owner.isidentifier() else owner
     instead = f"'{name.text}[i] {tensor}[i]'"
-    return habits.MethodCall(span=mistake.lexeme_span(name), instead=instead)
+    return faults_foreign.MethodCall(span=mistake.lexeme_span(name), instead=instead)
 
 
 def division_comment(mistake: Mistake) -> Diagnostic | None:
     """`x[i // 2]` and `f32[n // 2]`: the rest of the line is a comment."""
-    if mistake.before is None or not mistake.starts_line:
-        return None
-    end = mistake.before.end
+    end = mistake.last.end
     rest = mistake.source.text[end:].split("\n", 1)[0]
     match = _DIVIDED.match(rest)
-    if match is None or mistake.before.text in {";", "{", "}", ","}:
+    if match is None or mistake.last.text in {";", "{", "}", ","}:
         return None
     start = end + match.start(1)
-    return habits.DivisionComment(span=Span(mistake.source, start, start + 2))
+    return faults_foreign.DivisionComment(span=Span(mistake.source, start, start + 2))

@@ -1,4 +1,4 @@
-"""Replacing one file, so that it is the old one or the new one at any moment."""
+"""Atomic replacement of one file: it is the old one or the new one at any moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DRAFT: Final = ".kerngen.tmp"
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
 
 
-def replace_whole(
+def replace_atomically(
     file: Path, before: bytes, after: bytes, waiting: Waiting | None = None
 ) -> None:
     """Replace a file's content in one step; mode and owner stay, and a link stays one.

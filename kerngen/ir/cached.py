@@ -1,4 +1,4 @@
-"""What is found out about an object once, wherever it is asked."""
+"""Results that are computed once for an object, and kept in it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _More = ParamSpec("_More")
 _Result = TypeVar("_Result")
 
 
-def once(
+def cached_on_instance(
     find: Callable[Concatenate[_Of, _More], _Result],
 ) -> Callable[Concatenate[_Of, _More], _Result]:
-    """Keep what a function returns for an object, in the object itself.
+    """Cache what a function returns for an object, in the object itself.
 
-    It is a cached property that another module has.  `functools.cache` would keep every
+    It is a `cached_property` for functions outside of the class.  `functools.cache` would keep every
     object for ever, and give one the result of its equal, whose docs may be others: docs
     and places are not compared.
     """

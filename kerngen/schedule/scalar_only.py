@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import (
     Expr,
     Function,
@@ -17,7 +18,6 @@ from kerngen.ir.nodes import (
     LocalValue,
     UniformValue,
 )
-from kerngen.ir.once import once
 from kerngen.ir.operators import is_composite
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
@@ -26,8 +26,8 @@ from kerngen.ir.walk import children, walk
 WITH_VECTORS = "the stage computes with vectors, matrices or structs"
 
 
-@once
-def is_plain(stage: Stage) -> bool:
+@cached_on_instance
+def is_scalar_only(stage: Stage) -> bool:
     """Whether every element of every value is a scalar of its own, in no order."""
     if stage.loop:
         return False
@@ -36,10 +36,10 @@ def is_plain(stage: Stage) -> bool:
             return False
         if isinstance(step, Define) and is_composite(step.local.type):
             return False
-    return all(_is_plain(step.value) for step in stage.steps)
+    return all(_is_scalar(step.value) for step in stage.steps)
 
 
-def _is_plain(expr: Expr) -> bool:
+def _is_scalar(expr: Expr) -> bool:
     """Whether composite values in an expression are the same for all elements."""
     if isinstance(expr, Load) and not isinstance(expr.tensor.element, Scalar):
         return False
@@ -47,7 +47,7 @@ def _is_plain(expr: Expr) -> bool:
     by_part = isinstance(expr, UniformValue)
     if by_part or any(is_composite(part.type) for part in (expr, *parts)):
         return not any(map(_varies, walk(expr)))
-    return all(map(_is_plain, parts))
+    return all(map(_is_scalar, parts))
 
 
 def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
@@ -63,7 +63,7 @@ def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
     return frozenset(plain)
 
 
-@once
+@cached_on_instance
 def _of_function(function: Function) -> tuple[bool, frozenset[str]]:
     """Return whether a function itself has scalars alone, and what it calls."""
     values = [*(value for _, value in function.lets), function.body]

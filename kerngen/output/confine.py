@@ -1,4 +1,4 @@
-"""Paths that notes and manifests hold: what they name lies in the output, or is refused.
+"""Path confinement: a path in a note or manifest leads into the output, or is refused.
 
 A manifest comes with a repository, and who wrote it may be anybody.
 """
@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from kerngen.output.errors import OutputError
 
 
-def inside(out: Path, path: str) -> Path:
+def confined(out: Path, path: str) -> Path:
     """Return where a file of the output is; raise `OutputError` if that is outside."""
     if leads_out(path) or through_link(out, path):
         raise OutputError(f"'{path}' leads out of '{out}', which no build writes to.")

@@ -1,4 +1,4 @@
-"""What can be wrong with files that are built together."""
+"""Faults of a build of several files: two that generate the same file."""
 
 from __future__ import annotations
 

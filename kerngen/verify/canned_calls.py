@@ -1,4 +1,4 @@
-"""Calls that are not drawn: plain scalars, and tensors that repeat a few whole numbers."""
+"""Canned calls, which are not drawn: simple scalars, and tensors that repeat a few whole numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PERIOD: Final = 251
 _SMALL: Final = 4
 
 
-def plain_call(fitting: Fitting) -> Given | None:
+def canned_call(fitting: Fitting) -> Given | None:
     """Return a small call that the kernel takes; None if none was found."""
     sizes = fitting.near(tuple((name, _SMALL) for name in fitting.names))
     return None if sizes is None else call_at(fitting, sizes)

@@ -1,6 +1,6 @@
-"""Running a part of the examination in a process of its own.
+"""Probes of adapters, each in a process of its own.
 
-A driver that crashes or hangs ends that process, and not the doctor.
+A driver that crashes or hangs ends the probe, and not the doctor.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import sys
 from typing import Any, Final
 
 _MARK: Final = "kerngen-doctor:"
-"""What begins the line of the answer: drivers print to the same stream."""
+"""What begins the line of the reply: drivers print to the same stream."""
 
 
-class ApartError(Exception):
-    """The process gave no answer; says how it ended."""
+class ProbeError(Exception):
+    """The process gave no reply; the message is how it ended."""
 
 
-def ask(module: str, *arguments: str, timeout: float) -> Any:
-    """Run the `main` of a module with arguments; return what it answered.
+def run_probe(module: str, *arguments: str, timeout: float) -> Any:
+    """Run the `main` of a module with arguments; return its reply.
 
-    Raises `ApartError` if the process ends otherwise, or takes too long.
+    Raises `ProbeError` if the process ends otherwise, or takes too long.
     """
     program = (
         f"import sys; sys.path[:] = {sys.path!r}; sys.argv[1:] = {[*arguments]!r}\n"
@@ -38,15 +38,15 @@ def ask(module: str, *arguments: str, timeout: float) -> Any:
             timeout=timeout,
         )
     except subprocess.TimeoutExpired:
-        raise ApartError(f"did not end within {timeout:g} s") from None
-    answers = [x for x in done.stdout.splitlines() if x.startswith(_MARK)]
-    if done.returncode == 0 and answers:
-        return json.loads(answers[-1].removeprefix(_MARK))
-    raise ApartError(_ending(done))
+        raise ProbeError(f"did not end within {timeout:g} s") from None
+    replies = [x for x in done.stdout.splitlines() if x.startswith(_MARK)]
+    if done.returncode == 0 and replies:
+        return json.loads(replies[-1].removeprefix(_MARK))
+    raise ProbeError(_ending(done))
 
 
-def answer(value: object) -> None:
-    """Send what `ask` returns."""
+def reply(value: object) -> None:
+    """Send a value to the process that called `run_probe`."""
     sys.stdout.write(f"\n{_MARK}{json.dumps(value)}\n")
 
 

@@ -1,6 +1,7 @@
-"""How a context ends: closed, with its device, or left behind by a fork.
+"""The life of a backend: its registry, and the states in which it takes no more calls.
 
-Whatever ended it, each later call fails at once, with what to do.
+A context ends when it is closed, when its device is lost, or by a fork.  Whatever ended
+it, each later call fails at once, with an error that has the way out.
 """
 
 from __future__ import annotations
@@ -8,13 +9,39 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+from weakref import WeakSet
 
 from kerngen.runtime.errors import ContextError, DeviceLost, Error
-from kerngen.runtime.live import alive
 
-Ending: TypeAlias = Callable[[], Error]
+if TYPE_CHECKING:
+    from kerngen.runtime.calls.kernel import Kernel
+
+ClosedState: TypeAlias = Callable[[], Error]
 """Makes the error of a call that comes after the end."""
+
+
+class LiveBackend(Protocol):
+    """A backend in use."""
+
+    def invalidate_after_fork(self) -> None:
+        """Give up the device in a process that was forked from its own."""
+
+    def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
+        """Drop what it holds of kernels that are no longer called."""
+
+
+_live: WeakSet[LiveBackend] = WeakSet()
+
+
+def register(backend: LiveBackend) -> None:
+    """Add a backend to those that are told of forks and reloads; it is kept weakly."""
+    _live.add(backend)
+
+
+def live_backends() -> list[LiveBackend]:
+    """Return the backends that are registered and still in memory."""
+    return list(_live)
 
 
 def closed() -> Error:
@@ -42,15 +69,15 @@ def forked() -> Error:
     )
 
 
-def _leave_behind() -> None:
+def _invalidate_all() -> None:
     """Refuse calls in a forked process, and collect none of its parent's garbage there.
 
     The end of a device waits for its driver's threads, which the parent alone has.
     """
     gc.freeze()
-    for backend in alive():
-        backend.leave_behind()
+    for backend in live_backends():
+        backend.invalidate_after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(after_in_child=_leave_behind)
+    os.register_at_fork(after_in_child=_invalidate_all)

@@ -1,4 +1,4 @@
-"""Small calls with ordinary numbers: where do they lead out of those that f32 holds?"""
+"""A scan for hazards: small calls with usual numbers that overflow f32 or lose digits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import UniformRangeError
 from kerngen.runtime.calls.scalars import check_scalars, prepare
+from kerngen.verify.canned_calls import canned_call
 from kerngen.verify.contents import leaves
 from kerngen.verify.draw import Drawn, inputs_of
 from kerngen.verify.hazards import Hazard, Watch
 from kerngen.verify.meaning.programs import meaning
-from kerngen.verify.plain import plain_call
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
 
@@ -41,7 +41,7 @@ def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
 
 
 def _calls(fitting: Fitting) -> Iterator[Given]:
-    plain = plain_call(fitting)
+    plain = canned_call(fitting)
     if plain is None:
         return
     count = len(fitting.kernel.inputs)

@@ -1,4 +1,4 @@
-"""Recognises slips of the pen: misspelt keywords, and names that can't be names."""
+"""Recognisers of typos: misspelt keywords, and names that can't be names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import faults, wording
+from kerngen.syntax.faults_foreign import ForeignType
 from kerngen.syntax.foreign_types import OWN_TYPE, TYPES
-from kerngen.syntax.habits import ForeignType
 from kerngen.syntax.lexemes import Lexeme
 from kerngen.syntax.mistake import Mistake
 
@@ -21,7 +21,7 @@ _BEGINS_WITH_DIGIT: Final = re.compile(r"\d+[A-Za-z_]\w*", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _SHORTEST: Final = 3
 
-# Words of the language that stand before a name, by what may stand before them.
+# Words of the language that introduce a name, by what may be before them.
 _BEFORE_NAMES: Final = {
     "": ("let", "host", "require"),
     ";": ("let", "host", "require"),
