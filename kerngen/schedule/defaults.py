@@ -37,8 +37,8 @@ from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
-from kerngen.schedule.scan.strategy import fits_scan
 from kerngen.schedule.scalar_only import is_scalar_only
+from kerngen.schedule.scan.strategy import fits_scan
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
 from kerngen.schedule.task import Options, Task

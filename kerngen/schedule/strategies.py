@@ -45,12 +45,13 @@ from kerngen.schedule.rows.strategy import (
     rows_run,
     suits_rows,
 )
-from kerngen.schedule.scan.strategy import fits_scan
-from kerngen.schedule.scan.strategy import lower_scan
-from kerngen.schedule.scan.strategy import scan_options
-from kerngen.schedule.scan.strategy import suits_scan
-from kerngen.schedule.scalar_only import WITH_VECTORS
-from kerngen.schedule.scalar_only import is_scalar_only
+from kerngen.schedule.scalar_only import WITH_VECTORS, is_scalar_only
+from kerngen.schedule.scan.strategy import (
+    fits_scan,
+    lower_scan,
+    scan_options,
+    suits_scan,
+)
 from kerngen.schedule.scatter.strategy import (
     fits_scatter,
     lower_scatter,

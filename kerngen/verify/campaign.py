@@ -12,10 +12,8 @@ from hypothesis.errors import Flaky, Unsatisfiable
 
 from kerngen.plan.tree import Case
 from kerngen.runtime import FeatureError, UniformRangeError
-from kerngen.verify.differences import Product
-from kerngen.verify.differences import has_differences
-from kerngen.verify.differences import products
 from kerngen.verify.canned_calls import call_at
+from kerngen.verify.differences import Product, has_differences, products
 from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, Fault, WrongError
