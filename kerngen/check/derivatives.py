@@ -16,10 +16,10 @@ from kerngen.check.scope import Scope
 from kerngen.check.text import collapse
 from kerngen.ir.nodes import Function
 from kerngen.ir.types import Scalar, ValueType
+from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span
-from kerngen.source.worded import counted
 from kerngen.syntax import ast
 
 

@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
-from kerngen.source.diagnostic import Related
+from kerngen.source.counted import counted
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownName(Worded):
-    """A name that nothing in reach introduces."""
-
-    code: ClassVar[str] = "KG0201"
-    rule: ClassVar[str] = "A name is introduced before it is used."
-    says: ClassVar[str] = "Unknown name '{name}'."
-    advice: ClassVar[str] = "{remedy}"
-
+class UnknownName(
+    Diagnostic,
+    code="KG0201",
+    message="Unknown name '{name}'.",
+    help="{remedy}",
+):
     name: str
     remedy: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownFunction(Worded):
-    """A call of something that is no function."""
-
-    code: ClassVar[str] = "KG0202"
-    rule: ClassVar[str] = "A call names a function, a built-in or a cast."
-    says: ClassVar[str] = "Unknown function '{name}'."
-    advice: ClassVar[str] = "{remedy}"
-
+class UnknownFunction(
+    Diagnostic,
+    code="KG0202",
+    message="Unknown function '{name}'.",
+    help="{remedy}",
+):
     name: str
     remedy: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownType(Worded):
-    """A type that the language does not have."""
-
-    code: ClassVar[str] = "KG0203"
-    rule: ClassVar[str] = "A type is one of the language's own, or a struct."
-    says: ClassVar[str] = "Unknown type '{name}'."
-    advice: ClassVar[str] = "{instead}"
-
+class UnknownType(
+    Diagnostic,
+    code="KG0203",
+    message="Unknown type '{name}'.",
+    help="{instead}",
+):
     name: str
     remedy: str
 
@@ -60,88 +45,61 @@ class UnknownType(Worded):
         return self.remedy or declare
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class DuplicateItem(WordedBeside):
-    """Two items of one kind and name in a file."""
-
-    code: ClassVar[str] = "KG0204"
-    rule: ClassVar[str] = "Items of one kind have distinct names."
-    says: ClassVar[str] = "There are two {kind} called '{name}'."
-    beside: ClassVar[str] = "the first one"
-    advice: ClassVar[str] = "Rename one of them."
-
+class DuplicateItem(
+    Diagnostic,
+    code="KG0204",
+    message="There are two {kind} called '{name}'.",
+    help="Rename one of them.",
+    related={"other": "the first one"},
+):
+    other: Span
     kind: str
     name: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class ClashWithUsedFile(Worded):
-    """An item whose name a file that is used has for one of its own."""
-
-    code: ClassVar[str] = "KG0214"
-    rule: ClassVar[str] = (
-        "A file's own items have other names than the items of files that it uses."
-    )
-    says: ClassVar[str] = "'{path}', which is used here, has a {kind} '{name}' too."
-    advice: ClassVar[str] = "Rename one of them."
-
+class ClashWithUsedFile(
+    Diagnostic,
+    code="KG0214",
+    message="'{path}', which is used here, has a {kind} '{name}' too.",
+    help="Rename one of them.",
+    related={"theirs": "the {kind} of '{path}'", "use": "used here"},
+):
     kind: str
     name: str
     path: str
     theirs: Span
     use: Span
 
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """The other item, and what brings it in."""
-        return (
-            Related(self.theirs, f"the {self.kind} of '{self.path}'"),
-            Related(self.use, "used here"),
-        )
 
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class UsedFilesClash(Worded):
-    """Two files that are used together and have items of one name."""
-
-    code: ClassVar[str] = "KG0215"
-    rule: ClassVar[str] = "Files that are used together have items of distinct names."
-    says: ClassVar[str] = "'{first}' and '{path}' both have a {kind} '{name}'."
-    advice: ClassVar[str] = "Rename one of them, or use one file only."
-
+class UsedFilesClash(
+    Diagnostic,
+    code="KG0215",
+    message="'{first}' and '{path}' both have a {kind} '{name}'.",
+    help="Rename one of them, or use one file only.",
+    related={
+        "use": "the first '{name}' comes from here",
+        "one": "the one",
+        "other": "the other",
+    },
+):
     kind: str
     name: str
     first: str
     path: str
     use: Span
-    items: tuple[Span, Span]
-
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """The first use, and both items."""
-        one, other = self.items
-        return (
-            Related(self.use, f"the first '{self.name}' comes from here"),
-            Related(one, "the one"),
-            Related(other, "the other"),
-        )
+    one: Span
+    other: Span
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class NameClash(WordedBeside):
-    """A name that is taken within its name space."""
-
-    code: ClassVar[str] = "KG0205"
-    rule: ClassVar[str] = "Each value of a kernel or function has a name of its own."
-    says: ClassVar[str] = "'{name}' is already {taken}."
-    points: ClassVar[str] = "used for {wanted} here"
-    beside: ClassVar[str] = "{taken} here"
-    advice: ClassVar[str] = "{remedy}"
-
+class NameClash(
+    Diagnostic,
+    code="KG0205",
+    message="'{name}' is already {taken}.",
+    label="used for {wanted} here",
+    help="{remedy}",
+    related={"other": "{taken} here"},
+):
+    other: Span
     name: str
     wanted: str
     taken: str
@@ -166,83 +124,59 @@ class NameClash(WordedBeside):
         return "Rename one of the two."
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class BuiltinClash(Worded):
-    """A function that has the name of a built-in, or of a type."""
-
-    code: ClassVar[str] = "KG0206"
-    rule: ClassVar[str] = "Functions and built-ins share one name space."
-    says: ClassVar[str] = "'{name}' is a built-in function."
-    advice: ClassVar[str] = "Call the function something else."
-
+class BuiltinClash(
+    Diagnostic,
+    code="KG0206",
+    message="'{name}' is a built-in function.",
+    help="Call the function something else.",
+):
     name: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Recursion(Worded):
-    """A function that needs itself."""
-
-    code: ClassVar[str] = "KG0207"
-    rule: ClassVar[str] = "Functions are not recursive."
-    says: ClassVar[str] = "The function '{name}' calls itself: {chain}."
-    advice: ClassVar[str] = (
-        "To repeat something, use a reduction in a kernel, such as 'prod[i < n] ...'."
-    )
-
+class Recursion(
+    Diagnostic,
+    code="KG0207",
+    message="The function '{name}' calls itself: {chain}.",
+    help="To repeat something, use a reduction in a kernel, such as 'prod[i < n] ...'.",
+    related={"calls": "calls '{here}' here"},
+):
     name: str
     chain: str
     calls: tuple[Span, ...] = ()
 
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """The calls that make the circle."""
-        return tuple(Related(call, f"calls '{call.text}' here") for call in self.calls)
 
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownMember(Worded):
-    """A component that the vector does not have."""
-
-    code: ClassVar[str] = "KG0208"
-    rule: ClassVar[str] = "A member is a component of a vector."
-    says: ClassVar[str] = "'{type}' has no component '{member}'."
-    advice: ClassVar[str] = "Its components are {components}."
-
+class UnknownMember(
+    Diagnostic,
+    code="KG0208",
+    message="'{type}' has no component '{member}'.",
+    help="Its components are {components}.",
+):
     type: str
     member: str
     components: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class MemberOfScalar(WordedNear):
-    """A member of something that has none."""
-
-    code: ClassVar[str] = "KG0209"
-    rule: ClassVar[str] = "Only vectors have members."
-    says: ClassVar[str] = "'{base}' is {kind}, which has no members."
-    nearby: ClassVar[str] = "'{base}' is declared here"
-    advice: ClassVar[str] = "{remedy}"
-
+class MemberOfScalar(
+    Diagnostic,
+    code="KG0209",
+    message="'{base}' is {kind}, which has no members.",
+    help="{remedy}",
+    related={"declared": "'{base}' is declared here"},
+):
+    declared: Span | None = None
     base: str
     kind: str
     remedy: str = ""
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class ArgumentCount(WordedNear):
-    """A call with too few or too many arguments."""
-
-    code: ClassVar[str] = "KG0210"
-    rule: ClassVar[str] = "A call has as many arguments as its function has parameters."
-    says: ClassVar[str] = "'{function}' takes {wanted}, got {actual}."
-    nearby: ClassVar[str] = "'{function}' is declared here"
-    advice: ClassVar[str] = "{remedy}"
-
+class ArgumentCount(
+    Diagnostic,
+    code="KG0210",
+    message="'{function}' takes {wanted}, got {actual}.",
+    help="{remedy}",
+    related={"declared": "'{function}' is declared here"},
+):
+    declared: Span | None = None
     function: str
     expected: int
     actual: int
@@ -254,66 +188,52 @@ class ArgumentCount(WordedNear):
         return counted(self.expected, "argument")
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UsedBeforeDefinition(WordedBeside):
-    """A let, host or constant that is used above its definition."""
-
-    code: ClassVar[str] = "KG0211"
-    rule: ClassVar[str] = "Statements run in order: a value is defined before its uses."
-    says: ClassVar[str] = "'{name}' is used before its definition."
-    beside: ClassVar[str] = "defined here"
-    advice: ClassVar[str] = "{remedy}"
-
+class UsedBeforeDefinition(
+    Diagnostic,
+    code="KG0211",
+    message="'{name}' is used before its definition.",
+    help="{remedy}",
+    related={"other": "defined here"},
+):
+    other: Span
     name: str
     remedy: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class ReductionAsCall(Worded):
+class ReductionAsCall(
+    Diagnostic,
+    code="KG0212",
+    message="'{name}' is a reduction, not a function.",
+    help="Name the index to reduce over, and subscript with it: '{example}'.",
+):
     """A reduction written like a call: `sum(x)`."""
-
-    code: ClassVar[str] = "KG0212"
-    rule: ClassVar[str] = "A reduction names its indices in brackets."
-    says: ClassVar[str] = "'{name}' is a reduction, not a function."
-    advice: ClassVar[str] = (
-        "Name the index to reduce over, and subscript with it: '{example}'."
-    )
 
     name: str
     example: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class TensorAsFunction(WordedNear):
+class TensorAsFunction(
+    Diagnostic,
+    code="KG0213",
+    message="'{name}' is {kind}, not a function.",
+    help="An element of a tensor is read with brackets: '{name}[i]'.",
+    related={"declared": "'{name}' is declared here"},
+):
     """A tensor read with parentheses: `x(i)`."""
 
-    code: ClassVar[str] = "KG0213"
-    rule: ClassVar[str] = "An element of a tensor is read with brackets."
-    says: ClassVar[str] = "'{name}' is {kind}, not a function."
-    nearby: ClassVar[str] = "'{name}' is declared here"
-    advice: ClassVar[str] = "An element of a tensor is read with brackets: '{name}[i]'."
-
+    declared: Span | None = None
     name: str
     kind: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class CallsTooDeep(Worded):
-    """A function that calls others that call others, beyond what is walked."""
-
-    code: ClassVar[str] = "KG0216"
-    rule: ClassVar[str] = "Calls of functions are nested no deeper than the limit."
-    says: ClassVar[str] = (
+class CallsTooDeep(
+    Diagnostic,
+    code="KG0216",
+    message=(
         "The calls in '{name}', and in what it calls, are nested more than {limit} "
         "deep."
-    )
-    advice: ClassVar[str] = (
-        "Merge some of these functions, or call some of them from the kernel."
-    )
-
+    ),
+    help="Merge some of these functions, or call some of them from the kernel.",
+):
     name: str
     limit: int

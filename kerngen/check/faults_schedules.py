@@ -2,76 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
-from kerngen.source.diagnostic import Related
+from kerngen.source.counted import counted
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
-from kerngen.source.worded import Worded, WordedBeside, WordedNear, counted
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownKernel(Worded):
-    """A schedule of a kernel that neither the file has nor one that it uses."""
-
-    code: ClassVar[str] = "KG0601"
-    rule: ClassVar[str] = (
-        "A schedule names a kernel of its file, or of one that it uses."
-    )
-    says: ClassVar[str] = "There is no kernel '{name}' to schedule."
-    advice: ClassVar[str] = "{remedy}"
-
+class UnknownKernel(
+    Diagnostic,
+    code="KG0601",
+    message="There is no kernel '{name}' to schedule.",
+    help="{remedy}",
+):
     name: str
     remedy: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class NothingMatches(Worded):
+class NothingMatches(
+    Diagnostic,
+    code="KG0612",
+    message="There is no kernel that '{pattern}' matches.",
+    help="{remedy}",
+):
     """A pattern that is the name of no kernel, such as `matmull_*`."""
-
-    code: ClassVar[str] = "KG0612"
-    rule: ClassVar[str] = "A pattern matches the name of a kernel."
-    says: ClassVar[str] = "There is no kernel that '{pattern}' matches."
-    advice: ClassVar[str] = "{remedy}"
 
     pattern: str
     remedy: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class TooManyMatches(Worded):
-    """Patterns that match more kernels than a file may have schedules for."""
-
-    code: ClassVar[str] = "KG0614"
-    rule: ClassVar[str] = "The patterns of a file match no more kernels than the limit."
-    says: ClassVar[str] = (
+class TooManyMatches(
+    Diagnostic,
+    code="KG0614",
+    message=(
         "With this pattern, the patterns in this file match {count} kernels in all, "
         "and the limit is {limit}."
-    )
-    advice: ClassVar[str] = (
+    ),
+    help=(
         "Name the kernels that this schedule is for, or put kernels of one kind, with "
         "their schedules, into a file of their own."
-    )
-
+    ),
+):
     count: int
     limit: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownStrategy(Worded):
-    """A strategy that does not exist."""
-
-    code: ClassVar[str] = "KG0602"
-    rule: ClassVar[str] = "A schedule chooses one of the strategies."
-    says: ClassVar[str] = "There is no strategy '{name}'."
-    points: ClassVar[str] = "the strategies are {known}"
-    advice: ClassVar[str] = "{remedy}"
-
+class UnknownStrategy(
+    Diagnostic,
+    code="KG0602",
+    message="There is no strategy '{name}'.",
+    label="the strategies are {known}",
+    help="{remedy}",
+):
     name: str
     known: str
     suggestion: str
@@ -85,17 +66,13 @@ class UnknownStrategy(Worded):
         )
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownOption(Worded):
-    """An option that the strategy does not have."""
-
-    code: ClassVar[str] = "KG0603"
-    rule: ClassVar[str] = "A schedule gives only options that its strategy has."
-    says: ClassVar[str] = "The strategy '{strategy}' has no option '{name}'."
-    points: ClassVar[str] = "{known}"
-    advice: ClassVar[str] = "{remedy}"
-
+class UnknownOption(
+    Diagnostic,
+    code="KG0603",
+    message="The strategy '{strategy}' has no option '{name}'.",
+    label="{known}",
+    help="{remedy}",
+):
     strategy: str
     name: str
     known: str
@@ -109,16 +86,12 @@ class UnknownOption(Worded):
         return self.instead or did_you_mean(self.suggestion) or other
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class OptionCount(Worded):
-    """An option with too few or too many values."""
-
-    code: ClassVar[str] = "KG0604"
-    rule: ClassVar[str] = "An option gets as many values as it takes."
-    says: ClassVar[str] = "'{name}' takes {wanted}, got {actual}."
-    advice: ClassVar[str] = "Write '{usage}'."
-
+class OptionCount(
+    Diagnostic,
+    code="KG0604",
+    message="'{name}' takes {wanted}, got {actual}.",
+    help="Write '{usage}'.",
+):
     name: str
     expected: int
     actual: int
@@ -130,18 +103,12 @@ class OptionCount(Worded):
         return counted(self.expected, "value")
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class OptionValue(Worded):
-    """An option's value out of its range."""
-
-    code: ClassVar[str] = "KG0605"
-    rule: ClassVar[str] = "An option's values are in its range."
-    says: ClassVar[str] = "'{name}' can't be {value}: it is {accepted}."
-    advice: ClassVar[str] = (
-        "Write '{usage}', each {accepted}: the nearest is '{nearest}'."
-    )
-
+class OptionValue(
+    Diagnostic,
+    code="KG0605",
+    message="'{name}' can't be {value}: it is {accepted}.",
+    help="Write '{usage}', each {accepted}: the nearest is '{nearest}'.",
+):
     name: str
     value: int
     accepted: str
@@ -149,102 +116,73 @@ class OptionValue(Worded):
     nearest: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class RepeatedOption(WordedBeside):
-    """An option given twice."""
-
-    code: ClassVar[str] = "KG0606"
-    rule: ClassVar[str] = "A schedule gives an option once."
-    says: ClassVar[str] = "The option '{name}' is given twice."
-    beside: ClassVar[str] = "first here"
-    advice: ClassVar[str] = "Keep one of them."
-
+class RepeatedOption(
+    Diagnostic,
+    code="KG0606",
+    message="The option '{name}' is given twice.",
+    help="Keep one of them.",
+    related={"other": "first here"},
+):
+    other: Span
     name: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class GuardReads(WordedNear):
-    """A guard that asks for what is not known before the kernel runs."""
-
-    code: ClassVar[str] = "KG0607"
-    rule: ClassVar[str] = "A guard reads dims, integer scalars and the adapter."
-    says: ClassVar[str] = "A guard can't use {what}."
-    nearby: ClassVar[str] = "declared here"
-    advice: ClassVar[str] = (
+class GuardReads(
+    Diagnostic,
+    code="KG0607",
+    message="A guard can't use {what}.",
+    help=(
         "A guard is made of dims, integer scalars, literals, "
         "'adapter.workgroup_bytes', '.invocations', '.subgroups', '.f16', arithmetic "
         "and comparisons."
-    )
-
+    ),
+    related={"declared": "declared here"},
+):
+    declared: Span | None = None
     what: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class GuardOfSome(Worded):
-    """A guard of several kernels that reads what some of them lack."""
-
-    code: ClassVar[str] = "KG0613"
-    rule: ClassVar[str] = "A guard reads what each of its kernels has."
-    says: ClassVar[str] = "A guard of {kernels} can't use '{name}'."
-    points: ClassVar[str] = "no dim or integer scalar there"
-    advice: ClassVar[str] = "Write a schedule for {kernels} apart, without '{name}'."
-
+class GuardOfSome(
+    Diagnostic,
+    code="KG0613",
+    message="A guard of {kernels} can't use '{name}'.",
+    label="no dim or integer scalar there",
+    help="Write a schedule for {kernels} apart, without '{name}'.",
+):
     name: str
     kernels: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class AmbiguousInGuard(Worded):
-    """A guard of another file's kernel that reads a name with two meanings."""
-
-    code: ClassVar[str] = "KG0611"
-    rule: ClassVar[str] = "Each name in a guard has one meaning."
-    says: ClassVar[str] = "'{name}' is {kind} of '{kernel}', and a constant here."
-    advice: ClassVar[str] = "Rename the constant."
-
+class AmbiguousInGuard(
+    Diagnostic,
+    code="KG0611",
+    message="'{name}' is {kind} of '{kernel}', and a constant here.",
+    help="Rename the constant.",
+    related={"constant": "the constant", "value": "{kind} of '{kernel}'"},
+):
     name: str
     kind: str
     kernel: str
     value: Span
     constant: Span
 
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """Both meanings."""
-        return (
-            Related(self.constant, "the constant"),
-            Related(self.value, f"{self.kind} of '{self.kernel}'"),
-        )
 
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class GuardType(Worded):
-    """A guard that is a number."""
-
-    code: ClassVar[str] = "KG0608"
-    rule: ClassVar[str] = "A guard is true or false."
-    says: ClassVar[str] = "A guard is true or false, but this is a number."
-    advice: ClassVar[str] = "Compare it with something: '{example}'."
-
+class GuardType(
+    Diagnostic,
+    code="KG0608",
+    message="A guard is true or false, but this is a number.",
+    help="Compare it with something: '{example}'.",
+):
     example: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownAdapterFact(Worded):
-    """Something that a guard can't ask of the adapter."""
-
-    code: ClassVar[str] = "KG0609"
-    rule: ClassVar[str] = "A guard asks only for known properties of the adapter."
-    says: ClassVar[str] = "A guard can't ask for 'adapter.{name}'."
-    points: ClassVar[str] = "it can ask for {known}"
-    advice: ClassVar[str] = "{remedy}"
-
+class UnknownAdapterFact(
+    Diagnostic,
+    code="KG0609",
+    message="A guard can't ask for 'adapter.{name}'.",
+    label="it can ask for {known}",
+    help="{remedy}",
+):
     name: str
     known: str
     suggestion: str
@@ -256,17 +194,14 @@ class UnknownAdapterFact(Worded):
         return did_you_mean(meant) or "Ask for one of these, as in 'adapter.f16'."
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnreachableSchedule(WordedBeside):
-    """A schedule that an earlier one always precedes."""
-
-    code: ClassVar[str] = "KG0610"
-    rule: ClassVar[str] = "The first schedule whose guard holds is used."
-    says: ClassVar[str] = "This schedule is never used{for_some}."
-    beside: ClassVar[str] = "this one comes first for all the same calls"
-    advice: ClassVar[str] = "Move it up, or give the earlier one a narrower guard."
-
+class UnreachableSchedule(
+    Diagnostic,
+    code="KG0610",
+    message="This schedule is never used{for_some}.",
+    help="Move it up, or give the earlier one a narrower guard.",
+    related={"other": "this one comes first for all the same calls"},
+):
+    other: Span
     kernels: str = ""
 
     @property

@@ -2,133 +2,102 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
-from kerngen.source.diagnostic import Related
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.source.worded import Worded, WordedBeside
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class NoFields(Worded):
+class NoFields(
+    Diagnostic,
+    code="KG0801",
+    message="The struct '{name}' has no fields.",
+    help="Give it one, such as 'mass: f32'.",
+):
     """`struct P {}`."""
-
-    code: ClassVar[str] = "KG0801"
-    rule: ClassVar[str] = "A struct has at least one field."
-    says: ClassVar[str] = "The struct '{name}' has no fields."
-    advice: ClassVar[str] = "Give it one, such as 'mass: f32'."
 
     name: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class DuplicateField(WordedBeside):
-    """Two fields of one name in a struct."""
-
-    code: ClassVar[str] = "KG0802"
-    rule: ClassVar[str] = "The fields of a struct have distinct names."
-    says: ClassVar[str] = "The struct '{struct}' has two fields called '{name}'."
-    beside: ClassVar[str] = "the first one"
-    advice: ClassVar[str] = "Rename one of them."
-
+class DuplicateField(
+    Diagnostic,
+    code="KG0802",
+    message="The struct '{struct}' has two fields called '{name}'.",
+    help="Rename one of them.",
+    related={"other": "the first one"},
+):
+    other: Span
     struct: str
     name: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class StructNamedLikeType(Worded):
+class StructNamedLikeType(
+    Diagnostic,
+    code="KG0803",
+    message="'{name}' is a type of the language.",
+    help="Call the struct something else.",
+):
     """`struct vec3f { ... }`."""
-
-    code: ClassVar[str] = "KG0803"
-    rule: ClassVar[str] = "Structs and the language's own types have distinct names."
-    says: ClassVar[str] = "'{name}' is a type of the language."
-    advice: ClassVar[str] = "Call the struct something else."
 
     name: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class HoldsItself(Worded):
-    """A struct with a field of its own type, directly or through others."""
-
-    code: ClassVar[str] = "KG0804"
-    rule: ClassVar[str] = "A struct does not hold itself."
-    says: ClassVar[str] = "The struct '{name}' holds itself: {chain}."
-    advice: ClassVar[str] = (
+class HoldsItself(
+    Diagnostic,
+    code="KG0804",
+    message="The struct '{name}' holds itself: {chain}.",
+    help=(
         "A struct contains its fields. To refer to another element of a tensor, store "
         "its index: '{field}: u32'."
-    )
-
+    ),
+    related={"others": "holds '{here}' here"},
+):
     name: str
     chain: str
     field: str
     others: tuple[Span, ...] = ()
 
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """The fields of the other structs in the circle."""
-        return tuple(Related(span, f"holds '{span.text}' here") for span in self.others)
 
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class NumberNotConstant(Worded):
-    """A length or an attribute that is not known when the program is compiled."""
-
-    code: ClassVar[str] = "KG0805"
-    rule: ClassVar[str] = "Lengths in structs and values of attributes are constants."
-    says: ClassVar[str] = "{place} is a constant, but {what}."
-    advice: ClassVar[str] = "{remedy}"
-
+class NumberNotConstant(
+    Diagnostic,
+    code="KG0805",
+    message="{place} is a constant, but {what}.",
+    help="{remedy}",
+):
     place: str
     what: str
     remedy: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class LengthNotPositive(Worded):
-    """`trail: f32[0]`."""
-
-    code: ClassVar[str] = "KG0806"
-    rule: ClassVar[str] = "A fixed array has at least one element."
-    says: ClassVar[str] = (
+class LengthNotPositive(
+    Diagnostic,
+    code="KG0806",
+    message=(
         "An array in a struct has at least one element, but this length is {value}."
-    )
-    advice: ClassVar[str] = "Write how many elements it has, as in 'trail: f32[4]'."
+    ),
+    help="Write how many elements it has, as in 'trail: f32[4]'.",
+):
+    """`trail: f32[0]`."""
 
     value: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class NotAnInteger(Worded):
-    """A length, or what an attribute takes, that is no integer."""
-
-    code: ClassVar[str] = "KG0807"
-    rule: ClassVar[str] = "Lengths in structs and values of attributes are integers."
-    says: ClassVar[str] = "{place} is an integer, but this is '{actual}'."
-    points: ClassVar[str] = "'{actual}'"
-    advice: ClassVar[str] = "Write a whole number, or a constant of type 'u32'."
-
+class NotAnInteger(
+    Diagnostic,
+    code="KG0807",
+    message="{place} is an integer, but this is '{actual}'.",
+    label="'{actual}'",
+    help="Write a whole number, or a constant of type 'u32'.",
+):
     place: str
     actual: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UnknownAttribute(Worded):
+class UnknownAttribute(
+    Diagnostic,
+    code="KG0808",
+    message="Unknown attribute '@{name}'.",
+    help="{remedy}",
+):
     """`@offset(16)`."""
-
-    code: ClassVar[str] = "KG0808"
-    rule: ClassVar[str] = "The attributes of fields are '@align' and '@size'."
-    says: ClassVar[str] = "Unknown attribute '@{name}'."
-    advice: ClassVar[str] = "{remedy}"
 
     name: str
     suggestion: str
@@ -144,30 +113,27 @@ class UnknownAttribute(Worded):
         )
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class AttributeTwice(WordedBeside):
+class AttributeTwice(
+    Diagnostic,
+    code="KG0809",
+    message="The field '{field}' has '@{name}' twice.",
+    help="Keep one of them.",
+    related={"other": "the first one"},
+):
     """`@size(16) @size(32) a: f32`."""
 
-    code: ClassVar[str] = "KG0809"
-    rule: ClassVar[str] = "A field has each attribute at most once."
-    says: ClassVar[str] = "The field '{field}' has '@{name}' twice."
-    beside: ClassVar[str] = "the first one"
-    advice: ClassVar[str] = "Keep one of them."
-
+    other: Span
     field: str
     name: str
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class AlignNotPowerOfTwo(Worded):
+class AlignNotPowerOfTwo(
+    Diagnostic,
+    code="KG0810",
+    message="'@align' takes a power of two, but {value} is not one.",
+    help="{remedy}",
+):
     """`@align(12)`."""
-
-    code: ClassVar[str] = "KG0810"
-    rule: ClassVar[str] = "An alignment is a power of two."
-    says: ClassVar[str] = "'@align' takes a power of two, but {value} is not one."
-    advice: ClassVar[str] = "{remedy}"
 
     value: int
 
@@ -179,121 +145,91 @@ class AlignNotPowerOfTwo(Worded):
         return f"Write '@align({1 << (self.value - 1).bit_length()})'."
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class AlignTooSmall(Worded):
-    """`@align(4) pos: vec3f`."""
-
-    code: ClassVar[str] = "KG0811"
-    rule: ClassVar[str] = "'@align' does not lower the alignment of a type."
-    says: ClassVar[str] = (
+class AlignTooSmall(
+    Diagnostic,
+    code="KG0811",
+    message=(
         "'{type}' starts at a multiple of {natural} bytes, which '@align({value})' "
         "can't lower."
-    )
-    advice: ClassVar[str] = (
-        "Leave it out. To keep the numbers closer together, use an array of scalars."
-    )
+    ),
+    help="Leave it out. To keep the numbers closer together, use an array of scalars.",
+):
+    """`@align(4) pos: vec3f`."""
 
     type: str
     natural: int
     value: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class SizeTooSmall(Worded):
+class SizeTooSmall(
+    Diagnostic,
+    code="KG0812",
+    message=(
+        "'{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
+    ),
+    help="Write '@size({natural})' or more, or leave it out.",
+):
     """`@size(8) pos: vec3f`."""
 
-    code: ClassVar[str] = "KG0812"
-    rule: ClassVar[str] = "'@size' reserves at least what the type takes."
-    says: ClassVar[str] = (
-        "'{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
-    )
-    advice: ClassVar[str] = "Write '@size({natural})' or more, or leave it out."
-
     type: str
     natural: int
     value: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class StructTooDeep(Worded):
-    """Structs and arrays in each other, beyond what WGSL has."""
-
-    code: ClassVar[str] = "KG0813"
-    rule: ClassVar[str] = "Structs and arrays nest no deeper than WGSL's limit."
-    says: ClassVar[str] = (
+class StructTooDeep(
+    Diagnostic,
+    code="KG0813",
+    message=(
         "Structs and arrays in {what} are nested {depth} deep; the limit is {limit}."
-    )
-    advice: ClassVar[str] = "Move the fields of an inner struct into the outer one."
-
+    ),
+    help="Move the fields of an inner struct into the outer one.",
+):
     what: str
     depth: int
     limit: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class TooManyFields(Worded):
-    """A struct with more fields than WGSL's have."""
-
-    code: ClassVar[str] = "KG0814"
-    rule: ClassVar[str] = "A struct has no more fields than WGSL's limit."
-    says: ClassVar[str] = (
-        "The struct '{name}' has {count} fields{within}, and the limit is {limit}."
-    )
-    advice: ClassVar[str] = "Put fields of one type into an array."
-
+class TooManyFields(
+    Diagnostic,
+    code="KG0814",
+    message="The struct '{name}' has {count} fields{within}, and the limit is {limit}.",
+    help="Put fields of one type into an array.",
+):
     name: str
     within: str
     count: int
     limit: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class StructTooLarge(Worded):
-    """A struct that no adapter takes."""
-
-    code: ClassVar[str] = "KG0815"
-    rule: ClassVar[str] = "A struct is no larger than the limit."
-    says: ClassVar[str] = (
-        "The struct '{name}' takes {size} bytes, and the limit is {limit}."
-    )
-    points: ClassVar[str] = "this field exceeds the limit"
-    advice: ClassVar[str] = "Pass the large part as a tensor of its own."
-
+class StructTooLarge(
+    Diagnostic,
+    code="KG0815",
+    message="The struct '{name}' takes {size} bytes, and the limit is {limit}.",
+    label="this field exceeds the limit",
+    help="Pass the large part as a tensor of its own.",
+):
     name: str
     size: int
     limit: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class SizeInUniform(Worded):
-    """A struct as a parameter whose `@size` is too small for a uniform buffer."""
-
-    code: ClassVar[str] = "KG0816"
-    rule: ClassVar[str] = (
-        "In a parameter, '@size' reserves what the type takes in a uniform buffer."
-    )
-    says: ClassVar[str] = (
+class SizeInUniform(
+    Diagnostic,
+    code="KG0816",
+    message=(
         "As a parameter, '{struct}' is kept in a uniform buffer, where its field "
         "'{field}' takes {needed} bytes, more than the {value} of '@size({value})'."
-    )
-    advice: ClassVar[str] = "{remedy}"
+    ),
+    help="{remedy}",
+    related={"declared": "this field"},
+):
+    """A struct as a parameter whose `@size` is too small for a uniform buffer."""
 
     struct: str
     field: str
     needed: int
     value: int
     declared: Span | None
-
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """The field."""
-        return (Related(self.declared, "this field"),) if self.declared else ()
 
     @property
     def remedy(self) -> str:
@@ -304,59 +240,45 @@ class SizeInUniform(Worded):
         )
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UniformTooLarge(Worded):
-    """Parameters that take more than a uniform buffer holds."""
-
-    code: ClassVar[str] = "KG0817"
-    rule: ClassVar[str] = "A kernel's parameters fit a uniform buffer."
-    says: ClassVar[str] = (
+class UniformTooLarge(
+    Diagnostic,
+    code="KG0817",
+    message=(
         "The parameters of '{name}' take {size} bytes, and a uniform buffer holds "
         "{limit}."
-    )
-    advice: ClassVar[str] = "Pass the large parts as tensors."
-
+    ),
+    help="Pass the large parts as tensors.",
+):
     name: str
     size: int
     limit: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class UniformTooDeep(Worded):
-    """A struct as a parameter that nests too deep in a uniform buffer."""
-
-    code: ClassVar[str] = "KG0818"
-    rule: ClassVar[str] = "Parameters nest no deeper than WGSL's limit."
-    says: ClassVar[str] = (
+class UniformTooDeep(
+    Diagnostic,
+    code="KG0818",
+    message=(
         "As a parameter, '{struct}' is nested {depth} deep in a uniform buffer, and "
         "the limit is {limit}."
-    )
-    advice: ClassVar[str] = (
-        "Pass a tensor of one element, '{struct}[1]', or nest fewer types."
-    )
-
+    ),
+    help="Pass a tensor of one element, '{struct}[1]', or nest fewer types.",
+):
     struct: str
     depth: int
     limit: int
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class TooMuchCopied(Worded):
-    """Copies of structs that take more statements than a file is made to have."""
-
-    code: ClassVar[str] = "KG0819"
-    rule: ClassVar[str] = "The copies of a file move no more values than the limit."
-    says: ClassVar[str] = (
+class TooMuchCopied(
+    Diagnostic,
+    code="KG0819",
+    message=(
         "With this copy, the copies in this file move {count} values, and the limit is "
         "{limit}."
-    )
-    advice: ClassVar[str] = (
+    ),
+    help=(
         "Each value is a statement of a shader. Put fields of one type into an array, "
         "which counts as one element, or move kernels to another file."
-    )
-
+    ),
+):
     count: int
     limit: int

@@ -66,5 +66,6 @@ def _clash(
         first=first.path,
         path=second.path,
         use=first.span,
-        items=items,
+        one=items[0],
+        other=items[1],
     )

@@ -123,19 +123,17 @@ def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
         for fault in each.faults:
             if isinstance(fault, UnknownName | GuardReads | IndexAsValue):
                 refused.setdefault(fault.span, {})[each.kernel] = fault
-            elif (key := (fault.code, fault.span, fault.headline)) not in seen:
+            elif (key := (fault.code, fault.span, fault.message)) not in seen:
                 seen.add(key)
                 yield fault
     number = len({each.kernel for each in kernels})
     for span, of_kernels in refused.items():
         names = enumerated([*of_kernels])
         first, *others = of_kernels.values()
-        if len(of_kernels) < number or any(
-            o.headline != first.headline for o in others
-        ):
+        if len(of_kernels) < number or any(o.message != first.message for o in others):
             yield GuardOfSome(span=span, name=span.text, kernels=names)
         elif isinstance(first, UnknownName) and any(
-            o.hint != first.hint for o in others
+            o.help != first.help for o in others
         ):
             remedy = f"None of {names} has a dim or integer scalar of that name."
             yield replace(first, remedy=remedy)

@@ -13,8 +13,8 @@ from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import Affine, At, Constant, Field, Index, IndexValue, Path
 from kerngen.ir.operators import swizzle_type
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.source.counted import counted
 from kerngen.source.text import Span
-from kerngen.source.worded import counted
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
