@@ -7,29 +7,30 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from kerngen.check import faults_indices
-from kerngen.check.scope import IndexSymbol, TensorSymbol
+from kerngen.check.scope import IndexSymbol
 from kerngen.ir.affine import subscript_form
-from kerngen.ir.nodes import Extent, Index, IndexValue, Tensor
+from kerngen.ir.nodes import Extent, Index, IndexValue
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
+    from kerngen.check.subscripts import Subscripted
 
 _MOST_AXES: Final = 6
 """Of more, the orders are not tried."""
 
 
 def check_axes(
-    ex: Expressions, symbol: TensorSymbol, subscripts: tuple[ast.Expr, ...]
+    ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> None:
     """Check the bare indices of a read; those that are only swapped are one fault."""
     found = [_bare_index(ex, subscript) for subscript in subscripts]
     faults = [
         _with_fitting(ex, fault)
         for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
-        if index and (fault := _axis_fault(ex, index, symbol, axis, node.span))
+        if index and (fault := _axis_fault(ex, index, tensor, axis, node.span))
     ]
     mismatches = [f for f in faults if isinstance(f, faults_indices.DimMismatch)]
     indices = [index for index in found if index]
@@ -37,9 +38,9 @@ def check_axes(
         own = [
             i for i, node in zip(indices, subscripts, strict=True) if _is_own(i, node)
         ]
-        if order := _right_order(symbol.tensor, indices, own):
+        if order := _right_order(tensor, indices, own):
             names = ", ".join(index.index.name for index in order)
-            remedy = f"Write '{symbol.tensor.name}[{names}]'."
+            remedy = f"Write '{tensor.name}[{names}]'."
             faults = [replace(mismatches[0], remedy=remedy)]
             ex.env.current.doubtful.update(index.span for index in own)
     for fault in faults:
@@ -70,7 +71,7 @@ def _is_own(index: IndexSymbol, node: ast.Expr) -> bool:
 
 
 def _right_order(
-    tensor: Tensor, indices: list[IndexSymbol], own: list[IndexSymbol]
+    tensor: Subscripted, indices: list[IndexSymbol], own: list[IndexSymbol]
 ) -> tuple[IndexSymbol, ...] | None:
     """Return the order in which the indices fit the axes, if there is one."""
     if len(indices) > _MOST_AXES:
@@ -83,15 +84,15 @@ def _right_order(
 
 
 def _axis_fault(
-    ex: Expressions, symbol: IndexSymbol, read: TensorSymbol, axis: int, span: Span
+    ex: Expressions, symbol: IndexSymbol, tensor: Subscripted, axis: int, span: Span
 ) -> Diagnostic | None:
     """Return what names and literals tell: that an index leaves an axis it subscripts.
 
     Where a length is arithmetic, a literal or a given range, the host checks the rest.
     """
-    index, tensor = symbol.index, read.tensor
+    index = symbol.index
     extent = tensor.extents[axis]
-    declared = read.axes[axis] if read.axes else None
+    declared = tensor.axes[axis] if tensor.axes else None
     computed = {dim.name for dim in ex.env.derived}
     plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
     match index.extent, extent:

@@ -11,6 +11,7 @@ from kerngen.check.composites import (
     check_geometry,
 )
 from kerngen.check.environment import Signature
+from kerngen.check.mixing import shared_type
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import one_line
 from kerngen.check.unknown_calls import (
@@ -41,7 +42,8 @@ def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | N
         return check_construct(ex, node, COMPOSITES[name])
     if name in ex.env.functions:
         return _function(ex, node, ex.env.functions[name])
-    lone_reduction = name in REDUCE_KINDS and len(node.arguments) < 2
+    is_lone = len(node.arguments) < 2 and not ex.rules.mixes
+    lone_reduction = name in REDUCE_KINDS and is_lone
     sums = name in foreign.REDUCTIONS and any(
         is_tensor_of_numbers(ex, argument) for argument in node.arguments
     )
@@ -101,7 +103,7 @@ def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
         return None
     (argument,) = node.arguments
     value = ex.check(argument, scalar)
-    if value is None or value.type is scalar:
+    if value is None or (value.type is scalar and not ex.rules.mixes):
         return value
     if is_composite(value.type):
         report_cast(ex, argument, value, scalar)
@@ -140,6 +142,9 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
         if value.type == parameter.type:
             values.append(value)
             continue
+        if ex.rules.mixes and not is_composite(value.type):
+            values.append(Cast(value, parameter.type))
+            continue
         ex.env.faults.add(
             faults_types.ArgumentType(
                 span=argument.span,
@@ -167,6 +172,8 @@ def _builtin(
         ex, node, builtin.arity, remedy=f"Write '{builtin.name}({names})'."
     ):
         return None
+    if ex.rules.mixes:
+        return _mixing_builtin(ex, node, builtin)
     kinds = [ex.env.kinds.flexible(argument) for argument in node.arguments]
     typed = [
         None if kind else ex.check(argument)
@@ -193,6 +200,28 @@ def _builtin(
         return None
     call = BuiltinCall(builtin.name, known, overload.result)
     return ex.finish(call, node.span) if _defined(ex, node, call) else None
+
+
+def _mixing_builtin(ex: Expressions, node: ast.Call, builtin: Builtin) -> Expr | None:
+    """Return a call of the host: integers are i32, and become f32 where one is asked for."""
+    values = [ex.check(argument) for argument in node.arguments]
+    known = tuple(value for value in values if value is not None)
+    if len(known) < len(values):
+        return None
+
+    def fits(value: Expr, wanted: Scalar) -> bool:
+        if Scalar.BOOL in (wanted, value.type):
+            return wanted is value.type
+        return wanted is Scalar.F32 or value.type.is_integer
+
+    rows = [row for row in builtin.overloads if all(map(fits, known, row.parameters))]
+    if not rows:
+        _report_arguments(ex, node, builtin, [value.type for value in known])
+        return None
+    preferred = shared_type(*(v for v in known if v.type is not Scalar.BOOL))
+    results = [row.result for row in rows]
+    result = preferred if preferred in results else results[0]
+    return BuiltinCall(builtin.name, known, Scalar.I32 if result.is_integer else result)
 
 
 def _choose(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kerngen.check import faults_types
 from kerngen.check.environment import Environment, Signatures
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_places import NoDefault
+from kerngen.check.rules import CONSTANT
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
 from kerngen.check.types import resolve_scalar
 from kerngen.ir.evaluate import Value, constant_value
@@ -36,7 +35,7 @@ def check_constants(
     """Declare a file's constants in `scope`, each with its value; return them."""
     declared: dict[str, ValueSymbol] = {}
     later = {item.name.name: item.name.span for item in items}
-    env = Environment(faults, functions, "constant", later)
+    env = Environment(faults, functions, later)
     for item in items:
         type_ = resolve_scalar(faults, item.type, "A constant")
         value = None
@@ -57,7 +56,6 @@ def check_default(
     env: Environment, scope: Scope, node: ast.Expr, memory: MemoryType
 ) -> float | int | tuple[float, ...] | None:
     """Return the value of a default; None after a fault."""
-    env = replace(env, place="constant")
     type_ = memory.type if isinstance(memory, Leaf) else memory
     if isinstance(type_, Scalar):
         return _constant(env, scope, node, type_, "A default")
@@ -98,7 +96,7 @@ def _example(type_: Vector) -> str:
 def _constant(
     env: Environment, scope: Scope, node: ast.Expr, type_: Scalar, place: str
 ) -> Value | None:
-    ex = Expressions(env, scope)
+    ex = Expressions(env, scope, CONSTANT)
     value = ex.check(node, type_)
     if value is None:
         return None

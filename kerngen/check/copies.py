@@ -12,8 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, assert_never
 
 from kerngen.check.faults_structs import TooMuchCopied
-from kerngen.check.places import find_place, unused_names, value_at
-from kerngen.check.target_parts import TargetSpot
+from kerngen.check.places import Place
+from kerngen.check.reads import find_place
+from kerngen.check.subscripts import unused_names
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import At, Expr, Field, Index, IndexValue, Path
 from kerngen.syntax import ast
@@ -26,37 +27,31 @@ MOST_COPIED: Final = 8192
 
 
 def copied_parts(
-    ex: Expressions, node: ast.Assignment, spot: TargetSpot
-) -> list[tuple[TargetSpot, Expr]] | None:
+    ex: Expressions, node: ast.Assignment, target: Place
+) -> list[tuple[Place, Expr]] | None:
     """Return what `node` copies: each part of the target, with what it becomes.
 
     None, if the right side is no place of the target's type.  Nothing, if the file's
     copies move too much; the first that does is recorded.
     """
     source = find_place(ex, node.value)
-    if source is None or source.memory != spot.memory:
+    if source is None or source.memory != target.memory:
         return None
     copied = ex.env.copied
     if copied.values > MOST_COPIED:
         return []
-    levels = list(islice(unused_names(ex), _depth(spot.memory)))
-    leaves = [*_leaves(spot.memory, levels)]
-    copied.values += len(leaves)
+    levels = list(islice(unused_names(ex), _depth(target.memory)))
+    values = [*_values(target.memory, levels)]
+    copied.values += len(values)
     if copied.values > MOST_COPIED:
         ex.env.faults.add(
             TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
         )
         return []
-    parts: list[tuple[TargetSpot, Expr]] = []
-    for path, indices, leaf in leaves:
-        target = replace(
-            spot,
-            memory=leaf,
-            path=(*spot.path, *path),
-            indices=(*spot.indices, *indices),
-        )
-        place = replace(source, memory=leaf, path=(*source.path, *path))
-        parts.append((target, value_at(place)))
+    parts: list[tuple[Place, Expr]] = []
+    for path, indices, leaf in values:
+        part = replace(target.inside(path, leaf), indices=(*target.indices, *indices))
+        parts.append((part, source.inside(path, leaf).value()))
     return parts
 
 
@@ -73,7 +68,7 @@ def _depth(memory: MemoryType) -> int:
             assert_never(memory)
 
 
-def _leaves(
+def _values(
     memory: MemoryType, names: list[str]
 ) -> Iterator[tuple[Path, tuple[Index, ...], Leaf]]:
     """Yield the path to every value, with an index over each array on the way."""
@@ -83,11 +78,11 @@ def _leaves(
         case FixedArray(element=element, length=length):
             index = Index(names[0], length)
             at = At(IndexValue(index), length)
-            for path, indices, leaf in _leaves(element, names[1:]):
+            for path, indices, leaf in _values(element, names[1:]):
                 yield (at, *path), (index, *indices), leaf
         case Struct(members=members):
             for member in members:
-                for path, indices, leaf in _leaves(member.type, names):
+                for path, indices, leaf in _values(member.type, names):
                     yield (Field(member.name), *path), indices, leaf
         case _:
             assert_never(memory)

@@ -12,6 +12,7 @@ from kerngen.check import faults_gradients
 from kerngen.check.environment import Environment, Signature, Signatures
 from kerngen.check.expressions import Expressions
 from kerngen.check.functions import check_locals
+from kerngen.check.rules import FUNCTION
 from kerngen.check.scope import Scope
 from kerngen.check.text import collapse
 from kerngen.ir.nodes import Function
@@ -51,7 +52,7 @@ def check_derivatives(
             )
             continue
         first[name] = item.function.span
-        made = _partials(Environment(faults, signatures, "function"), outer, item)
+        made = _partials(Environment(faults, signatures), outer, item)
         if made is None or name not in found:
             continue
         found[name] = replace(
@@ -85,7 +86,7 @@ def _partials(
         _report_count(env.faults, item, floats)
         return None
     env.later.update({let.name.name: let.name.span for let in item.lets})
-    ex = Expressions(env, Scope(env.faults, outer))
+    ex = Expressions(env, Scope(env.faults, outer), FUNCTION)
     known = check_locals(ex, item.parameters, item.lets, signature)
     place = f"A derivative of '{signature.name}'"
     values = {

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, final
+from typing import TypeAlias, final
 
 from kerngen.check.literals import Kinds
 from kerngen.check.traverse import Read
 from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.nodes import DerivedDim, Expr, Function, Index, Load, Path, Role, Tensor
+from kerngen.ir.nodes import (
+    DerivedDim,
+    Expr,
+    Extent,
+    Function,
+    Index,
+    Load,
+    Path,
+    Role,
+    Tensor,
+)
 from kerngen.ir.requirements import Known
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
@@ -40,7 +50,6 @@ class Signature:
 
 
 Signatures: TypeAlias = dict[str, Signature]
-Place: TypeAlias = Literal["kernel", "function", "constant"]
 
 
 @final
@@ -51,7 +60,7 @@ class CurrentStatement:
     `bound` are the indices that its reductions bind, `unbound` those reported because
     nothing does; where the left is faulty, that is not held against the right.
     `doubtful` are indices, by where they are bound, that got their range from a faulty
-    read; `left` the tensors of which a subscript is known to leave its axis; it
+    read; `out_of_bounds` the tensors of which a subscript leaves its axis; it
     `takes_dims` for indices if that is reported.  `unranged` are the faults of indices
     that have no range; `body` holds every statement, `place` is that of this one, and
     `reads` are those of the whole body, once they were asked for.  `own_reads` are the
@@ -61,7 +70,7 @@ class CurrentStatement:
     bound: set[str] = field(default_factory=set[str])
     unbound: set[str] = field(default_factory=set[str])
     doubtful: set[Span] = field(default_factory=set[Span])
-    left: set[Tensor] = field(default_factory=set[Tensor])
+    out_of_bounds: set[str] = field(default_factory=set[str])
     left_is_faulty: bool = False
     takes_dims: bool = False
     target: str = ""
@@ -81,7 +90,7 @@ class CurrentStatement:
         self.bound.clear()
         self.unbound.clear()
         self.doubtful.clear()
-        self.left.clear()
+        self.out_of_bounds.clear()
         self.unranged.clear()
         self.own_reads.clear()
         self.left_is_faulty = False
@@ -112,7 +121,6 @@ class Environment:
 
     faults: Faults
     functions: Signatures
-    place: Place
     later: dict[str, Span] = field(default_factory=dict[str, Span])
     written: set[str] = field(default_factory=set[str])
     tensors: list[Tensor] = field(default_factory=list[Tensor])
@@ -157,6 +165,11 @@ class Environment:
         """Remember that these parts of a tensor's elements are written."""
         self.written.add(tensor.name)
         self.parts[tensor.name] = self.parts.get(tensor.name, frozenset()) | parts
+
+    def length_text(self, extent: Extent) -> str:
+        """Return a length in the user's words."""
+        texts = (dim.text for dim in self.derived if dim.name == extent)
+        return next(texts, str(extent))
 
     def blame_use(self, name: str) -> None:
         """Forget that an index has no range: it is misspelt, or beyond its reduction."""

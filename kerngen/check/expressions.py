@@ -1,4 +1,4 @@
-"""Expressions of kernels, functions and constants: syntax to typed IR.
+"""The checker of expressions: from syntax to typed IR, by the rules of their place.
 
 A faulty expression is None; its fault is recorded once, where it is.
 """
@@ -9,34 +9,23 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never, final
 
 from kerngen.check import faults_indices, faults_types
-from kerngen.check.calls import check_call
 from kerngen.check.composites import check_composite
 from kerngen.check.environment import Environment
 from kerngen.check.infinity import INFINITY, is_infinity
-from kerngen.check.leaves import (
-    check_element,
-    check_name,
-    read_element,
-    refuse,
-    report_member,
-    report_module,
-    report_subscripts,
-    root_of,
-)
 from kerngen.check.literals import literal, overflows
-from kerngen.check.places import Place, check_chain
+from kerngen.check.mixing import mixed_type
 from kerngen.check.ranges import bind_indices
 from kerngen.check.remedies import conversion, unification
-from kerngen.check.scope import Scope, TensorSymbol, one_line
+from kerngen.check.rules import Rules
+from kerngen.check.scope import Scope, one_line
 from kerngen.ir.conditions import conditional
-from kerngen.ir.evaluate import NotFiniteError
+from kerngen.ir.evaluate import NotFiniteError, bounds
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.foreign import MODULES
 
 _LOGIC = frozenset({"and", "or"})
 _SHIFTS = frozenset({"<<", ">>"})
@@ -63,7 +52,7 @@ _SIGNED = (Scalar.F32, Scalar.I32)
 @final
 @dataclass(frozen=True)
 class Expressions:
-    """Checks expressions in one scope.
+    """Checks expressions in one scope, by the rules of their place.
 
     Subscripts are clamped where a condition may guard them: `in_branch` of an `if`, or
     behind `and` or `or`; `guards` are the conditions.
@@ -71,6 +60,7 @@ class Expressions:
 
     env: Environment
     scope: Scope
+    rules: Rules
     in_branch: bool = False
     guards: tuple[ast.Expr, ...] = ()
 
@@ -78,24 +68,19 @@ class Expressions:
         """Return the typed expression; literals take the type `want`."""
         match node:
             case ast.Number(value=value):
-                return literal(self.env.faults, node.span, value, want)
+                return self._literal(node.span, value, want)
             case ast.Boolean(value=value):
                 return Constant(value, Scalar.BOOL)
             case ast.Name() if is_infinity(self.env, self.scope, node):
                 return INFINITY
             case ast.Name():
-                return check_name(self, node)
+                return self.rules.name(self, node)
             case ast.Call():
-                return check_call(self, node, want)
+                return self.rules.call(self, node, want)
             case ast.Subscript():
-                return check_element(self, node)
-            case ast.Member(base=ast.Name(name=name)) if (
-                name in MODULES and self.scope.get(name) is None
-            ):
-                report_module(self, node, name)
-                return None
+                return self.rules.subscript(self, node)
             case ast.Member():
-                return check_chain(self, node)
+                return self.rules.member(self, node)
             case ast.Unary():
                 return self._unary(node, want)
             case ast.Binary():
@@ -106,6 +91,16 @@ class Expressions:
                 return self._reduction(node, want)
             case _:
                 assert_never(node)
+
+    def under(self, rules: Rules) -> Expressions:
+        """Return what checks expressions in the same scope by other rules."""
+        return replace(self, rules=rules)
+
+    def _literal(self, span: Span, value: float, want: Scalar | None) -> Expr | None:
+        if self.rules.mixes:
+            is_large = value > bounds(Scalar.I32)[1]
+            want = Scalar.U32 if is_large else None
+        return literal(self.env.faults, span, value, want)
 
     def check_as(
         self,
@@ -148,6 +143,8 @@ class Expressions:
         self, nodes: tuple[ast.Expr, ...], want: Scalar | None
     ) -> list[Expr | None]:
         """Check operands that share a type: literals take that of the others."""
+        if self.rules.mixes:
+            return [self.check(node) for node in nodes]
         kinds = [self.env.kinds.flexible(node) for node in nodes]
         typed = {
             n: self.check(node, want)
@@ -166,7 +163,9 @@ class Expressions:
 
     def finish(self, expr: Expr, span: Span) -> Expr | None:
         """Fold the top of an expression; what is constant must not overflow."""
-        if self.env.place == "constant" and overflows(self.env.faults, span, expr):
+        if self.rules.mixes:
+            return expr
+        if self.rules.must_fit and overflows(self.env.faults, span, expr):
             return None
         try:
             return fold(expr)
@@ -175,24 +174,6 @@ class Expressions:
             self.env.faults.add(fault)
             return None
 
-    # What chains of members ask for
-
-    def root(self, node: ast.Name) -> Place | Expr | None:
-        """Return what a chain of members starts at."""
-        return root_of(self, node)
-
-    def element(self, symbol: TensorSymbol, node: ast.Subscript) -> Place | Expr | None:
-        """Return an element of a tensor."""
-        return read_element(self, symbol, node)
-
-    def report_member(self, node: ast.Member) -> None:
-        """Record a member of what has none."""
-        report_member(self, node)
-
-    def report_subscripts(self, node: ast.Subscript) -> None:
-        """Record subscripts of what has no parts."""
-        report_subscripts(self, node)
-
     # Operators
 
     def _unary(self, node: ast.Unary, want: Scalar | None) -> Expr | None:
@@ -200,11 +181,13 @@ class Expressions:
             operand = self.condition(node.operand)
             return operand and Unary("not", operand, Scalar.BOOL)
         if node.op == "-" and isinstance(node.operand, ast.Number):
-            value = node.operand.value
-            return literal(self.env.faults, node.span, -value, want)
+            return self._literal(node.span, -node.operand.value, want)
         operand = self.check(node.operand, want)
         if operand is None:
             return None
+        if self.rules.mixes:
+            mixed = mixed_type(self, node.op, (node.operand, operand))
+            return mixed and Unary(node.op, operand, mixed)
         accepted = _SIGNED if node.op == "-" else _INTEGERS
         if not self._accepts(f"{node.op}x", node.operand, operand.type, accepted):
             return None
@@ -265,7 +248,7 @@ class Expressions:
             left = self.condition(node.left)
             right = self.condition(node.right, guard=node.left)
             return left and right and Binary(node.op, left, right, Scalar.BOOL)
-        if node.op in _SHIFTS:
+        if node.op in _SHIFTS and not self.rules.mixes:
             return self._shift(node, want)
         compares = node.op in _EQUALITY or node.op in _ORDER
         sides = (node.left, node.right)
@@ -273,9 +256,13 @@ class Expressions:
         left, right = self.check_together(sides, wanted)
         if left is None or right is None:
             return None
+        operands = (node.left, left), (node.right, right)
+        if self.rules.mixes:
+            mixed = mixed_type(self, node.op, *operands)
+            result = Scalar.BOOL if compares else mixed
+            return mixed and result and Binary(node.op, left, right, result)
         if is_composite(left.type) or is_composite(right.type):
             return check_composite(self, node, left, right)
-        operands = (node.left, left), (node.right, right)
         if not self._one_type(node.op, node, *operands, want=wanted):
             return None
         accepted: tuple[Scalar, ...] = _NUMBERS
@@ -336,13 +323,16 @@ class Expressions:
         if condition is None or then is None or otherwise is None:
             return None
         sides = (node.then, then), (node.otherwise, otherwise)
+        if self.rules.mixes:
+            mixed = mixed_type(self, "if", *sides)
+            return mixed and Select(condition, then, otherwise, mixed)
         if not self._one_type("if", node, *sides, want=want):
             return None
         return self.finish(Select(condition, then, otherwise, then.type), node.span)
 
     def _reduction(self, node: ast.Reduction, want: Scalar | None) -> Expr | None:
-        if self.env.place != "kernel":
-            refuse(self, node, "a reduction")
+        if not self.rules.has_elements:
+            self.rules.refuse(self, node.span, "a reduction")
             return None
         inner = replace(self, scope=Scope(self.env.faults, self.scope))
         self.env.current.bound.update(binder.name.name for binder in node.binders)

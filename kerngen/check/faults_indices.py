@@ -233,10 +233,15 @@ class LengthReads(
     declared: Span | None = None
     place: str
     what: str
-    remedy: str = (
-        "The host computes it before the kernel runs, from dims ('n' in 'x: f32[n]'), "
-        "integer scalars, constants and hosts."
-    )
+    instead: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to write instead, or what lengths are made of."""
+        return self.instead or (
+            "The host computes it before the kernel runs, from dims ('n' in 'x: f32[n]'), "
+            "integer scalars, constants and hosts."
+        )
 
 
 class LengthType(

@@ -34,6 +34,17 @@ class WriteToValue(
     remedy: str
 
 
+_WRITE_FIRST = (
+    "Write it first, with '='; to change a tensor of the caller's, make it a 'mut' "
+    "parameter."
+)
+_AS_IF_AT_ONCE = (
+    "A statement computes all elements as if at once, from what was there before. A "
+    "running sum is 'sum[j when j <= i] x[j]'; other recurrences are lets, which may read "
+    "themselves: 'let h[t] = if t > 0 { h[t - 1] ... } else { ... };', then 'y[t] = h[t];'."
+)
+
+
 class ReadBeforeWrite(
     Diagnostic,
     code="KG0503",
@@ -43,18 +54,15 @@ class ReadBeforeWrite(
 ):
     other: Span
     name: str
-    remedy: str
+    at_once: bool = False
+    """Whether a statement reads other elements of what it writes."""
+    sum_instead: str = ""
+    """The sum to write where a loop's update was meant."""
 
-
-WRITE_FIRST = (
-    "Write it first, with '='; to change a tensor of the caller's, make it a 'mut' "
-    "parameter."
-)
-AS_IF_AT_ONCE = (
-    "A statement computes all elements as if at once, from what was there before. A "
-    "running sum is 'sum[j when j <= i] x[j]'; other recurrences are lets, which may read "
-    "themselves: 'let h[t] = if t > 0 { h[t - 1] ... } else { ... };', then 'y[t] = h[t];'."
-)
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        return self.sum_instead or (_AS_IF_AT_ONCE if self.at_once else _WRITE_FIRST)
 
 
 class NeverWritten(

@@ -14,6 +14,7 @@ from kerngen.check.environment import (
     Signatures,
 )
 from kerngen.check.expressions import Expressions
+from kerngen.check.rules import FUNCTION
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.check.types import HALVES, resolve_value
@@ -78,8 +79,8 @@ def _check_function(
     faults: Faults, item: ast.FunctionItem, signatures: Signatures, outer: Scope
 ) -> Function | None:
     later = {let.name.name: let.name.span for let in item.lets}
-    env = Environment(faults, signatures, "function", later)
-    ex = Expressions(env, Scope(faults, outer))
+    env = Environment(faults, signatures, later)
+    ex = Expressions(env, Scope(faults, outer), FUNCTION)
     signature = signatures.get(item.name.name)
     known = check_locals(ex, item.parameters, item.lets, signature)
     wanted = signature.result if signature else None

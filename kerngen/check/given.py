@@ -50,7 +50,7 @@ def _check(scheduled: Scheduled, head: KernelHead, outer: Scope) -> Schedule | N
         scheduled.faults.add(fault)
     if ambiguous:
         return None
-    env = Environment(scheduled.faults, {}, "kernel")
+    env = Environment(scheduled.faults, {})
     return check_schedule(scheduled, env, head.scope.over(outer))
 
 

@@ -160,8 +160,7 @@ def _scheduled(
     scope = file.kernels[kernel.name].scope
     _declare(scope, kernel)
     schedules = [
-        check_schedule(each, Environment(each.faults, {}, "kernel"), scope)
-        for each in scheduled
+        check_schedule(each, Environment(each.faults, {}), scope) for each in scheduled
     ]
     report_faults(faults, scheduled)
     return replace(kernel, schedules=tuple(s for s in schedules if s is not None))

@@ -87,10 +87,9 @@ class _Search:
         """Yield the range of an index by its bound, or by what it subscripts first."""
         name, ex = binder.name.name, self.ex
         if binder.bound is not None:
-            trial = replace(ex.env, faults=Faults())
-            yield check_length(
-                trial, ex.scope, binder.bound, "", f"{name}_range"
-            ), binder.bound.span
+            trial = replace(ex, env=replace(ex.env, faults=Faults()))
+            length = check_length(trial, binder.bound, "", f"{name}_range")
+            yield length, binder.bound.span
             return
         for base, axis, subscript in bare_places(*terms):
             if subscript.name != name:
@@ -99,7 +98,7 @@ class _Search:
             if isinstance(ex.scope.get(named), TensorSymbol):
                 yield self._of_tensor(named, axis), span
             elif named not in self.reads:
-                lengths = lengths_of(ex, base)
+                lengths = lengths_of(ex.scope, base)
                 yield lengths[axis] if axis < len(lengths) else None, span
             return
 

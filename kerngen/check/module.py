@@ -201,7 +201,6 @@ def _kernel_environment(
     return Environment(
         faults,
         functions,
-        "kernel",
         identifiers=identifiers_in(item.span),
         structs=structs,
         copied=copied,

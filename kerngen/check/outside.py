@@ -9,25 +9,29 @@ from typing import TYPE_CHECKING, Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults_indices import SubscriptOutside
-from kerngen.check.lengths import length_text
 from kerngen.check.scope import one_line
 from kerngen.ir.affine import AffineForm, affine_form
 from kerngen.ir.extremes import Corner, Linear, corners, extremes, stays_inside
-from kerngen.ir.nodes import Affine, Expr, Extent, Load, Tensor
+from kerngen.ir.nodes import Affine, Expr, Extent, Subscript
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
     from kerngen.check.expressions import Expressions
+    from kerngen.check.subscripts import Subscripted
 
 
 _NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"}
 """What to choose beyond a border, by the type of the elements; else 0."""
 
 
-def leaves(
-    ex: Expressions, read: Load, span: Span, nodes: tuple[ast.Expr, ...]
+def is_out_of_bounds(
+    ex: Expressions,
+    tensor: Subscripted,
+    places: tuple[Subscript, ...],
+    span: Span,
+    nodes: tuple[ast.Expr, ...],
 ) -> bool:
     """Whether an affine subscript leaves its axis for all lengths; that is a fault.
 
@@ -35,20 +39,20 @@ def leaves(
     the others.  A let that reads itself has an order to begin with: `recursion` looks at
     its borders.
     """
-    if ex.env.current.in_let and read.tensor.name == ex.env.current.target:
+    if ex.env.current.in_let and tensor.name == ex.env.current.target:
         return False
     sides = [
-        _Side(read.tensor, axis, s.value, node)
-        for axis, (s, node) in enumerate(zip(read.subscripts, nodes, strict=True))
-        if isinstance(s, Affine)
+        _Side(tensor, axis, place.value, node)
+        for axis, (place, node) in enumerate(zip(places, nodes, strict=True))
+        if isinstance(place, Affine)
     ]
     outside = [side for side in sides if stays_inside(side.form, side.extent) is False]
     for side in outside:
         remedy = _last(ex.env, side)
         if side.form.terms:
-            if read.tensor in ex.env.current.left:
+            if tensor.name in ex.env.current.out_of_bounds:
                 continue
-            ex.env.current.left.add(read.tensor)
+            ex.env.current.out_of_bounds.add(tensor.name)
             remedy = _choice(ex.env, side, sides, one_line(span.text, limit=80))
         ex.env.faults.add(
             SubscriptOutside(
@@ -56,8 +60,8 @@ def leaves(
                 text=one_line(side.node.span.text),
                 reaches=_reaches(ex.env, side.form, side.extent),
                 axis=side.axis,
-                tensor=read.tensor.name,
-                length=length_text(ex.env, side.extent),
+                tensor=tensor.name,
+                length=ex.env.length_text(side.extent),
                 remedy=remedy,
             )
         )
@@ -69,7 +73,7 @@ def leaves(
 class _Side:
     """An affine subscript of a read, and the axis that it is to stay in."""
 
-    tensor: Tensor
+    tensor: Subscripted
     axis: int
     value: Expr
     node: ast.Expr
@@ -106,7 +110,7 @@ class _Side:
 
 
 def _last(env: Environment, side: _Side) -> str:
-    length = length_text(env, side.extent)
+    length = env.length_text(side.extent)
     last = str(int(length) - 1) if length.isdigit() else f"'{length} - 1'"
     return f"Elements are numbered from 0; the last one is {last}."
 
@@ -135,7 +139,7 @@ def _linear_text(env: Environment, value: Linear) -> str:
         if not name and not factor and text:
             continue
         times = f"{abs(factor)} * " if abs(factor) != 1 else ""
-        term = f"{times}{length_text(env, name)}" if name else str(abs(factor))
+        term = f"{times}{env.length_text(name)}" if name else str(abs(factor))
         sign = "-" if factor < 0 else "+"
         text = f"{text} {sign} {term}" if text else f"{sign.strip('+')}{term}"
     return text
@@ -148,7 +152,7 @@ def _choice(env: Environment, at: _Side, sides: Iterable[_Side], read: str) -> s
     """
     inside = " and ".join(part for side in sides for part in _conditions(env, side))
     otherwise = _NOTHING.get(at.tensor.element, "0")
-    length = length_text(env, at.extent)
+    length = env.length_text(at.extent)
     last = str(int(length) - 1) if length.isdigit() else f"{length} - 1"
     nearest = f"clamp({at.text}, 0, {last})"
     if not (at.may_start_early and at.may_end_late):
@@ -166,4 +170,4 @@ def _conditions(env: Environment, side: _Side) -> Iterator[str]:
     if side.may_start_early:
         yield f"{side.text} >= 0"
     if side.may_end_late:
-        yield f"{side.text} < {length_text(env, side.extent)}"
+        yield f"{side.text} < {env.length_text(side.extent)}"

@@ -9,8 +9,10 @@ from typing import assert_never, final
 from kerngen.check import faults_indices, faults_statements
 from kerngen.check.constants import check_default
 from kerngen.check.environment import Environment
+from kerngen.check.expressions import Expressions
 from kerngen.check.faults_types import TypeNotAllowed
 from kerngen.check.lengths import MAX_EXTENT, check_length
+from kerngen.check.rules import KERNEL
 from kerngen.check.scope import (
     FaultySymbol,
     ParameterSymbol,
@@ -254,7 +256,8 @@ class Header:
         )
 
     def _computed(self, axis: ast.Expr, name: str) -> Extent | None:
-        return check_length(self.env, self.scope, axis, "An axis of an output", name)
+        ex = Expressions(self.env, self.scope, KERNEL)
+        return check_length(ex, axis, "An axis of an output", name)
 
     def _named_extent(self, axis: ast.Name, role: Role, name: str) -> Extent | None:
         symbol = self.scope.get(axis.name)

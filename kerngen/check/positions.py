@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 
 from kerngen.check.faults_statements import LeftSubscript, PositionRange
 from kerngen.check.left import report_left, report_repeated
-from kerngen.check.outside import leaves
+from kerngen.check.outside import is_out_of_bounds
 from kerngen.check.ranges import introduce, ranged_by_reads
 from kerngen.check.scope import (
     FaultySymbol,
@@ -22,9 +22,9 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
-from kerngen.check.subscripts import check_subscript, free_names
+from kerngen.check.subscripts import Subscripted, check_subscript, free_names
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.nodes import DimValue, Index, Load, Role, Subscript
+from kerngen.ir.nodes import DimValue, Index, Role, Subscript
 from kerngen.ir.positions import moving_index
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
@@ -150,7 +150,8 @@ class _Position:
         places: list[Subscript] = []
         indices: list[Index] = []
         for axis, subscript in enumerate(self.node.subscripts):
-            place = check_subscript(self.ex, self.symbol, axis, subscript)
+            extent = self.symbol.tensor.extents[axis]
+            place = check_subscript(self.ex, extent, subscript)
             if place is None:
                 return None
             try:
@@ -163,11 +164,11 @@ class _Position:
                 return None
             places.append(place)
             indices += [] if index is None else [index]
-        load = Load(self.symbol.tensor, tuple(places))
-        span = self.node.name.span
-        if leaves(self.ex, load, span, self.node.subscripts):
+        tensor, span = Subscripted.of(self.symbol), self.node.name.span
+        at = tuple(places)
+        if is_out_of_bounds(self.ex, tensor, at, span, self.node.subscripts):
             return None
-        return LeftSide(tuple(indices), tuple(places))
+        return LeftSide(tuple(indices), at)
 
     def _refuse(self, subscript: ast.Expr) -> None:
         report_left(self.ex.env, self.outer, self.node, self.symbol, subscript)

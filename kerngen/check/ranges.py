@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kerngen.check.faults_indices import RangeNotFound
 from kerngen.check.inferred import lengths_by_reads
-from kerngen.check.lengths import check_length, length_text
+from kerngen.check.lengths import check_length
 from kerngen.check.places import lengths_of
 from kerngen.check.scope import (
     FaultySymbol,
@@ -102,9 +102,7 @@ def _ranged(
     name = binder.name
     if binder.bound is not None:
         place, long_name = f"The range of '{name.name}'", f"{name.name}_range"
-        extent = check_length(
-            ex.env, ex.scope, binder.bound, place, long_name, instead=instead
-        )
+        extent = check_length(ex, binder.bound, place, long_name, instead=instead)
         if extent is None:
             return FaultySymbol("an index", name.span)
         index, origin = Index(name.name, extent), binder.bound.span
@@ -140,7 +138,7 @@ def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
     symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
     if isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0:
         return symbol.tensor.extents
-    return lengths_of(ex, base)
+    return lengths_of(ex.scope, base)
 
 
 def _misreads_a_tensor(ex: Expressions, terms: Terms) -> bool:
@@ -182,7 +180,7 @@ def _as_condition(
     over = name
     if all(subscript.name != name for _, _, subscript in bare_subscripts(*terms)):
         lengths = (
-            length_text(ex.env, symbol.index.extent)
+            ex.env.length_text(symbol.index.extent)
             for symbol in map(ex.scope.get, _names(binder.bound))
             if isinstance(symbol, IndexSymbol)
         )
@@ -228,7 +226,7 @@ def _meant_length(
     dims = {dim for tensor in ex.env.tensors for dim in tensor.extents if dim}
     if meant is None and len(dims) <= 1:
         meant = next(iter(dims), 3)
-    return "..." if meant is None else length_text(ex.env, meant)
+    return "..." if meant is None else ex.env.length_text(meant)
 
 
 def _lengths_near(

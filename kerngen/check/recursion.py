@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from kerngen.check import faults_recurrences as faults
-from kerngen.check.lengths import length_text
 from kerngen.check.parameters import KINDS
 from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
 from kerngen.check.traverse import subexpressions, walk_syntax
@@ -149,7 +148,7 @@ def _trial(ex: Expressions) -> Expressions:
         ex.env.current,
         bound=set(ex.env.current.bound),
         unbound=set(ex.env.current.unbound),
-        left=set(ex.env.current.left),
+        out_of_bounds=set(ex.env.current.out_of_bounds),
         unranged=dict(ex.env.current.unranged),
     )
     env = replace(
@@ -219,7 +218,7 @@ class _Reads:
 
     def _border(self, axis: int, load: Load, shift: int) -> Diagnostic:
         index = self.indices[axis]
-        length = length_text(self.ex.env, index.extent)
+        length = self.ex.env.length_text(index.extent)
         forward = f"{index.name} + {shift} < {length}"
         return faults.UnguardedBorder(
             span=self._span(load),

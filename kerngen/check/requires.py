@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, final
+from dataclasses import replace
+from typing import Final
 
 from kerngen.check import faults_requires
 from kerngen.check.environment import Environment
-from kerngen.check.free_mixing import FreeMixing
-from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
+from kerngen.check.expressions import Expressions
+from kerngen.check.host_rules import RequireRules
+from kerngen.check.scope import Scope, one_line
 from kerngen.check.text import collapse
-from kerngen.check.unknown import report_unknown
-from kerngen.ir.builtins import TRUNCATING
-from kerngen.ir.nodes import (
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Parameter,
-    Requirement,
-    UniformValue,
-)
+from kerngen.ir.nodes import Expr, Parameter, Requirement
 from kerngen.ir.requirements import Known
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
-from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _LONGEST: Final = 80
@@ -49,10 +39,11 @@ def check_requires(
     unsigned = [p.name for p in parameters if p.memory.spelling == Scalar.U32.value]
     values = (s for s in item.equations if not isinstance(s, ast.Assignment))
     computed = frozenset(statement.name.name for statement in values)
+    ex = Expressions(env, scope, RequireRules(computed))
     known = Known((), dims, unsigned, env.derived, env.hosts)
     for statement in item.requires:
         for node in _conjuncts(statement.condition):
-            condition = _condition(_RequireExpressions(env, scope, computed), node)
+            condition = _condition(ex, node)
             if condition is None or not _tells(env, item, known, node, condition):
                 continue
             text = one_line(collapse(node.span.text), limit=_LONGEST)
@@ -69,12 +60,12 @@ def _conjuncts(node: ast.Expr) -> Iterator[ast.Expr]:
         yield node
 
 
-def _condition(ex: _RequireExpressions, node: ast.Expr) -> Expr | None:
+def _condition(ex: Expressions, node: ast.Expr) -> Expr | None:
     value = ex.check(node)
     if value is None:
         return None
     if any(part.type is Scalar.F32 for part in walk(value)):
-        ex.refuse(node.span, "numbers with a fraction")
+        ex.rules.refuse(ex, node.span, "numbers with a fraction")
         return None
     if value.type is Scalar.BOOL:
         return value
@@ -113,60 +104,3 @@ def _tells(
             )
         )
     return False
-
-
-@final
-@dataclass(frozen=True)
-class _RequireExpressions(FreeMixing):
-    """Expressions over dims, integer scalars and integer constants.
-
-    `computed` are the names of lets and hosts, which have no values yet.
-    """
-
-    computed: frozenset[str]
-
-    def refuse(self, span: Span, what: str, symbol: Symbol | None = None) -> None:
-        """Record something that is not known before a call, or is no integer."""
-        declared = symbol.span if symbol else None
-        self.env.faults.add(
-            faults_requires.RequireReads(span=span, what=what, declared=declared)
-        )
-
-    def check_name(self, node: ast.Name) -> Expr | None:
-        """Return a dim, an integer scalar or an integer constant."""
-        symbol = self.scope.get(node.name)
-        match symbol:
-            case ValueSymbol(value=DimValue() as dim):
-                return dim
-            case ValueSymbol(value=UniformValue(type=Scalar() as type_) as scalar) if (
-                type_.is_integer and symbol.kind == "a scalar"
-            ):
-                return scalar
-            case ValueSymbol(
-                value=ConstRef(value=value, type=type_)
-            ) if type_.is_integer:
-                return Constant(value, type_)
-            case ValueSymbol(value=value) if isinstance(value.type, Scalar):
-                what = f"'{node.name}', {symbol.kind} of type '{value.type.spelling}'"
-                self.refuse(node.span, what, symbol)
-            case None if node.name in self.computed:
-                self.refuse(node.span, f"'{node.name}', which the kernel computes")
-            case None:
-                report_unknown(self.env, self.scope, node)
-            case FaultySymbol():
-                pass
-            case _:
-                self.refuse(node.span, f"'{node.name}', {symbol.kind}", symbol)
-        return None
-
-    def check_member(self, node: ast.Member) -> Expr | None:
-        """Refuse it: neither a member of a struct nor a fact of the adapter is known."""
-        self.refuse(node.span, f"the member '{one_line(node.span.text)}'")
-        return None
-
-    def check_call(self, node: ast.Call) -> Expr | None:
-        """Return a floored division; refuse all else."""
-        if node.function.name in TRUNCATING and len(node.arguments) == 2:
-            return self.floored(node)
-        self.refuse(node.span, f"the function '{node.function.name}'")
-        return None

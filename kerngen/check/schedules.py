@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import final
+from dataclasses import replace
 
 from kerngen.check import faults_schedules
 from kerngen.check.environment import Environment
-from kerngen.check.free_mixing import FreeMixing
+from kerngen.check.expressions import Expressions
+from kerngen.check.host_rules import GUARD
 from kerngen.check.scheduled import Scheduled
-from kerngen.check.scope import FaultySymbol, Scope, Symbol, ValueSymbol, one_line
-from kerngen.check.unknown import report_unknown
-from kerngen.ir.builtins import TRUNCATING
-from kerngen.ir.nodes import (
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Schedule,
-    UniformValue,
-)
+from kerngen.check.scope import Scope, one_line
+from kerngen.ir.nodes import Expr, Schedule
 from kerngen.ir.strategies import OPTIONS, REPLACED, OptionRule
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-ADAPTER_FACTS = {
-    "workgroup_bytes": Scalar.I32,
-    "invocations": Scalar.I32,
-    "subgroups": Scalar.BOOL,
-    "f16": Scalar.BOOL,
-}
 
 
 def check_schedule(
@@ -162,85 +146,9 @@ _LIKELY = {"adapter.workgroup_bytes": ">= 32768", "adapter.invocations": ">= 512
 
 
 def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
-    value = GuardExpressions(env, scope).check(node)
+    value = Expressions(env, scope, GUARD).check(node)
     if value is None or value.type is Scalar.BOOL:
         return value
     example = f"{one_line(node.span.text)} {_LIKELY.get(node.span.text, '== 1')}"
     env.faults.add(faults_schedules.GuardType(span=node.span, example=example))
     return None
-
-
-@final
-@dataclass(frozen=True)
-class GuardExpressions(FreeMixing):
-    """Expressions over dims, integer scalars and what is known of the adapter."""
-
-    def refuse(self, span: Span, what: str, symbol: Symbol | None = None) -> None:
-        """Record something that a guard can't ask for."""
-        declared = symbol.span if symbol else None
-        self.env.faults.add(
-            faults_schedules.GuardReads(span=span, what=what, declared=declared)
-        )
-
-    def check_name(self, node: ast.Name) -> Expr | None:
-        """Return a dim, an integer scalar or an integer constant."""
-        symbol = self.scope.get(node.name)
-        match symbol:
-            case ValueSymbol(value=DimValue() as dim):
-                return dim
-            case ValueSymbol(value=UniformValue(type=type_) as scalar):
-                if type_.is_integer and symbol.kind == "a scalar":
-                    return scalar
-                what = f"'{node.name}', {symbol.kind} of type '{type_.spelling}'"
-                self.refuse(node.span, what, symbol)
-            case ValueSymbol(value=ConstRef(value=value, type=type_)):
-                if type_.is_integer:
-                    return Constant(value, type_)
-                self.refuse(node.span, f"'{node.name}', {symbol.kind}", symbol)
-            case None if node.name in self.env.indices:
-                self.refuse(node.span, f"'{node.name}', an index")
-            case None:
-                report_unknown(self.env, self.scope, node, self._readable())
-            case FaultySymbol():
-                pass
-            case _:
-                self.refuse(node.span, f"'{node.name}', {symbol.kind}", symbol)
-        return None
-
-    def _readable(self) -> str:
-        """Say which names a guard can read."""
-        symbols = ((name, self.scope.get(name)) for name in self.scope.names())
-        known = [
-            f"'{name}'"
-            for name, symbol in symbols
-            if isinstance(symbol, ValueSymbol)
-            and isinstance(symbol.value, DimValue | UniformValue | ConstRef)
-            and symbol.value.type.is_integer
-            and symbol.kind != "a host"
-        ]
-        return f"A guard reads {', '.join(known) or 'literals'} and properties of 'adapter'."
-
-    def check_member(self, node: ast.Member) -> Expr | None:
-        """Return a fact of the adapter."""
-        if not isinstance(node.base, ast.Name) or node.base.name != "adapter":
-            self.refuse(node.span, "members of anything but 'adapter'")
-            return None
-        name = node.member.name
-        if name in ADAPTER_FACTS:
-            return UniformValue(f"adapter.{name}", ADAPTER_FACTS[name])
-        self.env.faults.add(
-            faults_schedules.UnknownAdapterFact(
-                span=node.member.span,
-                name=name,
-                known=", ".join(f"'{fact}'" for fact in ADAPTER_FACTS),
-                suggestion=closest(name, list(ADAPTER_FACTS)),
-            )
-        )
-        return None
-
-    def check_call(self, node: ast.Call) -> Expr | None:
-        """Return a floored division; refuse all else."""
-        if node.function.name in TRUNCATING and len(node.arguments) == 2:
-            return self.floored(node)
-        self.refuse(node.span, f"the function '{node.function.name}'")
-        return None

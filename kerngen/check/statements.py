@@ -10,14 +10,16 @@ from kerngen.check.composites import report_operands
 from kerngen.check.copies import copied_parts
 from kerngen.check.environment import Environment
 from kerngen.check.expressions import Expressions
-from kerngen.check.faults_types import LiteralRange
-from kerngen.check.hosts import check_host
+from kerngen.check.faults_types import LiteralRange, NotFinite
+from kerngen.check.host_rules import HOST
 from kerngen.check.left import report_left, report_repeated
 from kerngen.check.negatives import remember_let
 from kerngen.check.parameters import KINDS
+from kerngen.check.places import Place
 from kerngen.check.positions import LeftSide, check_position, has_position
 from kerngen.check.ranges import bind_indices, introduce
 from kerngen.check.recursion import check_let_value
+from kerngen.check.rules import KERNEL
 from kerngen.check.scope import (
     FaultySymbol,
     IndexSymbol,
@@ -27,17 +29,18 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
-from kerngen.check.subscripts import report_count, report_dim
-from kerngen.check.target_parts import TargetSpot, check_target_parts, report_whole
+from kerngen.check.subscripts import Subscripted, report_count, report_dim
+from kerngen.check.target_parts import check_target_parts, report_whole
 from kerngen.check.targets import as_sum, elementwise, free_indices, written_tensor
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
 from kerngen.check.written import parts_of
-from kerngen.ir.evaluate import constant_value
+from kerngen.ir.evaluate import NotFiniteError, constant_value
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
+    Cast,
     DimValue,
     Expr,
     Host,
@@ -116,7 +119,7 @@ class Body:
 
     def _let(self, node: ast.LetStatement) -> None:
         self.env.current.in_let = True
-        inner = Expressions(self.env, Scope(self.env.faults, self.scope))
+        inner = Expressions(self.env, Scope(self.env.faults, self.scope), KERNEL)
         with bind_indices(inner, node.binders, (node.value,)) as indices:
             value, along = check_let_value(inner, node, indices)
         name = node.name
@@ -133,7 +136,7 @@ class Body:
 
     def _host(self, node: ast.HostStatement) -> None:
         name = node.name
-        value = check_host(self.env, self.scope, node.value)
+        value = self._host_value(node.value)
         if value is None:
             self._declare(name, FaultySymbol("a host", name.span))
             return
@@ -144,13 +147,28 @@ class Body:
         result = UniformValue(name.name, value.type)
         self._declare(name, ValueSymbol("a host", result, name.span))
 
+    def _host_value(self, node: ast.Expr) -> Expr | None:
+        """Return the value of a host: an i32 or an f32."""
+        value = Expressions(self.env, self.scope, HOST).check(node)
+        if value is None:
+            return None
+        if value.type is Scalar.BOOL:
+            self.env.faults.add(faults_statements.HostType(span=node.span))
+            return None
+        try:
+            constant_value(value)
+        except NotFiniteError:
+            self.env.faults.add(NotFinite(span=node.span, type="f32"))
+            return None
+        return value if value.type is not Scalar.U32 else Cast(value, Scalar.I32)
+
     def _add(
         self,
         node: ast.Equation,
         target: Tensor,
         indices: tuple[Index, ...],
         value: Expr,
-        spot: TargetSpot | None = None,
+        spot: Place | None = None,
     ) -> None:
         self.statements.append(
             Statement(
@@ -168,11 +186,11 @@ class Body:
 
     def _assign(self, node: ast.Assignment) -> None:
         symbol = written_tensor(self.env, self.scope, node)
-        inner = Expressions(self.env, Scope(self.env.faults, self.scope))
+        inner = Expressions(self.env, Scope(self.env.faults, self.scope), KERNEL)
         left = self._left(inner, node, symbol)
         spot = symbol and check_target_parts(inner, node, symbol)
         self.env.current.left_is_faulty |= spot is None
-        if isinstance(spot, TargetSpot) and not isinstance(spot.memory, Leaf):
+        if isinstance(spot, Place) and not isinstance(spot.memory, Leaf):
             parts = self._copied(inner, node, spot)
         else:
             whole = self._value(inner, node, symbol, left, spot)
@@ -188,8 +206,8 @@ class Body:
             self._add(node, symbol.tensor, indices, stored, part)
 
     def _copied(
-        self, inner: Expressions, node: ast.Assignment, spot: TargetSpot
-    ) -> list[tuple[TargetSpot, Expr]]:
+        self, inner: Expressions, node: ast.Assignment, spot: Place
+    ) -> list[tuple[Place, Expr]]:
         """Return the parts of a struct or an array that another one is copied to."""
         faults = len(self.env.faults)
         parts = copied_parts(inner, node, spot) if node.op == "=" else None
@@ -201,7 +219,7 @@ class Body:
             report_whole(inner, node, spot)
         return []
 
-    def _mark_written(self, tensor: Tensor, spot: TargetSpot | None) -> None:
+    def _mark_written(self, tensor: Tensor, spot: Place | None) -> None:
         """Remember what is written; after a fault, all of it counts."""
         if tensor.role is not Role.OUTPUT:
             self.env.written.add(tensor.name)
@@ -217,7 +235,7 @@ class Body:
         node: ast.Assignment,
         symbol: TensorSymbol | None,
         left: LeftSide | None,
-        spot: TargetSpot | None,
+        spot: Place | None,
     ) -> Expr | None:
         """Check the right side, compound assignments written out."""
         if symbol is None or spot is None:
@@ -257,7 +275,7 @@ class Body:
                 span=node.name.span,
                 other=symbol.span,
                 name=symbol.tensor.name,
-                remedy=summed or faults_statements.WRITE_FIRST,
+                sum_instead=summed,
             )
         )
 
@@ -271,7 +289,7 @@ class Body:
                 LiteralRange(span=node.span, value=text, type="f16", low=low, high=high)
             )
 
-    def _unwritten(self, tensor: Tensor, spot: TargetSpot) -> bool:
+    def _unwritten(self, tensor: Tensor, spot: Place) -> bool:
         place = spot.memory, spot.path, spot.component
         return bool(self.env.unwritten(tensor, *place))
 
@@ -288,7 +306,9 @@ class Body:
             target = node.name.span
             span = target.to(node.subscripts[-1].span) if node.subscripts else target
             example = elementwise(self.env, self.scope, node, symbol)
-            report_count(inner, symbol, span, len(node.subscripts), example)
+            report_count(
+                inner, Subscripted.of(symbol), span, len(node.subscripts), example
+            )
         if symbol is not None and fits and has_position(self.scope, node, symbol):
             return check_position(inner, self.scope, node, symbol)
         indices: list[Index] = []
@@ -343,7 +363,7 @@ class Body:
         return None
 
 
-def _before(tensor: Tensor, places: tuple[Subscript, ...], spot: TargetSpot) -> Expr:
+def _before(tensor: Tensor, places: tuple[Subscript, ...], spot: Place) -> Expr:
     """Return what is there where a statement writes."""
     value = Load(tensor, places, spot.path)
     if not spot.component:

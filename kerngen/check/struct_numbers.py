@@ -14,6 +14,7 @@ from kerngen.check.faults_structs import (
     NumberNotConstant,
     UnknownAttribute,
 )
+from kerngen.check.rules import CONSTANT
 from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.builtins import BUILTINS
@@ -97,7 +98,7 @@ def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int 
         return node.value
     if _reads_what_varies(env, scope, node, place):
         return None
-    value = Expressions(env, scope).check(node)
+    value = Expressions(env, scope, CONSTANT).check(node)
     if value is None:
         return None
     if value.type not in (Scalar.I32, Scalar.U32):

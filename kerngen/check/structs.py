@@ -54,7 +54,7 @@ def check_structs(
     """
     own = {item.name.name: item for item in items}
     found: dict[str, Struct | None] = {**imported, **dict.fromkeys(own)}
-    env = Environment(faults, {}, "constant")
+    env = Environment(faults, {})
     for item in _inner_first(faults, own):
         found[item.name.name] = _Checker(env, constants, found, path).check(item)
     return found

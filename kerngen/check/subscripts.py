@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, count, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from kerngen.check import faults_indices
 from kerngen.check.axes import check_axes
 from kerngen.check.environment import Environment
 from kerngen.check.negatives import warn_of_negatives
-from kerngen.check.outside import leaves
+from kerngen.check.outside import is_out_of_bounds
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
     FaultySymbol,
@@ -26,16 +26,17 @@ from kerngen.check.text import collapse
 from kerngen.check.unknown import report_unknown
 from kerngen.ir.affine import affine_form
 from kerngen.ir.extremes import stays_inside
+from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Affine,
     Clamped,
     DimValue,
+    Extent,
     IndexValue,
-    Load,
     Subscript,
     Tensor,
 )
-from kerngen.ir.types import Scalar
+from kerngen.ir.types import Scalar, ValueType
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -49,6 +50,32 @@ _MOST_WAYS: Final = 100
 """To give the subscripts that are there to the axes of a tensor of very many."""
 
 
+@final
+@dataclass(frozen=True)
+class Subscripted:
+    """What subscripts go into: a tensor, a fixed array, a vector or a matrix."""
+
+    name: str
+    extents: tuple[Extent, ...]
+    span: Span
+    """Where it is declared; `axes` are where its axes are, if it is a tensor."""
+    axes: tuple[Span, ...] = ()
+    element: ValueType | Struct = Scalar.F32
+
+    @classmethod
+    def of(cls, symbol: TensorSymbol) -> Subscripted:
+        """Return a tensor as what its subscripts go into."""
+        tensor = symbol.tensor
+        return cls(
+            tensor.name, tensor.extents, symbol.span, symbol.axes, tensor.element
+        )
+
+    @property
+    def rank(self) -> int:
+        """The number of its axes."""
+        return len(self.extents)
+
+
 def free_names(
     env: Environment, scope: Scope, taken: Container[str] = ()
 ) -> Iterator[str]:
@@ -60,36 +87,43 @@ def free_names(
             yield name
 
 
-def example_read(env: Environment, scope: Scope, tensor: Tensor) -> str:
+def unused_names(ex: Expressions) -> Iterator[str]:
+    """Yield names that nothing has."""
+    usual = free_names(ex.env, ex.scope)
+    return (name for name in usual if ex.scope.get(name) is None)
+
+
+def example_read(env: Environment, scope: Scope, tensor: Tensor | Subscripted) -> str:
     """Return how an element of a tensor is written: `x[i, j]`."""
     names = ", ".join(islice(free_names(env, scope), tensor.rank))
     return f"{tensor.name}[{names}]" if names else tensor.name
 
 
 def check_subscripts(
-    ex: Expressions, symbol: TensorSymbol, span: Span, subscripts: tuple[ast.Expr, ...]
+    ex: Expressions, tensor: Subscripted, span: Span, subscripts: tuple[ast.Expr, ...]
 ) -> tuple[Subscript, ...] | None:
     """Return the subscripts of a read."""
-    tensor = symbol.tensor
     if not subscripts and tensor.rank > 0 and ex.env.current.left_is_faulty:
         return None
     if len(subscripts) != tensor.rank:
         example = _completed(ex, tensor, subscripts)
-        report_count(ex, symbol, span, len(subscripts), example)
+        report_count(ex, tensor, span, len(subscripts), example)
         return None
-    check_axes(ex, symbol, subscripts)
+    check_axes(ex, tensor, subscripts)
     places = [
-        check_subscript(ex, symbol, axis, subscript)
+        check_subscript(ex, tensor.extents[axis], subscript)
         for axis, subscript in enumerate(subscripts)
     ]
     known = tuple(place for place in places if place is not None)
-    if len(known) < tensor.rank or leaves(ex, Load(tensor, known), span, subscripts):
+    if len(known) < tensor.rank:
+        return None
+    if is_out_of_bounds(ex, tensor, known, span, subscripts):
         return None
     return known
 
 
 def _completed(
-    ex: Expressions, tensor: Tensor, subscripts: tuple[ast.Expr, ...]
+    ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> str:
     """Return a read with the subscripts given, and indices that fit the other axes.
 
@@ -145,22 +179,22 @@ def report_dim(
 
 
 def report_count(
-    ex: Expressions, symbol: TensorSymbol, span: Span, count: int, example: str
+    ex: Expressions, tensor: Subscripted, span: Span, count: int, example: str
 ) -> None:
     """Record a wrong number of subscripts, the first time that it is met.
 
     The tensor may be declared otherwise than its author thinks: that is one fault.
     """
-    met = f"{symbol.tensor.name}[{count}]"
+    met = f"{tensor.name}[{count}]"
     if met in ex.env.reported:
         return
     ex.env.reported.add(met)
     ex.env.faults.add(
         faults_indices.SubscriptCount(
             span=span,
-            other=symbol.span,
-            tensor=symbol.tensor.name,
-            rank=symbol.tensor.rank,
+            other=tensor.span,
+            tensor=tensor.name,
+            rank=tensor.rank,
             count=count,
             example=example,
         )
@@ -168,7 +202,7 @@ def report_count(
 
 
 def check_subscript(
-    ex: Expressions, tensor: TensorSymbol, axis: int, node: ast.Expr
+    ex: Expressions, extent: Extent, node: ast.Expr
 ) -> Subscript | None:
     """Return a subscript of an axis: a bare index, an affine one, or one to clamp."""
     if isinstance(node, ast.Name):
@@ -183,8 +217,7 @@ def check_subscript(
                 f"Elements are numbered from 0, so the last one is at "
                 f"'{node.name} - 1'; give the index a name that is not a dim, such as 'i' or 'p'."
             )
-            ends = tensor.tensor.extents[axis] == node.name
-            report_dim(ex.env, ex.scope, node, last if ends else "")
+            report_dim(ex.env, ex.scope, node, last if extent == node.name else "")
             return None
     value = ex.check(node, Scalar.I32)
     if value is None:
@@ -204,7 +237,6 @@ def check_subscript(
     form = affine_form(value)
     if form is None:
         return Clamped(value)
-    extent = tensor.tensor.extents[axis]
     proved = stays_inside(form, extent) or ex.env.known.keeps_inside(form, extent)
     if ex.in_branch and not proved:
         return Clamped(value)
@@ -215,7 +247,7 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     """Record a subscript that nothing binds; once per statement."""
     name, env = node.name, ex.env
     if name in env.later:
-        report_unknown(env, ex.scope, node)
+        report_unknown(ex, node)
         return
     current = env.current
     if current.left_is_faulty or name in current.unbound or name in env.reported:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kerngen.check import faults_names, faults_statements
 from kerngen.check.environment import Environment
-from kerngen.check.lengths import length_text
 from kerngen.check.scope import (
     FaultySymbol,
     Scope,
@@ -54,7 +53,7 @@ def written_tensor(
 
 
 def _report_input(env: Environment, name: ast.Identifier, symbol: TensorSymbol) -> None:
-    axes = ", ".join(length_text(env, extent) for extent in symbol.tensor.extents)
+    axes = ", ".join(env.length_text(extent) for extent in symbol.tensor.extents)
     env.faults.add(
         faults_statements.WriteToInput(
             span=name.span,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kerngen.check.environment import Environment, Place
+from kerngen.check.environment import Environment
 from kerngen.check.faults_indices import IndexAsValue
 from kerngen.check.faults_names import UnknownName, UsedBeforeDefinition
-from kerngen.check.scope import Scope
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
@@ -16,18 +14,16 @@ from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast, foreign
 
-_INTRODUCED: Final[Mapping[Place, str]] = {
-    "kernel": "Make it a parameter, a 'let' before this, or a 'const'.",
-    "function": "Make it a parameter of the function.",
-    "constant": "A constant is made of literals and other constants.",
-}
+if TYPE_CHECKING:
+    from kerngen.check.expressions import Expressions
 
 _MOST_SUGGESTED: Final = 30
 
 
-def _definition_remedy(env: Environment, name: str) -> str:
+def _definition_remedy(ex: Expressions, name: str) -> str:
     """Say how a value gets its definition before its use."""
-    if env.place == "constant":
+    env = ex.env
+    if ex.rules.must_fit:
         return "Move its definition up; no constant depends on itself."
     if env.current.in_let and env.current.target == name:
         return "Its own value can't use it: give the new value another name."
@@ -49,14 +45,12 @@ def _reads(env: Environment, let: str, name: str) -> bool:
     )
 
 
-def report_unknown(
-    env: Environment, scope: Scope, node: ast.Name, otherwise: str = ""
-) -> None:
+def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None:
     """Record a name that stands for nothing, the first time it is met.
 
     `otherwise` is the hint where nothing is like it.
     """
-    name = node.name
+    name, env = node.name, ex.env
     if name in env.reported or name in env.current.unbound:
         return
     if name in env.later:
@@ -65,7 +59,7 @@ def report_unknown(
                 span=node.span,
                 other=env.later[name],
                 name=name,
-                remedy=_definition_remedy(env, name),
+                remedy=_definition_remedy(ex, name),
             )
         )
     elif name in env.current.bound or name in env.indices:
@@ -77,7 +71,7 @@ def report_unknown(
     else:
         # Comparing takes time, and nobody minds the hints of so many.
         few = len(env.reported) < _MOST_SUGGESTED
-        known = [*scope.names(), *env.later] if few else []
+        known = [*ex.scope.names(), *env.later] if few else []
         remedy = did_you_mean(closest(name, known))
         if name in BUILTINS or name in GEOMETRY or name in env.functions:
             remedy = f"It is a function: call it, as in '{name}(x)'."
@@ -89,6 +83,6 @@ def report_unknown(
         if not remedy and env.current.in_let and len(name) == 1:
             written = f"'let {env.current.target}[{name} < n] = ...;'"
             remedy = f"An index is introduced on the left, with its range: {written}."
-        remedy = remedy or _INTRODUCED[env.place]
+        remedy = remedy or ex.rules.introduction
         env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
     env.reported.add(name)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kerngen.check import faults_names, faults_types
 from kerngen.check.faults_places import StructConstructed
-from kerngen.check.lengths import length_text
 from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
 from kerngen.check.subscripts import INDEX_NAMES
 from kerngen.check.types import HALVES, report_cast_to_half
@@ -112,6 +111,6 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
     return foreign.Reduced(
         index,
         f"{tensor.name}[{', '.join((*left, index))}]",
-        length_text(ex.env, tensor.extents[-1]),
+        ex.env.length_text(tensor.extents[-1]),
         f"[{', '.join(left)}]" if left else "",
     )
