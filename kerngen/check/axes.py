@@ -42,7 +42,8 @@ def check_axes(
             names = ", ".join(index.index.name for index in order)
             remedy = f"Write '{tensor.name}[{names}]'."
             faults = [replace(mismatches[0], remedy=remedy)]
-            ex.env.current.doubtful.update(index.span for index in own)
+            for index in own:
+                ex.scope.poison(index.index.name, "an index", index.span)
     for fault in faults:
         ex.env.faults.add(fault)
 
@@ -97,7 +98,7 @@ def _axis_fault(
     plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
     match index.extent, extent:
         case str(dim), str(other_dim) if dim != other_dim and plain:
-            if symbol.span in ex.env.current.doubtful or _is_proved(ex, index, extent):
+            if _is_proved(ex, index, extent):
                 return None
             return faults_indices.DimMismatch(
                 span=span,

@@ -7,7 +7,7 @@ from kerngen.check.environment import Environment, Signatures
 from kerngen.check.expressions import Expressions
 from kerngen.check.faults_places import NoDefault
 from kerngen.check.rules import CONSTANT
-from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
+from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
 from kerngen.check.types import resolve_scalar
 from kerngen.ir.evaluate import Value, constant_value
 from kerngen.ir.memory import Leaf, MemoryType
@@ -44,7 +44,7 @@ def check_constants(
         later.pop(item.name.name, None)
         span = item.name.span
         if value is None or type_ is None:
-            scope.declare(item.name, FaultySymbol("a constant", span))
+            scope.declare(item.name, Poison("a constant", span))
             continue
         reference = ConstRef(item.name.name, value, type_)
         declared[item.name.name] = ValueSymbol("a constant", reference, span)

@@ -86,7 +86,7 @@ def _partials(
         _report_count(env.faults, item, floats)
         return None
     env.later.update({let.name.name: let.name.span for let in item.lets})
-    ex = Expressions(env, Scope(env.faults, outer), FUNCTION)
+    ex = Expressions(env, Scope(env.faults, outer, is_statement=True), FUNCTION)
     known = check_locals(ex, item.parameters, item.lets, signature)
     place = f"A derivative of '{signature.name}'"
     values = {

@@ -335,7 +335,6 @@ class Expressions:
             self.rules.refuse(self, node.span, "a reduction")
             return None
         inner = replace(self, scope=Scope(self.env.faults, self.scope))
-        self.env.current.bound.update(binder.name.name for binder in node.binders)
         with bind_indices(inner, node.binders, node.terms, node.kind) as indices:
             condition = node.condition and inner.condition(node.condition)
             terms = inner.guarded(node.condition) if node.condition else inner

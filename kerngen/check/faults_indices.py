@@ -186,7 +186,17 @@ class DimAsIndex(
 ):
     declared: Span | None = None
     name: str
-    remedy: str = "Give the index a name that is not a dim, such as 'i' or 'p'."
+    is_length: bool = False
+    """Whether it is the length of the axis that it subscripts."""
+
+    @property
+    def remedy(self) -> str:
+        """What to do; where the last element was meant, where that is."""
+        rename = "ive the index a name that is not a dim, such as 'i' or 'p'."
+        if not self.is_length:
+            return f"G{rename}"
+        last = f"so the last one is at '{self.name} - 1'"
+        return f"Elements are numbered from 0, {last}; g{rename}"
 
 
 class OutputOnlyDim(

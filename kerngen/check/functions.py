@@ -15,7 +15,7 @@ from kerngen.check.environment import (
 )
 from kerngen.check.expressions import Expressions
 from kerngen.check.rules import FUNCTION
-from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol
+from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.check.types import HALVES, resolve_value
 from kerngen.ir.builtins import BUILTINS
@@ -80,7 +80,7 @@ def _check_function(
 ) -> Function | None:
     later = {let.name.name: let.name.span for let in item.lets}
     env = Environment(faults, signatures, later)
-    ex = Expressions(env, Scope(faults, outer), FUNCTION)
+    ex = Expressions(env, Scope(faults, outer, is_statement=True), FUNCTION)
     signature = signatures.get(item.name.name)
     known = check_locals(ex, item.parameters, item.lets, signature)
     wanted = signature.result if signature else None
@@ -134,7 +134,7 @@ def _declare(
     ex: Expressions, name: ast.Identifier, local: LocalValue | None, kind: str
 ) -> None:
     symbol = (
-        FaultySymbol(kind, name.span)
+        Poison(kind, name.span)
         if local is None
         else ValueSymbol(kind, local, name.span)
     )

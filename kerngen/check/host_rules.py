@@ -19,9 +19,9 @@ from kerngen.check.faults_statements import HostReads
 from kerngen.check.mixing import floored
 from kerngen.check.rules import KERNEL, Rules
 from kerngen.check.scope import (
-    FaultySymbol,
     IndexSymbol,
     ParameterSymbol,
+    Poison,
     Symbol,
     ValueSymbol,
     one_line,
@@ -75,7 +75,7 @@ class _HostSide(Rules):
                 return value
             case None:
                 self.unknown(ex, node)
-            case FaultySymbol():
+            case Poison():
                 pass
             case _:
                 self.refuse(ex, node.span, f"'{node.name}', {symbol.kind}", symbol)
@@ -234,7 +234,7 @@ class LengthRules(_HostSide):
         if isinstance(symbol, IndexSymbol):
             self.refuse(ex, node.span, f"'{node.name}', an index", None, self.instead)
             return None
-        if isinstance(symbol, FaultySymbol) and symbol.kind == "an output":
+        if isinstance(symbol, Poison) and symbol.kind == "an output":
             self.refuse(ex, node.span, f"'{node.name}', an output", symbol)
             return None
         return super().name(ex, node)

@@ -17,5 +17,6 @@ INFINITY: Final = Constant(math.inf, Scalar.F32)
 
 def is_infinity(env: Environment, scope: Scope, node: ast.Name) -> bool:
     """Whether a name is the constant's: nothing of the program has it."""
-    own = node.name in env.later or node.name in env.current.bound
-    return node.name == NAME and not own and scope.get(NAME) is None
+    if node.name != NAME or NAME in env.later or scope.get(NAME) is not None:
+        return False
+    return not env.current.binds(NAME, node.span)

@@ -47,12 +47,14 @@ def is_out_of_bounds(
         if isinstance(place, Affine)
     ]
     outside = [side for side in sides if stays_inside(side.form, side.extent) is False]
+    moves = False
     for side in outside:
         remedy = _last(ex.env, side)
         if side.form.terms:
-            if tensor.name in ex.env.current.out_of_bounds:
+            if moves:
                 continue
-            ex.env.current.out_of_bounds.add(tensor.name)
+            moves = True
+            ex.scope.poison(tensor.name, "a tensor", tensor.span)
             remedy = _choice(ex.env, side, sides, one_line(span.text, limit=80))
         ex.env.faults.add(
             SubscriptOutside(

@@ -14,8 +14,8 @@ from kerngen.check.faults_types import TypeNotAllowed
 from kerngen.check.lengths import MAX_EXTENT, check_length
 from kerngen.check.rules import KERNEL
 from kerngen.check.scope import (
-    FaultySymbol,
     ParameterSymbol,
+    Poison,
     Scope,
     TensorSymbol,
     ValueSymbol,
@@ -68,7 +68,7 @@ class Header:
             self._declare_dim(name)
         for name in _names_in_arithmetic(inputs):
             if self.scope.get(name.name) is None:
-                self.scope.put(name.name, FaultySymbol("a dim", name.span))
+                self.scope.put(name.name, Poison("a dim", name.span))
         for parameter in item.parameters:
             self._check_parameter(parameter)
         for output in item.outputs:
@@ -87,16 +87,16 @@ class Header:
         One that two parameters have stands for neither of them.
         """
         name = parameter.name
-        if not self.scope.declare(name, FaultySymbol(kind, name.span)):
+        if not self.scope.declare(name, Poison(kind, name.span)):
             self.env.written.add(name.name)
-            self.scope.put(name.name, FaultySymbol("a parameter", parameter.span))
+            self.scope.put(name.name, Poison("a parameter", parameter.span))
 
     def _define(
         self, name: ast.Identifier, symbol: TensorSymbol | ParameterSymbol | ValueSymbol
     ) -> None:
         """Say what a name stands for, if it is this parameter that has it."""
         current = self.scope.get(name.name)
-        if isinstance(current, FaultySymbol) and current.span == name.span:
+        if isinstance(current, Poison) and current.span == name.span:
             self.scope.put(name.name, symbol)
 
     def _declare_dim(self, name: ast.Name) -> None:
@@ -105,14 +105,14 @@ class Header:
             symbol.value, DimValue | ConstRef
         ):
             return
-        if isinstance(symbol, FaultySymbol) and symbol.kind == "a constant":
+        if isinstance(symbol, Poison) and symbol.kind == "a constant":
             return
         dim = ValueSymbol("a dim", DimValue(name.name), name.span)
         if self.scope.declare(ast.Identifier(name.name, name.span), dim):
             self.dims[name.name] = name
         else:
             self.env.written.add(name.name)
-            self.scope.put(name.name, FaultySymbol("a parameter", name.span))
+            self.scope.put(name.name, Poison("a parameter", name.span))
 
     # Parameters
 
@@ -273,7 +273,7 @@ class Header:
                 )
             case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
                 return self._computed(axis, name)
-            case FaultySymbol(kind=kind) if kind != KINDS[Role.OUTPUT]:
+            case Poison(kind=kind) if kind != KINDS[Role.OUTPUT]:
                 pass
             case _ if role is Role.OUTPUT:
                 self._report_no_dim(axis)

@@ -15,16 +15,16 @@ from kerngen.check.left import report_left, report_repeated
 from kerngen.check.outside import is_out_of_bounds
 from kerngen.check.ranges import introduce, ranged_by_reads
 from kerngen.check.scope import (
-    FaultySymbol,
     IndexSymbol,
+    Poison,
     Scope,
     TensorSymbol,
-    ValueSymbol,
+    is_dim,
     one_line,
 )
 from kerngen.check.subscripts import Subscripted, check_subscript, free_names
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.nodes import DimValue, Index, Role, Subscript
+from kerngen.ir.nodes import Index, Role, Subscript
 from kerngen.ir.positions import moving_index
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
@@ -53,7 +53,7 @@ def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bo
     if symbol.tensor.role is not Role.UPDATE:
         return False
     bare = [s for s in node.subscripts if isinstance(s, ast.Name)]
-    if any(_is_dim(scope, name) for name in bare):
+    if any(is_dim(scope.get(name.name)) for name in bare):
         return False
     if any(isinstance(s, ast.Binary) and s.op in _CONDITIONS for s in node.subscripts):
         return False
@@ -67,9 +67,7 @@ def check_position(
     checked = _Position(ex, outer, node, symbol)
     faults = len(ex.env.faults)
     checked.introduce()
-    left = checked.checked() if len(ex.env.faults) == faults else None
-    ex.env.current.left_is_faulty |= left is None
-    return left
+    return checked.checked() if len(ex.env.faults) == faults else None
 
 
 @final
@@ -124,7 +122,7 @@ class _Position:
                 let=self._free_name(),
             )
             self.ex.env.faults.add(fault)
-        self._declare(name, found or FaultySymbol("an index", name.span))
+        self._declare(name, found or Poison("an index", name.span))
 
     def _report_reduction(self, subscript: ast.Expr) -> None:
         text, name = one_line(subscript.span.text), self._free_name()
@@ -142,7 +140,7 @@ class _Position:
         names = {part.name for part in parts if isinstance(part, ast.Name)}
         return next(free_names(self.ex.env, self.ex.scope, names))
 
-    def _declare(self, name: ast.Name, symbol: IndexSymbol | FaultySymbol) -> None:
+    def _declare(self, name: ast.Name, symbol: IndexSymbol | Poison) -> None:
         introduce(self.ex, ast.Identifier(name.name, name.span), symbol)
 
     def checked(self) -> LeftSide | None:
@@ -190,8 +188,3 @@ def _terms(expr: ast.Expr) -> Iterator[ast.Expr]:
 
 def _is_new(scope: Scope, subscript: ast.Expr) -> bool:
     return isinstance(subscript, ast.Name) and scope.get(subscript.name) is None
-
-
-def _is_dim(scope: Scope, name: ast.Name) -> bool:
-    symbol = scope.get(name.name)
-    return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)

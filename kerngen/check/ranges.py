@@ -11,10 +11,10 @@ from kerngen.check.inferred import lengths_by_reads
 from kerngen.check.lengths import check_length
 from kerngen.check.places import lengths_of
 from kerngen.check.scope import (
-    FaultySymbol,
     IndexSymbol,
+    Poison,
     TensorSymbol,
-    ValueSymbol,
+    is_dim,
     one_line,
 )
 from kerngen.check.traverse import (
@@ -23,7 +23,7 @@ from kerngen.check.traverse import (
     used_in_subscripts,
     walk_syntax,
 )
-from kerngen.ir.nodes import DimValue, Extent, Index
+from kerngen.ir.nodes import Extent, Index
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -62,7 +62,7 @@ def bind_indices(
         elif symbol is None and ex.scope.get(binder.name.name) is None:
             # Of a name that is taken, nothing more is to be said.
             unranged.append(binder.name)
-        introduce(ex, binder.name, symbol or FaultySymbol("an index", binder.name.span))
+        introduce(ex, binder.name, symbol or Poison("an index", binder.name.span))
     is_doubtful = any(used_in_subscripts(name.name, *terms) for name in unranged)
     is_doubtful |= _misreads_a_tensor(ex, terms)
     if unranged and not is_doubtful:
@@ -73,21 +73,21 @@ def bind_indices(
 
 
 def introduce(
-    ex: Expressions, name: ast.Identifier, symbol: IndexSymbol | FaultySymbol
+    ex: Expressions, name: ast.Identifier, symbol: IndexSymbol | Poison
 ) -> None:
     """Declare an index; where its name is taken, its uses are not looked at."""
     ex.env.indices.setdefault(name.name, name.span)
     before = ex.scope.get(name.name)
-    is_dim = isinstance(before, ValueSymbol) and isinstance(before.value, DimValue)
-    told = is_dim and ex.env.current.takes_dims
-    ex.env.current.takes_dims |= is_dim
+    told = isinstance(before, Poison) and before.kind == "an index"
     if told or not ex.scope.declare(name, symbol):
-        ex.scope.put(name.name, FaultySymbol("an index", name.span))
+        ex.scope.put(name.name, Poison("an index", name.span))
+    if is_dim(before):
+        ex.scope.poison_dims()
 
 
 def ranged_by_reads(
     ex: Expressions, name: ast.Identifier, value: ast.Expr
-) -> IndexSymbol | FaultySymbol | None:
+) -> IndexSymbol | Poison | None:
     """Return an index with the range of the first axis that it subscripts in a value."""
     return _ranged(ex, ast.Binder(name, None), (value,), "")
 
@@ -97,14 +97,14 @@ def _ranged(
     binder: ast.Binder,
     terms: Terms,
     instead: str,
-) -> IndexSymbol | FaultySymbol | None:
+) -> IndexSymbol | Poison | None:
     """Return an index with its range; None if it has none."""
     name = binder.name
     if binder.bound is not None:
         place, long_name = f"The range of '{name.name}'", f"{name.name}_range"
         extent = check_length(ex, binder.bound, place, long_name, instead=instead)
         if extent is None:
-            return FaultySymbol("an index", name.span)
+            return Poison("an index", name.span)
         index, origin = Index(name.name, extent), binder.bound.span
         return IndexSymbol(index, name.span, origin, is_given=True)
     for base, axis, subscript in bare_places(*terms):
@@ -113,7 +113,7 @@ def _ranged(
             if axis < len(extents):
                 index = Index(name.name, extents[axis])
                 return IndexSymbol(index, name.span, subscript.span)
-            return FaultySymbol("an index", name.span)
+            return Poison("an index", name.span)
     return None
 
 
@@ -212,7 +212,6 @@ def _report_no_range(
         lengths=tuple(_meant_length(ex, name.name, terms, kind) for name in names),
     )
     ex.env.faults.add(fault)
-    ex.env.current.unranged.update(dict.fromkeys(fault.names, fault))
 
 
 def _meant_length(

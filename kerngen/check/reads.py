@@ -12,9 +12,9 @@ from kerngen.check.faults_statements import ReadBeforeWrite
 from kerngen.check.no_parts import report_member, report_subscripts
 from kerngen.check.places import Place, letters_of, memory_of
 from kerngen.check.scope import (
-    FaultySymbol,
     IndexSymbol,
     ParameterSymbol,
+    Poison,
     TensorSymbol,
     ValueSymbol,
     one_line,
@@ -57,7 +57,7 @@ def check_name(ex: Expressions, node: ast.Name) -> Expr | None:
             return _value(ex, _read_element(ex, symbol, node), node)
         case ParameterSymbol(memory=memory):
             return _value(ex, Place(symbol, memory), node)
-        case FaultySymbol():
+        case Poison():
             return None
         case _:
             assert_never(symbol)
@@ -71,7 +71,7 @@ def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
     symbol = ex.scope.get(base.name)
     has_parts = isinstance(symbol, ValueSymbol) and is_composite(symbol.value.type)
     if not ex.rules.has_elements and not has_parts:
-        if not isinstance(symbol, FaultySymbol):
+        if not isinstance(symbol, Poison):
             ex.rules.refuse(ex, node.span, "a tensor")
         return None
     if symbol is None:

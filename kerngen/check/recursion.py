@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 from kerngen.check import faults_recurrences as faults
 from kerngen.check.parameters import KINDS
-from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
+from kerngen.check.scope import Poison, Scope, TensorSymbol, one_line
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.affine import affine_form, as_literal
 from kerngen.ir.borders import Borders, Condition, reads_under
@@ -51,7 +51,7 @@ def check_let_value(
     if not node.binders or not _mentions(node.value, name) or ex.scope.get(name):
         return ex.check(node.value), None
     if indices is None:
-        ex.scope.put(name, FaultySymbol("a let", node.name.span))
+        ex.scope.put(name, Poison("a let", node.name.span))
         return ex.check(node.value), None
     type_ = _type_of(ex, node)
     extents = tuple(index.extent for index in indices)
@@ -144,21 +144,14 @@ def _result_of(ex: Expressions, function: str) -> ValueType | None:
 
 def _trial(ex: Expressions) -> Expressions:
     """Return what checks an expression, and leaves no trace."""
-    current = replace(
-        ex.env.current,
-        bound=set(ex.env.current.bound),
-        unbound=set(ex.env.current.unbound),
-        out_of_bounds=set(ex.env.current.out_of_bounds),
-        unranged=dict(ex.env.current.unranged),
-    )
     env = replace(
         ex.env,
         faults=Faults(),
         warnings=Faults(),
         reported=set(ex.env.reported),
-        current=current,
     )
-    return replace(ex, env=env, in_branch=True)
+    scope = Scope(env.faults, ex.scope, is_statement=True)
+    return replace(ex, env=env, scope=scope, in_branch=True)
 
 
 # The order

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import TypeAlias, TypeGuard, final
 
 from kerngen.check.faults_indices import IndexRebound
 from kerngen.check.faults_names import NameClash
 from kerngen.check.text import collapse
 from kerngen.ir.memory import Leaf, Struct
-from kerngen.ir.nodes import Expr, Index, Tensor
+from kerngen.ir.nodes import DimValue, Expr, Index, Tensor
 from kerngen.ir.types import Matrix
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
@@ -69,25 +69,33 @@ class IndexSymbol:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FaultySymbol:
-    """A name whose introduction was faulty: its uses are not reported again."""
+class Poison:
+    """What a name with a fault means: the fault is told, and no use of the name is one.
+
+    An expression that reads it has no value (None), which is passed on in silence.  The
+    IR has no poison: a file with a fault goes no further.
+    """
 
     kind: str
     span: Span
 
 
-Symbol: TypeAlias = (
-    ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | FaultySymbol
-)
+Symbol: TypeAlias = ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | Poison
 
 
 @final
 class Scope:
-    """Names in reach, inner ones first.  A name is declared once on the way out."""
+    """Names in reach, inner ones first.  A name is declared once on the way out.
 
-    def __init__(self, faults: Faults, outer: Scope | None = None) -> None:
+    Names that are poisoned stay so until the end of the statement at hand.
+    """
+
+    def __init__(
+        self, faults: Faults, outer: Scope | None = None, *, is_statement: bool = False
+    ) -> None:
         self._faults = faults
         self._outer = outer
+        self._is_statement = is_statement
         self._symbols: dict[str, Symbol] = {}
 
     def get(self, name: str) -> Symbol | None:
@@ -126,6 +134,20 @@ class Scope:
         """Introduce or replace a name without a check."""
         self._symbols[name] = symbol
 
+    def poison(self, name: str, kind: str, span: Span) -> None:
+        """Make poison of a name: where a reduction introduces it, or in the statement."""
+        if name in self._symbols or self._is_statement:
+            self._symbols[name] = Poison(kind, span)
+        elif self._outer:
+            self._outer.poison(name, kind, span)
+
+    def poison_dims(self) -> None:
+        """Make poison of all dims: a statement takes them for indices."""
+        for name in {*self.names()}:
+            symbol = self.get(name)
+            if is_dim(symbol):
+                self.poison(name, "an index", symbol.span)
+
     def _report_clash(self, name: ast.Identifier, wanted: str, first: Symbol) -> None:
         if wanted == first.kind == "an index":
             self._faults.add(
@@ -141,6 +163,11 @@ class Scope:
                 taken=first.kind,
             )
         )
+
+
+def is_dim(symbol: Symbol | None) -> TypeGuard[ValueSymbol]:
+    """Whether a name means a dim."""
+    return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)
 
 
 def one_line(text: str, limit: int = 40) -> str:

@@ -21,12 +21,13 @@ from kerngen.check.ranges import bind_indices, introduce
 from kerngen.check.recursion import check_let_value
 from kerngen.check.rules import KERNEL
 from kerngen.check.scope import (
-    FaultySymbol,
     IndexSymbol,
+    Poison,
     Scope,
     Symbol,
     TensorSymbol,
     ValueSymbol,
+    is_dim,
     one_line,
 )
 from kerngen.check.subscripts import Subscripted, report_count, report_dim
@@ -41,7 +42,6 @@ from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
     Cast,
-    DimValue,
     Expr,
     Host,
     Index,
@@ -113,18 +113,22 @@ class Body:
         if not self.scope.declare(name, symbol):
             self.env.written.add(name.name)
             # It stands for two things now: nothing is said of its uses.
-            self.scope.put(name.name, FaultySymbol(symbol.kind, name.span))
+            self.scope.put(name.name, Poison(symbol.kind, name.span))
+
+    def _expressions(self) -> Expressions:
+        """Return what checks the expressions of a statement."""
+        scope = Scope(self.env.faults, self.scope, is_statement=True)
+        return Expressions(self.env, scope, KERNEL)
 
     # Lets and hosts
 
     def _let(self, node: ast.LetStatement) -> None:
-        self.env.current.in_let = True
-        inner = Expressions(self.env, Scope(self.env.faults, self.scope), KERNEL)
+        inner = self._expressions()
         with bind_indices(inner, node.binders, (node.value,)) as indices:
             value, along = check_let_value(inner, node, indices)
         name = node.name
         if value is None or indices is None:
-            self._declare(name, FaultySymbol("a let", name.span))
+            self._declare(name, Poison("a let", name.span))
             return
         remember_let(self.env, name.name, indices, value)
         extents = tuple(index.extent for index in indices)
@@ -138,7 +142,7 @@ class Body:
         name = node.name
         value = self._host_value(node.value)
         if value is None:
-            self._declare(name, FaultySymbol("a host", name.span))
+            self._declare(name, Poison("a host", name.span))
             return
         assert isinstance(value.type, Scalar), "hosts are numbers"
         text = statement_text(node)
@@ -186,10 +190,11 @@ class Body:
 
     def _assign(self, node: ast.Assignment) -> None:
         symbol = written_tensor(self.env, self.scope, node)
-        inner = Expressions(self.env, Scope(self.env.faults, self.scope), KERNEL)
+        inner = self._expressions()
         left = self._left(inner, node, symbol)
         spot = symbol and check_target_parts(inner, node, symbol)
-        self.env.current.left_is_faulty |= spot is None
+        if left is None or spot is None:
+            _poison_right(inner.scope, node)
         if isinstance(spot, Place) and not isinstance(spot.memory, Leaf):
             parts = self._copied(inner, node, spot)
         else:
@@ -244,7 +249,7 @@ class Body:
         tensor = symbol.tensor
         updates = node.op != "="
         if updates and left is not None and self._unwritten(tensor, spot):
-            self._report_unwritten(node, symbol)
+            self._report_unwritten(inner, node, symbol)
         value = inner.check(node.value, scalar_of(spot.type))
         if value is None:
             return None
@@ -265,11 +270,13 @@ class Body:
         combined = Binary(_OPERATORS[node.op], before, value, spot.type)
         return inner.finish(combined, node.value.span)
 
-    def _report_unwritten(self, node: ast.Assignment, symbol: TensorSymbol) -> None:
+    def _report_unwritten(
+        self, inner: Expressions, node: ast.Assignment, symbol: TensorSymbol
+    ) -> None:
         """Record an update of nothing; where a sum was meant, its indices are known."""
         summed = as_sum(self.scope, node)
         if summed:
-            self.env.current.unbound.update(free_indices(self.scope, node))
+            _poison_right(inner.scope, node)
         self.env.faults.add(
             faults_statements.ReadBeforeWrite(
                 span=node.name.span,
@@ -300,8 +307,6 @@ class Body:
     ) -> LeftSide | None:
         """Introduce the indices of the left side; they range over the target's axes."""
         fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
-        if symbol is not None and not fits:
-            self.env.current.left_is_faulty = True
         if symbol is not None and not fits and not self._calls_foreign(node):
             target = node.name.span
             span = target.to(node.subscripts[-1].span) if node.subscripts else target
@@ -312,14 +317,17 @@ class Body:
         if symbol is not None and fits and has_position(self.scope, node, symbol):
             return check_position(inner, self.scope, node, symbol)
         indices: list[Index] = []
+        told = symbol is not None and not fits
         for axis, subscript in enumerate(node.subscripts):
-            name = self._left_index(inner, node, symbol, subscript)
+            name = _new_index(inner.scope, subscript)
             if name is None:
-                self.env.current.left_is_faulty = True
+                if not told:
+                    self._report_left(inner, node, symbol, subscript)
+                told = True
                 _doubt(inner.scope, subscript)
                 continue
-            introduced: IndexSymbol | FaultySymbol
-            introduced = FaultySymbol("an index", subscript.span)
+            introduced: IndexSymbol | Poison
+            introduced = Poison("an index", subscript.span)
             if symbol is not None and fits:
                 index = Index(name.name, symbol.tensor.extents[axis])
                 introduced = IndexSymbol(index, subscript.span, subscript.span)
@@ -337,30 +345,50 @@ class Body:
             for part in walk_syntax(node.value)
         )
 
-    def _left_index(
+    def _report_left(
         self,
         inner: Expressions,
         node: ast.Assignment,
         target: TensorSymbol | None,
         subscript: ast.Expr,
-    ) -> ast.Identifier | None:
-        """Return a subscript of the left side that is a new name.
+    ) -> None:
+        """Record a subscript of the left side that is no new name.
 
         What to write for another one says it for all, so the first is told alone.
         """
         name = subscript.name if isinstance(subscript, ast.Name) else ""
         symbol = inner.scope.get(name)
-        if isinstance(subscript, ast.Name) and symbol is None:
-            return ast.Identifier(name, subscript.span)
-        if isinstance(symbol, FaultySymbol) or self.env.current.left_is_faulty:
-            return None
-        if isinstance(subscript, ast.Name) and _is_dim(symbol):
-            report_dim(self.env, self.scope, subscript)
+        if isinstance(symbol, Poison):
+            return
+        if isinstance(subscript, ast.Name) and is_dim(symbol):
+            report_dim(inner, subscript)
         elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
             report_repeated(self.env, self.scope, node, target, subscript)
         else:
             report_left(self.env, self.scope, node, target, subscript)
-        return None
+
+
+def _new_index(scope: Scope, subscript: ast.Expr) -> ast.Identifier | None:
+    """Return a subscript of the left side that is a new name."""
+    if isinstance(subscript, ast.Name) and scope.get(subscript.name) is None:
+        return ast.Identifier(subscript.name, subscript.span)
+    return None
+
+
+def _poison_right(scope: Scope, node: ast.Assignment) -> None:
+    """Make poison of what a faulty left side should have explained: indices, and tensors.
+
+    A whole tensor on the right is what a whole one on the left led to.
+    """
+    for name in free_indices(scope, node):
+        scope.poison(name, "an index", node.span)
+    parts = [*walk_syntax(node.value)]
+    bases = {p.base.span for p in parts if isinstance(p, ast.Subscript | ast.Member)}
+    for part in parts:
+        symbol = scope.get(part.name) if isinstance(part, ast.Name) else None
+        is_whole = isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
+        if isinstance(part, ast.Name) and is_whole and part.span not in bases:
+            scope.poison(part.name, "a tensor", part.span)
 
 
 def _before(tensor: Tensor, places: tuple[Subscript, ...], spot: Place) -> Expr:
@@ -375,9 +403,5 @@ def _doubt(scope: Scope, subscript: ast.Expr) -> None:
     """Look no further at the uses of a scalar that seems to be meant for an index."""
     name = subscript.name if isinstance(subscript, ast.Name) else ""
     symbol = scope.get(name)
-    if isinstance(symbol, ValueSymbol) and not _is_dim(symbol):
-        scope.put(name, FaultySymbol("an index", subscript.span))
-
-
-def _is_dim(symbol: Symbol | None) -> bool:
-    return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)
+    if isinstance(symbol, ValueSymbol) and not is_dim(symbol):
+        scope.put(name, Poison("an index", subscript.span))

@@ -15,7 +15,7 @@ from kerngen.check.faults_structs import (
     UnknownAttribute,
 )
 from kerngen.check.rules import CONSTANT
-from kerngen.check.scope import FaultySymbol, Scope, ValueSymbol, one_line
+from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.builtins import BUILTINS
 from kerngen.ir.evaluate import NotFiniteError, constant_value
@@ -125,7 +125,7 @@ def _reads_what_varies(
                 symbol = scope.get(part.name)
                 if isinstance(symbol, ValueSymbol):
                     continue
-                if not isinstance(symbol, FaultySymbol):
+                if not isinstance(symbol, Poison):
                     _report_varying(env, part, place, _remedy(scope, part.name, place))
                 return True
             case ast.Call(function=ast.Identifier(name=name)) if not (

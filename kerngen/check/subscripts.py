@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, combinations, count, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, final
@@ -15,11 +15,11 @@ from kerngen.check.negatives import warn_of_negatives
 from kerngen.check.outside import is_out_of_bounds
 from kerngen.check.remedies import conversion
 from kerngen.check.scope import (
-    FaultySymbol,
     IndexSymbol,
+    Poison,
     Scope,
     TensorSymbol,
-    ValueSymbol,
+    is_dim,
     one_line,
 )
 from kerngen.check.text import collapse
@@ -30,7 +30,6 @@ from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Affine,
     Clamped,
-    DimValue,
     Extent,
     IndexValue,
     Subscript,
@@ -103,8 +102,6 @@ def check_subscripts(
     ex: Expressions, tensor: Subscripted, span: Span, subscripts: tuple[ast.Expr, ...]
 ) -> tuple[Subscript, ...] | None:
     """Return the subscripts of a read."""
-    if not subscripts and tensor.rank > 0 and ex.env.current.left_is_faulty:
-        return None
     if len(subscripts) != tensor.rank:
         example = _completed(ex, tensor, subscripts)
         report_count(ex, tensor, span, len(subscripts), example)
@@ -162,20 +159,24 @@ def _completed(
 
 def _has_no_range(scope: Scope, name: str) -> bool:
     symbol = scope.get(name)
-    return isinstance(symbol, FaultySymbol) and symbol.kind == "an index"
+    return isinstance(symbol, Poison) and symbol.kind == "an index"
 
 
-def report_dim(
-    env: Environment, scope: Scope, node: ast.Name, remedy: str = ""
-) -> None:
-    """Record a dim where an index was meant; once per statement."""
-    if not env.current.takes_dims:
-        dim = scope.get(node.name)
-        fault = faults_indices.DimAsIndex(
-            span=node.span, declared=dim.span if dim else None, name=node.name
+def report_dim(ex: Expressions, node: ast.Name, *, is_length: bool = False) -> None:
+    """Record a dim where an index was meant; once per statement.
+
+    It `is_length` of the axis that it subscripts: the last element was meant.
+    """
+    dim = ex.scope.get(node.name)
+    ex.env.faults.add(
+        faults_indices.DimAsIndex(
+            span=node.span,
+            declared=dim.span if dim else None,
+            name=node.name,
+            is_length=is_length,
         )
-        env.faults.add(replace(fault, remedy=remedy or fault.remedy))
-    env.current.takes_dims = True
+    )
+    ex.scope.poison_dims()
 
 
 def report_count(
@@ -212,19 +213,13 @@ def check_subscript(
         if symbol is None:
             _report_unbound(ex, node)
             return None
-        if isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue):
-            last = (
-                f"Elements are numbered from 0, so the last one is at "
-                f"'{node.name} - 1'; give the index a name that is not a dim, such as 'i' or 'p'."
-            )
-            report_dim(ex.env, ex.scope, node, last if extent == node.name else "")
+        if is_dim(symbol):
+            report_dim(ex, node, is_length=extent == node.name)
             return None
     value = ex.check(node, Scalar.I32)
     if value is None:
         return None
     if not value.type.is_integer:
-        if isinstance(node, ast.Name) and ex.env.current.left_is_faulty:
-            return None
         ex.env.faults.add(
             faults_indices.SubscriptType(
                 span=node.span,
@@ -250,12 +245,11 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
         report_unknown(ex, node)
         return
     current = env.current
-    if current.left_is_faulty or name in current.unbound or name in env.reported:
+    if name in env.reported:
         return
-    current.unbound.add(name)
     suggestion = closest(name, ex.scope.names()) if len(name) > 2 else ""
-    suggestion = suggestion or next(iter(current.unranged), "")
-    if name in current.bound:
+    suggestion = suggestion or next(iter(env.unranged), "")
+    if current.binds(name, node.span):
         env.blame_use(name)
         remedy = (
             "A reduction introduces it, but ends before this: put the reduction's body "
@@ -276,3 +270,4 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
     env.faults.add(
         faults_indices.UnboundIndex(span=node.span, name=name, remedy=remedy)
     )
+    ex.scope.poison(name, "an index", node.span)

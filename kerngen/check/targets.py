@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerngen.check import faults_names, faults_statements
 from kerngen.check.environment import Environment
 from kerngen.check.scope import (
-    FaultySymbol,
+    Poison,
     Scope,
     Symbol,
     TensorSymbol,
@@ -35,7 +35,7 @@ def written_tensor(
             return symbol
         case TensorSymbol(tensor=tensor) if tensor.role is Role.INPUT:
             _report_input(env, name, symbol)
-        case FaultySymbol():
+        case Poison():
             pass
         case None:
             _report_unknown(env, scope, node)

@@ -51,7 +51,7 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
     `otherwise` is the hint where nothing is like it.
     """
     name, env = node.name, ex.env
-    if name in env.reported or name in env.current.unbound:
+    if name in env.reported:
         return
     if name in env.later:
         env.faults.add(
@@ -62,7 +62,7 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
                 remedy=_definition_remedy(ex, name),
             )
         )
-    elif name in env.current.bound or name in env.indices:
+    elif name in env.indices or env.current.binds(name, node.span):
         env.blame_use(name)
         env.faults.add(
             IndexAsValue(span=node.span, name=name, declared=env.indices.get(name))

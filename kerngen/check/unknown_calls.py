@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kerngen.check import faults_names, faults_types
 from kerngen.check.faults_places import StructConstructed
-from kerngen.check.scope import FaultySymbol, TensorSymbol, one_line
+from kerngen.check.scope import Poison, TensorSymbol, one_line
 from kerngen.check.subscripts import INDEX_NAMES
 from kerngen.check.types import HALVES, report_cast_to_half
 from kerngen.ir.builtins import BUILTINS
@@ -54,7 +54,7 @@ def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
         faults.add(
             StructConstructed(span=node.span, struct=name, target=target, member=member)
         )
-    elif isinstance(symbol, FaultySymbol):
+    elif isinstance(symbol, Poison):
         return
     elif symbol is not None:
         faults.add(

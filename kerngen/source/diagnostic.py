@@ -180,6 +180,10 @@ class Faults:
         """Record one fault."""
         self._found.setdefault(diagnostic)
 
+    def latest(self) -> Iterator[Diagnostic]:
+        """Yield what was recorded, the latest first."""
+        return reversed(self._found)
+
     def amend(self, better: Callable[[Diagnostic], Diagnostic]) -> None:
         """Put a better diagnostic in the place of each, or the same one."""
         self._found = dict.fromkeys(map(better, self._found))
