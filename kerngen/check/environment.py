@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
-from kerngen.check.faults_indices import RangeNotFound
-from kerngen.check.literals import Kinds
+from kerngen.check.expressions.literals import Kinds
+from kerngen.check.faults.indices import RangeNotFound
+from kerngen.check.statements.written_parts import Parts, parts_of
 from kerngen.check.traverse import Read, walk_syntax
-from kerngen.check.written import Parts, parts_of
 from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import (
     DerivedDim,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard, final
 
-from kerngen.check.faults_indices import IndexRebound
-from kerngen.check.faults_names import NameClash
+from kerngen.check.faults.indices import IndexRebound
+from kerngen.check.faults.names import NameClash
 from kerngen.check.text import collapse
 from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.nodes import DimValue, Expr, Index, Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerngen.check.functions import MOST_NESTED
+from kerngen.check.items.functions import MOST_NESTED
 from kerngen.compiler import compile_text
 from kerngen.source.diagnostic import CompileError
 from kerngen.syntax.depth import LIMIT
