@@ -144,11 +144,7 @@ class Environment:
     warnings: Faults = field(default_factory=Faults)
 
     def unwritten(
-        self,
-        tensor: Tensor,
-        memory: MemoryType,
-        path: Path = (),
-        component: str = "",
+        self, tensor: Tensor, memory: MemoryType, path: Path = (), component: str = ""
     ) -> Parts:
         """Return what holds nothing yet of the part of an element that `path` leads to.
 

@@ -110,11 +110,7 @@ class Expressions:
         return literal(self.env.faults, span, value, want)
 
     def check_as(
-        self,
-        node: ast.Expr,
-        want: ValueType,
-        place: str,
-        declared: Span | None = None,
+        self, node: ast.Expr, want: ValueType, place: str, declared: Span | None = None
     ) -> Expr | None:
         """Return the expression if it has the type that its place asks for.
 

@@ -10,13 +10,7 @@ from kerngen.check.expressions.inferred_ranges import lengths_by_reads
 from kerngen.check.expressions.lengths import check_length
 from kerngen.check.expressions.places import lengths_of
 from kerngen.check.faults.indices import RangeNotFound
-from kerngen.check.scope import (
-    IndexSymbol,
-    Poison,
-    TensorSymbol,
-    is_dim,
-    one_line,
-)
+from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim, one_line
 from kerngen.check.traverse import (
     bare_places,
     bare_subscripts,
@@ -93,10 +87,7 @@ def ranged_by_reads(
 
 
 def _ranged(
-    ex: Expressions,
-    binder: ast.Binder,
-    terms: Terms,
-    instead: str,
+    ex: Expressions, binder: ast.Binder, terms: Terms, instead: str
 ) -> IndexSymbol | Poison | None:
     """Return an index with its range; None if it has none."""
     name = binder.name

@@ -25,12 +25,7 @@ _LONGEST_NAME: Final = 32
 
 
 def check_length(
-    ex: Expressions,
-    node: ast.Expr,
-    place: str,
-    name: str,
-    *,
-    instead: str = "",
+    ex: Expressions, node: ast.Expr, place: str, name: str, *, instead: str = ""
 ) -> Extent | None:
     """Return a length: a literal, a dim, or what the host must compute at each call.
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from typing import final
 
-from kerngen.check.faults.types import (
-    LiteralRange,
-    LiteralVanishes,
-    NotFinite,
-)
+from kerngen.check.faults.types import LiteralRange, LiteralVanishes, NotFinite
 from kerngen.ir.builtins import BUILTINS, Builtin
 from kerngen.ir.evaluate import (
     NotFiniteError,

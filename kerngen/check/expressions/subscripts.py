@@ -32,14 +32,7 @@ from kerngen.check.text import collapse
 from kerngen.ir.affine import affine_form
 from kerngen.ir.extremes import stays_inside
 from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import (
-    Affine,
-    Clamped,
-    Extent,
-    IndexValue,
-    Subscript,
-    Tensor,
-)
+from kerngen.ir.nodes import Affine, Clamped, Extent, IndexValue, Subscript, Tensor
 from kerngen.ir.types import Scalar, ValueType
 from kerngen.source.similar import closest
 from kerngen.source.text import Span

@@ -8,30 +8,21 @@ from kerngen.source.text import Span
 
 
 class UnknownName(
-    Diagnostic,
-    code="KG0201",
-    message="Unknown name '{name}'.",
-    help="{remedy}",
+    Diagnostic, code="KG0201", message="Unknown name '{name}'.", help="{remedy}"
 ):
     name: str
     remedy: str
 
 
 class UnknownFunction(
-    Diagnostic,
-    code="KG0202",
-    message="Unknown function '{name}'.",
-    help="{remedy}",
+    Diagnostic, code="KG0202", message="Unknown function '{name}'.", help="{remedy}"
 ):
     name: str
     remedy: str
 
 
 class UnknownType(
-    Diagnostic,
-    code="KG0203",
-    message="Unknown type '{name}'.",
-    help="{instead}",
+    Diagnostic, code="KG0203", message="Unknown type '{name}'.", help="{instead}"
 ):
     name: str
     remedy: str

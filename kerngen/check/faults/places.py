@@ -93,10 +93,7 @@ class CompositeOperands(
 
 
 class TargetPart(
-    Diagnostic,
-    code="KG1107",
-    message="'{text}' can't be written.",
-    help="{remedy}",
+    Diagnostic, code="KG1107", message="'{text}' can't be written.", help="{remedy}"
 ):
     text: str
     remedy: str

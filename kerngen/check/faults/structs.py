@@ -92,10 +92,7 @@ class NotAnInteger(
 
 
 class UnknownAttribute(
-    Diagnostic,
-    code="KG0808",
-    message="Unknown attribute '@{name}'.",
-    help="{remedy}",
+    Diagnostic, code="KG0808", message="Unknown attribute '@{name}'.", help="{remedy}"
 ):
     """`@offset(16)`."""
 

@@ -142,10 +142,7 @@ class ConstantArguments(
 
 
 class TypeNotAllowed(
-    Diagnostic,
-    code="KG0311",
-    message="{place} can't be '{type}'.",
-    help="{remedy}",
+    Diagnostic, code="KG0311", message="{place} can't be '{type}'.", help="{remedy}"
 ):
     place: str
     type: str

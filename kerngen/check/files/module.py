@@ -69,10 +69,7 @@ def check(
 
 
 def check_file(
-    program: ast.Program,
-    source: Source,
-    uses: tuple[UsedModule, ...],
-    derive: Derive,
+    program: ast.Program, source: Source, uses: tuple[UsedModule, ...], derive: Derive
 ) -> CheckedFile:
     """Return a file that uses others; raise `CompileError` with every fault found.
 

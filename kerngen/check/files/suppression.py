@@ -15,11 +15,7 @@ from kerngen.check.faults.names import (
     UnknownName,
     UnknownType,
 )
-from kerngen.check.faults.schedules import (
-    GuardOfSome,
-    NothingMatches,
-    UnknownKernel,
-)
+from kerngen.check.faults.schedules import GuardOfSome, NothingMatches, UnknownKernel
 from kerngen.check.faults.statements import (
     NeverWritten,
     NothingWritten,

@@ -26,13 +26,7 @@ from kerngen.check.scope import (
     ValueSymbol,
 )
 from kerngen.ir.memory import Leaf, Struct
-from kerngen.ir.nodes import (
-    DimValue,
-    Function,
-    Kernel,
-    Parameter,
-    UniformValue,
-)
+from kerngen.ir.nodes import DimValue, Function, Kernel, Parameter, UniformValue
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest, did_you_mean
@@ -111,9 +105,7 @@ def with_gradients(
 
 
 def _kept(
-    faults: Faults,
-    items: Sequence[ast.GradientItem],
-    sources: Mapping[str, _Derivable],
+    faults: Faults, items: Sequence[ast.GradientItem], sources: Mapping[str, _Derivable]
 ) -> Iterator[_Derivable]:
     """Yield a kernel for each that returns what gradients of it are given of its lets."""
     wanted: dict[str, dict[str, ast.Identifier]] = {}

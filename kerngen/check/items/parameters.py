@@ -186,9 +186,7 @@ class Header:
             if type_ is not None:
                 self.env.faults.add(
                     OutputForm(
-                        span=output.span,
-                        name=output.name.name,
-                        type=type_.spelling,
+                        span=output.span, name=output.name.name, type=type_.spelling
                     )
                 )
             return

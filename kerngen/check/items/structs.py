@@ -266,10 +266,7 @@ class _Checker:
         spelling = member.type.spelling
         if member.align is not None and member.align < laid.align:
             small = AlignTooSmall(
-                span=at["align"],
-                type=spelling,
-                natural=laid.align,
-                value=member.align,
+                span=at["align"], type=spelling, natural=laid.align, value=member.align
             )
             self.env.faults.add(small)
             return False
@@ -291,11 +288,7 @@ class _Checker:
         for count, limit, within in limits:
             if count > limit:
                 many = TooManyFields(
-                    span=span,
-                    name=struct.name,
-                    within=within,
-                    count=count,
-                    limit=limit,
+                    span=span, name=struct.name, within=within, count=count, limit=limit
                 )
                 self.env.faults.add(many)
                 return False

@@ -50,10 +50,7 @@ class Scheduled:
 
 
 def find_scheduled(
-    faults: Faults,
-    program: ast.Program,
-    own: Sequence[str],
-    uses: Sequence[UsedModule],
+    faults: Faults, program: ast.Program, own: Sequence[str], uses: Sequence[UsedModule]
 ) -> list[Scheduled]:
     """Return each kernel of each schedule, in the order of the text.
 

@@ -66,12 +66,7 @@ from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import REDUCTIONS
 
-_OPERATORS: dict[ast.AssignOp, BinaryOp] = {
-    "+=": "+",
-    "-=": "-",
-    "*=": "*",
-    "/=": "/",
-}
+_OPERATORS: dict[ast.AssignOp, BinaryOp] = {"+=": "+", "-=": "-", "*=": "*", "/=": "/"}
 
 
 @final

@@ -24,14 +24,7 @@ from kerngen.ir.affine import affine_form, as_literal
 from kerngen.ir.borders import Borders, Condition, reads_under
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.linear import Lengths
-from kerngen.ir.nodes import (
-    Expr,
-    Index,
-    IndexValue,
-    Load,
-    Role,
-    Tensor,
-)
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Role, Tensor
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.ir.walk import subscript_value
@@ -151,10 +144,7 @@ def _result_of(ex: Expressions, function: str) -> ValueType | None:
 def _trial(ex: Expressions) -> Expressions:
     """Return what checks an expression, and leaves no trace."""
     env = replace(
-        ex.env,
-        faults=Faults(),
-        warnings=Faults(),
-        reported=set(ex.env.reported),
+        ex.env, faults=Faults(), warnings=Faults(), reported=set(ex.env.reported)
     )
     scope = Scope(env.faults, ex.scope, is_statement=True)
     return replace(ex, env=env, scope=scope, in_branch=True)
