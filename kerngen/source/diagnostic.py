@@ -32,6 +32,10 @@ from typing import ClassVar, Final, Literal, TypeAlias, dataclass_transform, fin
 from kerngen.source.text import Span
 
 Severity: TypeAlias = Literal["error", "warning"]
+Help: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
+"""A template; several, of which the first is taken whose fields are given; or one for
+each value that the field `case` has.
+"""
 _NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -54,7 +58,7 @@ class Templates:
 
     message: str
     label: str
-    help: str
+    help: Help
     related: Mapping[str, str]
 
 
@@ -79,7 +83,7 @@ class Diagnostic:
         code: str,
         message: str,
         label: str = "",
-        help: str = "",  # noqa: A002
+        help: Help = "",  # noqa: A002
         related: Mapping[str, str] = _NOWHERE,
         severity: Severity = "error",
     ) -> None:
@@ -102,7 +106,11 @@ class Diagnostic:
     @property
     def help(self) -> str:
         """What to do about it, or empty."""
-        return self._filled(self.templates.help)
+        given = self.templates.help
+        if isinstance(given, Mapping):
+            given = given[getattr(self, "case")]  # noqa: B009
+        several = given if isinstance(given, tuple) else (given,)
+        return next(filter(None, map(self._filled, several)), "")
 
     @property
     def related(self) -> tuple[Related, ...]:

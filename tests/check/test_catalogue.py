@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from string import Formatter
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -23,7 +25,13 @@ def test_a_class_offers_help_and_names_its_own_fields_alone(
 ) -> None:
     texts = kind.templates
     assert bool(texts.help) is (kind.__name__ not in WITHOUT_HINT)
-    templates = [texts.message, texts.label, texts.help, *texts.related.values()]
+    helps = texts.help
+    if isinstance(helps, Mapping):
+        assert {*helps} == {*get_args(get_type_hints(kind)["case"])}
+        helps = tuple(helps.values())
+    if isinstance(helps, str):
+        helps = (helps,)
+    templates = [texts.message, texts.label, *helps, *texts.related.values()]
     named = {name for text in templates for _, name, _, _ in Formatter().parse(text)}
     known = {field.name for field in fields(kind)} | {*vars(kind)}
     assert {*texts.related} | {name for name in named if name} <= known | {"here"}

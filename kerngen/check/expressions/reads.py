@@ -138,7 +138,10 @@ def _written_value(
     if any(ex.env.unwritten(root.tensor, place.memory, place.path, c) for c in used):
         ex.env.faults.add(
             ReadBeforeWrite(
-                span=node.span, other=root.span, name=one_line(node.span.text)
+                span=node.span,
+                case="first",
+                other=root.span,
+                name=one_line(node.span.text),
             )
         )
         return None
@@ -234,10 +237,13 @@ def _read_element(ex: Expressions, symbol: TensorSymbol, node: ast.Expr) -> _Fou
     is_number = isinstance(tensor.element, Scalar)
     if is_number and ex.env.unwritten(tensor, tensor.memory):
         is_other = any(not isinstance(subscript, ast.Name) for subscript in subscripts)
-        at_once = is_other and tensor.name == ex.env.current.target
+        is_own = is_other and tensor.name == ex.env.current.target
         ex.env.faults.add(
             ReadBeforeWrite(
-                span=node.span, other=symbol.span, name=tensor.name, at_once=at_once
+                span=node.span,
+                case="at once" if is_own else "first",
+                other=symbol.span,
+                name=tensor.name,
             )
         )
         return None

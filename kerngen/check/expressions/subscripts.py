@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, count, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Literal, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.axes import check_axes
@@ -160,18 +160,17 @@ def _has_no_range(scope: Scope, name: str) -> bool:
     return isinstance(symbol, Poison) and symbol.kind == "an index"
 
 
-def report_dim(ex: Expressions, node: ast.Name, *, is_length: bool = False) -> None:
-    """Record a dim where an index was meant; once per statement.
-
-    It `is_length` of the axis that it subscripts: the last element was meant.
-    """
+def report_dim(
+    ex: Expressions, node: ast.Name, case: Literal["index", "last"] = "index"
+) -> None:
+    """Record a dim where an index, or the last element, was meant; once per statement."""
     dim = ex.scope.get(node.name)
     ex.env.faults.add(
         DimAsIndex(
             span=node.span,
             declared=dim.span if dim else None,
             name=node.name,
-            is_length=is_length,
+            case=case,
         )
     )
     ex.scope.poison_dims()
@@ -212,7 +211,7 @@ def check_subscript(
             _report_unbound(ex, node)
             return None
         if is_dim(symbol):
-            report_dim(ex, node, is_length=extent == node.name)
+            report_dim(ex, node, "last" if extent == node.name else "index")
             return None
     value = ex.check(node, Scalar.I32)
     if value is None:
@@ -247,23 +246,24 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
         return
     suggestion = closest(name, ex.scope.names()) if len(name) > 2 else ""
     suggestion = suggestion or next(iter(env.unranged), "")
+    case: Literal["ended", "end", "slip", "let", "sum"]
     if current.binds(name, node.span):
         env.blame_use(name)
-        remedy = (
-            "A reduction introduces it, but ends before this: put the reduction's body "
-            "in parentheses."
-        )
+        case = "ended"
     elif name == "end":
-        remedy = "The last element of an axis of length 'n' is at 'n - 1'."
+        case = "end"
     elif suggestion:
         env.blame_use(suggestion)
-        remedy = f"Did you mean '{suggestion}'?"
-    elif current.in_let:
-        remedy = (
-            f"For one value per '{name}', write 'let {current.target}[{name}] = ...'; "
-            f"to sum over it, 'sum[{name}] ...'."
-        )
+        case = "slip"
     else:
-        remedy = f"To sum over it, write 'sum[{name}] ...'."
-    env.faults.add(UnboundIndex(span=node.span, name=name, remedy=remedy))
+        case = "let" if current.in_let else "sum"
+    env.faults.add(
+        UnboundIndex(
+            span=node.span,
+            case=case,
+            name=name,
+            suggestion=suggestion,
+            target=current.target,
+        )
+    )
     ex.scope.poison(name, "an index", node.span)

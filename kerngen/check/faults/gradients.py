@@ -10,10 +10,13 @@ class NoKernelToDerive(
     Diagnostic,
     code="KG1201",
     message="There is no kernel '{name}' to derive.",
-    help="{remedy}",
+    help=(
+        "Did you mean '{suggestion}'?",
+        "Declare it in this file, or add 'use' for the file that has it.",
+    ),
 ):
     name: str
-    remedy: str
+    suggestion: str
 
 
 class DerivedFromItself(
@@ -30,10 +33,13 @@ class UnknownDerivative(
     Diagnostic,
     code="KG1220",
     message="There is no function '{name}' in this file to derive.",
-    help="{remedy}",
+    help=(
+        "Did you mean '{suggestion}'?",
+        "Put it beside the function, in the same file.",
+    ),
 ):
     name: str
-    remedy: str
+    suggestion: str
 
 
 class DerivedTwice(

@@ -16,10 +16,24 @@ class UnboundIndex(
     message=(
         "The index '{name}' is neither on the left nor in the brackets of a reduction."
     ),
-    help="{remedy}",
+    help={
+        "ended": (
+            "A reduction introduces it, but ends before this: put the reduction's body "
+            "in parentheses."
+        ),
+        "end": "The last element of an axis of length 'n' is at 'n - 1'.",
+        "slip": "Did you mean '{suggestion}'?",
+        "let": (
+            "For one value per '{name}', write 'let {target}[{name}] = ...'; to sum "
+            "over it, 'sum[{name}] ...'."
+        ),
+        "sum": "To sum over it, write 'sum[{name}] ...'.",
+    },
 ):
+    case: Literal["ended", "end", "slip", "let", "sum"]
     name: str
-    remedy: str
+    suggestion: str = ""
+    target: str = ""
 
 
 class IndexRebound(
@@ -181,41 +195,63 @@ class DimAsIndex(
     Diagnostic,
     code="KG0409",
     message="'{name}' is a dim, not an index.",
-    help="{remedy}",
+    help={
+        "index": "Give the index a name that is not a dim, such as 'i' or 'p'.",
+        "last": (
+            "Elements are numbered from 0, so the last one is at '{name} - 1'; give the "
+            "index a name that is not a dim, such as 'i' or 'p'."
+        ),
+    },
     related={"declared": "the length of this axis"},
 ):
+    case: Literal["index", "last"]
     declared: Span | None = None
     name: str
-    is_length: bool = False
-    """Whether it is the length of the axis that it subscripts."""
-
-    @property
-    def remedy(self) -> str:
-        """What to do; where the last element was meant, where that is."""
-        rename = "ive the index a name that is not a dim, such as 'i' or 'p'."
-        if not self.is_length:
-            return f"G{rename}"
-        last = f"so the last one is at '{self.name} - 1'"
-        return f"Elements are numbered from 0, {last}; g{rename}"
 
 
 class OutputOnlyDim(
     Diagnostic,
     code="KG0410",
     message="The dim '{name}' of an output is not a dim of any input.",
-    help="{remedy}",
+    help={
+        "tensor": (
+            "'{name}' is on the device, and lengths must be known before the kernel "
+            "runs: pass it as a scalar, '{name}: u32'."
+        ),
+        "slip": "Did you mean '{suggestion}'?",
+        "no dims": "Add an input that has it; or take it as a scalar: '{name}: u32'.",
+        "taken, no dims": "Add an input that has it.",
+        "dims": (
+            "The dims of the inputs are {dims}; or take it as a scalar: '{name}: u32'."
+        ),
+        "taken, dims": "The dims of the inputs are {dims}.",
+    },
 ):
+    case: Literal["tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"]
     name: str
-    remedy: str
+    suggestion: str = ""
+    dims: str = ""
 
 
 class AxisForm(
     Diagnostic,
     code="KG0411",
     message="An axis is a name or a whole number from 1 to 2147483647.",
-    help="{remedy}",
+    help={
+        "empty": "An axis that may be empty has a name: 'f32[n]'.",
+        "fraction": "Write a whole number, or a name: 'f32[n]'.",
+        "long": ("No tensor is that long; an axis of any length has a name: 'f32[n]'."),
+        "constant": "The constant '{name}' is {value}, of type '{type}'.",
+        "computed": (
+            "Give this axis a name: only axes of outputs are computed, from the names "
+            "of others."
+        ),
+    },
 ):
-    remedy: str
+    case: Literal["empty", "fraction", "long", "constant", "computed"]
+    name: str = ""
+    value: float = 0
+    type: str = ""
 
 
 class IndexAsValue(
@@ -237,21 +273,19 @@ class LengthReads(
     Diagnostic,
     code="KG0413",
     message="{place} can't depend on {what}.",
-    help="{remedy}",
+    help=(
+        "{instead}",
+        (
+            "The host computes it before the kernel runs, from dims ('n' in "
+            "'x: f32[n]'), integer scalars, constants and hosts."
+        ),
+    ),
     related={"declared": "declared here"},
 ):
     declared: Span | None = None
     place: str
     what: str
     instead: str = ""
-
-    @property
-    def remedy(self) -> str:
-        """What to write instead, or what lengths are made of."""
-        return self.instead or (
-            "The host computes it before the kernel runs, from dims ('n' in 'x: f32[n]'), "
-            "integer scalars, constants and hosts."
-        )
 
 
 class LengthType(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
@@ -22,18 +24,16 @@ class UnknownFunction(
 
 
 class UnknownType(
-    Diagnostic, code="KG0203", message="Unknown type '{name}'.", help="{instead}"
+    Diagnostic,
+    code="KG0203",
+    message="Unknown type '{name}'.",
+    help=(
+        "{remedy}",
+        "Use one of the language's own, or declare 'struct {name} {{ ... }}'.",
+    ),
 ):
     name: str
     remedy: str
-
-    @property
-    def instead(self) -> str:
-        """What is meant, or how a type is declared."""
-        declare = (
-            f"Use one of the language's own, or declare 'struct {self.name} {{ ... }}'."
-        )
-        return self.remedy or declare
 
 
 class DuplicateItem(
@@ -183,12 +183,20 @@ class UsedBeforeDefinition(
     Diagnostic,
     code="KG0211",
     message="'{name}' is used before its definition.",
-    help="{remedy}",
+    help={
+        "constant": "Move its definition up; no constant depends on itself.",
+        "own": "Its own value can't use it: give the new value another name.",
+        "mutual": (
+            "Lets that read each other are one let of vectors, which may read itself: "
+            "'let s[t] = if t > 0 {{ vec2f(s[t - 1].y, s[t - 1].x) }} else {{ ... }};'."
+        ),
+        "later": "Move the definition up.",
+    },
     related={"other": "defined here"},
 ):
+    case: Literal["constant", "own", "mutual", "later"]
     other: Span
     name: str
-    remedy: str
 
 
 class ReductionAsCall(

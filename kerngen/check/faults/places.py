@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from kerngen.source.diagnostic import Diagnostic
-from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 
 
@@ -37,7 +38,7 @@ class UnknownField(
     Diagnostic,
     code="KG1103",
     message="'{struct}' has no member '{field}'.",
-    help="{meant}",
+    help=("Did you mean '{suggestion}'?", "It has {fields}."),
     related={"declared": "'{struct}' is declared here"},
 ):
     declared: Span | None = None
@@ -45,11 +46,6 @@ class UnknownField(
     field: str
     fields: str
     suggestion: str
-
-    @property
-    def meant(self) -> str:
-        """What may be meant."""
-        return did_you_mean(self.suggestion) or f"It has {self.fields}."
 
 
 class ConstructParts(
@@ -92,11 +88,54 @@ class CompositeOperands(
     remedy: str
 
 
+TargetCase: TypeAlias = Literal[
+    "update",
+    "copy",
+    "component",
+    "components",
+    "letters",
+    "whole",
+    "axes",
+    "subscripted",
+    "subscript",
+]
+"""What is wrong with a part that a statement writes."""
+
+
 class TargetPart(
-    Diagnostic, code="KG1107", message="'{text}' can't be written.", help="{remedy}"
+    Diagnostic,
+    code="KG1107",
+    message="'{text}' can't be written.",
+    help={
+        "update": "A whole '{type}' can only be copied, with '='.",
+        "copy": (
+            "'{value}' is not a whole '{type}', so it can't be copied; write the parts: "
+            "'{part} = ...;'."
+        ),
+        "component": "A component has no members.",
+        "components": "Write one component at a time, or the whole vector.",
+        "letters": "'{type}' has the components {listed}.",
+        "whole": "'{type}' is written as a whole.",
+        "axes": "It has {listed}.",
+        "subscripted": "A component is written by its letter: '.x = ...'.",
+        "subscript": (
+            "Use an index of its own, which ranges over all {length} elements, or a "
+            "literal from 0 to {last}."
+        ),
+    },
 ):
+    case: TargetCase
     text: str
-    remedy: str
+    type: str
+    value: str = ""
+    part: str = ""
+    listed: str = ""
+    length: int = 0
+
+    @property
+    def last(self) -> int:
+        """The last literal that is a subscript."""
+        return self.length - 1
 
 
 class NoDefault(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
@@ -33,19 +35,25 @@ class NeverMet(
     Diagnostic,
     code="KG0903",
     message="No call of '{kernel}' meets {text}.",
-    help="{remedy}",
+    help={
+        "alone": "It refuses every call: turn the comparison around.",
+        "beside": "It contradicts those above it: change one of them.",
+    },
 ):
+    case: Literal["alone", "beside"]
     kernel: str
     text: str
-    remedy: str
 
 
 class AlwaysMet(
     Diagnostic,
     code="KG0904",
     message="Every call of '{kernel}' meets {text}.",
-    help="{remedy}",
+    help={
+        "alone": "It refuses nothing: remove it, or turn the comparison around.",
+        "beside": "It follows from those above it: remove it.",
+    },
 ):
+    case: Literal["alone", "beside"]
     kernel: str
     text: str
-    remedy: str

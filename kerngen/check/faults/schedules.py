@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic
-from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 
 
@@ -51,19 +50,17 @@ class UnknownStrategy(
     code="KG0602",
     message="There is no strategy '{name}'.",
     label="the strategies are {known}",
-    help="{remedy}",
+    help=(
+        "Did you mean '{suggestion}'?",
+        (
+            "Name one of them: 'generic' suits every stage; without a schedule, kerngen "
+            "picks one."
+        ),
+    ),
 ):
     name: str
     known: str
     suggestion: str
-
-    @property
-    def remedy(self) -> str:
-        """What may be meant, or what always works."""
-        return did_you_mean(self.suggestion) or (
-            "Name one of them: 'generic' suits every stage; without a schedule, "
-            "kerngen picks one."
-        )
 
 
 class UnknownOption(
@@ -71,19 +68,25 @@ class UnknownOption(
     code="KG0603",
     message="The strategy '{strategy}' has no option '{name}'.",
     label="{known}",
-    help="{remedy}",
+    help=(
+        "{instead}",
+        "Did you mean '{suggestion}'?",
+        "Remove it, or name another strategy.",
+    ),
 ):
     strategy: str
     name: str
-    known: str
+    options: tuple[str, ...]
     suggestion: str
     instead: str
 
     @property
-    def remedy(self) -> str:
-        """What may be meant, or what to write instead of an option of old."""
-        other = "Remove it, or name another strategy."
-        return self.instead or did_you_mean(self.suggestion) or other
+    def known(self) -> str:
+        """Which options the strategy has."""
+        listed = ", ".join(f"'{option}'" for option in self.options)
+        if len(self.options) == 1:
+            return f"its only option is {listed}"
+        return f"its options are {listed}" if listed else "it has no options"
 
 
 class OptionCount(
@@ -181,17 +184,14 @@ class UnknownAdapterFact(
     code="KG0609",
     message="A guard can't ask for 'adapter.{name}'.",
     label="it can ask for {known}",
-    help="{remedy}",
+    help=(
+        "Did you mean 'adapter.{suggestion}'?",
+        "Ask for one of these, as in 'adapter.f16'.",
+    ),
 ):
     name: str
     known: str
     suggestion: str
-
-    @property
-    def remedy(self) -> str:
-        """What may be meant."""
-        meant = self.suggestion and f"adapter.{self.suggestion}"
-        return did_you_mean(meant) or "Ask for one of these, as in 'adapter.f16'."
 
 
 class UnreachableSchedule(

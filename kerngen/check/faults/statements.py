@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
@@ -25,44 +27,51 @@ class WriteToValue(
     Diagnostic,
     code="KG0502",
     message="'{name}' is {kind}; it can't be written.",
-    help="{remedy}",
+    help={
+        "sum": "{sum}",
+        "let": "A let is a value and never changes: define another one.",
+        "host": "A host is a value and never changes: define another one.",
+        "constant": "A constant never changes: name another value by 'let'.",
+        "dim": "A dim is the length of an axis, which the arguments of a call give.",
+        "scalar": (
+            "A number that a kernel changes is a tensor of rank 0: 'mut {name}: "
+            "{type}[]'."
+        ),
+        "other": "",
+    },
     related={"declared": "'{name}' is declared here"},
 ):
+    case: Literal["sum", "let", "host", "constant", "dim", "scalar", "other"]
     declared: Span | None = None
     name: str
     kind: str
-    remedy: str
-
-
-_WRITE_FIRST = (
-    "Write it first, with '='; to change a tensor of the caller's, make it a 'mut' "
-    "parameter."
-)
-_AS_IF_AT_ONCE = (
-    "A statement computes all elements as if at once, from what was there before. A "
-    "running sum is 'sum[j when j <= i] x[j]'; other recurrences are lets, which may read "
-    "themselves: 'let h[t] = if t > 0 { h[t - 1] ... } else { ... };', then 'y[t] = h[t];'."
-)
+    sum: str = ""
+    type: str = ""
 
 
 class ReadBeforeWrite(
     Diagnostic,
     code="KG0503",
     message="The output '{name}' is read before it is written.",
-    help="{remedy}",
+    help={
+        "first": (
+            "Write it first, with '='; to change a tensor of the caller's, make it a "
+            "'mut' parameter."
+        ),
+        "at once": (
+            "A statement computes all elements as if at once, from what was there "
+            "before. A running sum is 'sum[j when j <= i] x[j]'; other recurrences are "
+            "lets, which may read themselves: 'let h[t] = if t > 0 {{ h[t - 1] ... }} "
+            "else {{ ... }};', then 'y[t] = h[t];'."
+        ),
+        "sum": "{sum}",
+    },
     related={"other": "'{name}' is declared here"},
 ):
+    case: Literal["first", "at once", "sum"]
     other: Span
     name: str
-    at_once: bool = False
-    """Whether a statement reads other elements of what it writes."""
-    sum_instead: str = ""
-    """The sum to write where a loop's update was meant."""
-
-    @property
-    def remedy(self) -> str:
-        """What to do."""
-        return self.sum_instead or (_AS_IF_AT_ONCE if self.at_once else _WRITE_FIRST)
+    sum: str = ""
 
 
 class NeverWritten(

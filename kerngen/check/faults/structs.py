@@ -92,22 +92,21 @@ class NotAnInteger(
 
 
 class UnknownAttribute(
-    Diagnostic, code="KG0808", message="Unknown attribute '@{name}'.", help="{remedy}"
+    Diagnostic,
+    code="KG0808",
+    message="Unknown attribute '@{name}'.",
+    help=(
+        "Did you mean '@{suggestion}'?",
+        (
+            "Fields have '@align(n)', to start at a multiple of n bytes, and '@size(n)', "
+            "to reserve n bytes."
+        ),
+    ),
 ):
     """`@offset(16)`."""
 
     name: str
     suggestion: str
-
-    @property
-    def remedy(self) -> str:
-        """What was meant, or what there is."""
-        if self.suggestion:
-            return f"Did you mean '@{self.suggestion}'?"
-        return (
-            "Fields have '@align(n)', to start at a multiple of n bytes, and "
-            "'@size(n)', to reserve n bytes."
-        )
 
 
 class AttributeTwice(

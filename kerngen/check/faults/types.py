@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
@@ -77,18 +79,13 @@ class LiteralRange(
     Diagnostic,
     code="KG0306",
     message="{value} does not fit '{type}', which holds {low} to {high}.",
-    help="{instead}",
+    help=("{remedy}", "Write a value in that range."),
 ):
     value: str
     type: str
     low: str
     high: str
     remedy: str = ""
-
-    @property
-    def instead(self) -> str:
-        """What may be meant, or what fits."""
-        return self.remedy or "Write a value in that range."
 
 
 class NotConstant(
@@ -141,12 +138,43 @@ class ConstantArguments(
     reason: str
 
 
+NotAllowed: TypeAlias = Literal[
+    "bool",
+    "bool field",
+    "bools",
+    "half",
+    "cast",
+    "constant",
+    "constants",
+    "struct",
+    "tensor",
+]
+"""Why a type is not allowed where it is."""
+
+
 class TypeNotAllowed(
-    Diagnostic, code="KG0311", message="{place} can't be '{type}'.", help="{remedy}"
+    Diagnostic,
+    code="KG0311",
+    message="{place} can't be '{type}'.",
+    help={
+        "bool": "Use 'u32', and compare it.",
+        "bool field": "Use 'u32', and compare it with 0.",
+        "bools": "Use 'u32', and compare the elements with 0.",
+        "half": (
+            "Use '{instead}': '{type}' is for elements of tensors and members of structs "
+            "only."
+        ),
+        "cast": "Write 'quantizeToF16({instead})' to round to an f16.",
+        "constant": "Use 'f32', 'i32' or 'u32'.",
+        "constants": "A constant is one number: '{instead}'.",
+        "struct": "Take the members that are needed, and pass them one by one.",
+        "tensor": "Take '{instead}', and pass an element, as in 'f(x[i])'.",
+    },
 ):
+    case: NotAllowed
     place: str
     type: str
-    remedy: str
+    instead: str = ""
 
 
 class VectorDefault(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+from kerngen.check.faults.gradients import UnknownDerivative
 from kerngen.check.faults.indices import RangeNotFound
 from kerngen.check.faults.names import (
     TensorAsFunction,
@@ -62,6 +63,7 @@ class Unread:
                 | UnknownFunction(name=name)
                 | UnknownType(name=name)
                 | UnknownKernel(name=name)
+                | UnknownDerivative(name=name)
                 | TensorAsFunction(name=name)
                 | GuardOfSome(name=name)
             ):

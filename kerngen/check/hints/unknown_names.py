@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults.indices import IndexAsValue
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 _MOST_SUGGESTED: Final = 30
 
 
-def _definition_remedy(ex: Expressions, name: str) -> str:
-    """Say how a value gets its definition before its use."""
+def _why_undefined(
+    ex: Expressions, name: str
+) -> Literal["constant", "own", "mutual", "later"]:
+    """Return why a value has no definition before its use."""
     env = ex.env
     if ex.rules.must_fit:
-        return "Move its definition up; no constant depends on itself."
+        return "constant"
     if env.current.in_let and env.current.target == name:
-        return "Its own value can't use it: give the new value another name."
+        return "own"
     if env.current.in_let and _reads(env, name, env.current.target):
-        return (
-            "Lets that read each other are one let of vectors, which may read itself: "
-            "'let s[t] = if t > 0 { vec2f(s[t - 1].y, s[t - 1].x) } else { ... };'."
-        )
-    return "Move the definition up."
+        return "mutual"
+    return "later"
 
 
 def _reads(env: Environment, let: str, name: str) -> bool:
@@ -59,7 +58,7 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
                 span=node.span,
                 other=env.later[name],
                 name=name,
-                remedy=_definition_remedy(ex, name),
+                case=_why_undefined(ex, name),
             )
         )
     elif name in env.indices or env.current.binds(name, node.span):

@@ -25,7 +25,7 @@ from kerngen.ir.nodes import Function
 from kerngen.ir.types import Scalar, ValueType
 from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Faults
-from kerngen.source.similar import closest, did_you_mean
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -68,12 +68,11 @@ def check_derivatives(
 
 def _report_unknown(faults: Faults, item: ast.DerivativeItem, own: Signatures) -> None:
     name = item.function
-    remedy = did_you_mean(closest(name.name, [*own]))
     faults.add(
         UnknownDerivative(
             span=name.span,
             name=name.name,
-            remedy=remedy or "Put it beside the function, in the same file.",
+            suggestion=closest(name.name, [*own]),
         )
     )
 

@@ -29,7 +29,7 @@ from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.nodes import DimValue, Function, Kernel, Parameter, UniformValue
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults
-from kerngen.source.similar import closest, did_you_mean
+from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -198,12 +198,11 @@ def _report_circle(
 
 
 def _report_unknown(faults: Faults, name: ast.Identifier, known: Sequence[str]) -> None:
-    there = "Declare it in this file, or add 'use' for the file that has it."
     faults.add(
         NoKernelToDerive(
             span=name.span,
             name=name.name,
-            remedy=did_you_mean(closest(name.name, known)) or there,
+            suggestion=closest(name.name, known),
         )
     )
 

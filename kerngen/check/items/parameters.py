@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import assert_never, final
+from typing import Literal, assert_never, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
@@ -17,7 +17,7 @@ from kerngen.check.faults.statements import (
     OutputForm,
     TensorDefault,
 )
-from kerngen.check.faults.types import TypeNotAllowed
+from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
 from kerngen.check.items.constants import check_default
 from kerngen.check.items.structs import uniform_faults
 from kerngen.check.items.types import HALVES, Structs, resolve_element, resolve_type
@@ -153,7 +153,7 @@ class Header:
     def _add_value(self, parameter: ast.Parameter, type_: ValueType | Struct) -> None:
         name = parameter.name.name
         if type_ is Scalar.BOOL:
-            self._report_type(parameter, "A parameter", "Use 'u32', and compare it.")
+            self._report_bool(parameter, "A parameter", "bool")
             return
         memory = type_ if isinstance(type_, Struct) else Leaf(type_)
         for fault in uniform_faults(memory, parameter.type.span):
@@ -168,14 +168,12 @@ class Header:
             parameter.name, ValueSymbol("a scalar", value, parameter.name.span)
         )
 
-    def _report_type(self, parameter: ast.Parameter, place: str, remedy: str) -> None:
+    def _report_bool(
+        self, parameter: ast.Parameter, place: str, case: NotAllowed
+    ) -> None:
+        text, span = one_line(parameter.type.span.text), parameter.type.span
         self.env.faults.add(
-            TypeNotAllowed(
-                span=parameter.type.span,
-                place=place,
-                type=one_line(parameter.type.span.text),
-                remedy=remedy,
-            )
+            TypeNotAllowed(span=span, case=case, place=place, type=text)
         )
 
     # Tensors
@@ -201,8 +199,7 @@ class Header:
             for number, axis in enumerate(parameter.type.axes or ())
         ]
         if type_ is Scalar.BOOL:
-            remedy = "Use 'u32', and compare the elements with 0."
-            self._report_type(parameter, "An element of a tensor", remedy)
+            self._report_bool(parameter, "An element of a tensor", "bools")
             return
         known = tuple(extent for extent in extents if extent is not None)
         if type_ is None or len(known) < len(extents):
@@ -223,33 +220,27 @@ class Header:
             return self._named_extent(axis, role, name)
         elif role is Role.OUTPUT and not isinstance(axis, ast.Number):
             return self._computed(axis, name)
-        remedy = _axis_remedy(axis)
-        self.env.faults.add(AxisForm(span=axis.span, remedy=remedy))
+        self.env.faults.add(AxisForm(span=axis.span, case=_wrong_axis(axis)))
         return None
 
     def _report_no_dim(self, axis: ast.Name) -> None:
-        if isinstance(self.scope.get(axis.name), TensorSymbol):
-            remedy = (
-                f"'{axis.name}' is on the device, and lengths must be known before the "
-                f"kernel runs: pass it as a scalar, '{axis.name}: u32'."
-            )
-            self.env.faults.add(
-                OutputOnlyDim(span=axis.span, name=axis.name, remedy=remedy)
-            )
-            return
+        symbol = self.scope.get(axis.name)
         suggestion = closest(axis.name, list(self.dims))
-        asked = f"; or take it as a scalar: '{axis.name}: u32'"
-        if self.scope.get(axis.name) is not None:
-            asked = ""
-        remedy = f"Add an input that has it{asked}."
-        if suggestion:
-            remedy = f"Did you mean '{suggestion}'?"
-        elif self.dims:
-            listed = ", ".join(f"'{name}'" for name in self.dims)
-            remedy = f"The dims of the inputs are {listed}{asked}."
-        self.env.faults.add(
-            OutputOnlyDim(span=axis.span, name=axis.name, remedy=remedy)
+        listed = ", ".join(f"'{name}'" for name in self.dims)
+        fault = OutputOnlyDim(
+            span=axis.span,
+            case="dims" if listed else "no dims",
+            name=axis.name,
+            suggestion=suggestion,
+            dims=listed,
         )
+        if isinstance(symbol, TensorSymbol):
+            fault = replace(fault, case="tensor")
+        elif suggestion:
+            fault = replace(fault, case="slip")
+        elif symbol is not None:
+            fault = replace(fault, case="taken, dims" if listed else "taken, no dims")
+        self.env.faults.add(fault)
 
     def _computed(self, axis: ast.Expr, name: str) -> Extent | None:
         ex = Expressions(self.env, self.scope, KERNEL)
@@ -263,8 +254,15 @@ class Header:
             case ValueSymbol(value=ConstRef(value=value, type=type_)):
                 if type_.is_integer and 0 < value <= MAX_EXTENT:
                     return int(value)
-                remedy = f"The constant '{axis.name}' is {value}, of type '{type_.spelling}'."
-                self.env.faults.add(AxisForm(span=axis.span, remedy=remedy))
+                self.env.faults.add(
+                    AxisForm(
+                        span=axis.span,
+                        case="constant",
+                        name=axis.name,
+                        value=value,
+                        type=type_.spelling,
+                    )
+                )
             case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
                 return self._computed(axis, name)
             case Poison(kind=kind) if kind != KINDS[Role.OUTPUT]:
@@ -276,20 +274,18 @@ class Header:
         return None
 
 
-def _axis_remedy(axis: ast.Expr) -> str:
-    """Say how an axis of an input is written instead."""
+def _wrong_axis(
+    axis: ast.Expr,
+) -> Literal["empty", "fraction", "long", "computed"]:
     match axis:
         case ast.Number(value=0):
-            return "An axis that may be empty has a name: 'f32[n]'."
+            return "empty"
         case ast.Number(value=float()):
-            return "Write a whole number, or a name: 'f32[n]'."
+            return "fraction"
         case ast.Number():
-            return "No tensor is that long; an axis of any length has a name: 'f32[n]'."
+            return "long"
         case _:
-            return (
-                "Give this axis a name: only axes of outputs are computed, from the "
-                "names of others."
-            )
+            return "computed"
 
 
 def _kind(type_: ValueType | Struct | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
@@ -19,10 +19,6 @@ from kerngen.ir.walk import walk
 from kerngen.syntax import ast
 
 _LONGEST: Final = 80
-_ALWAYS: Final = "It refuses nothing: remove it, or turn the comparison around."
-_ALWAYS_BESIDE: Final = "It follows from those above it: remove it."
-_NEVER: Final = "It refuses every call: turn the comparison around."
-_NEVER_BESIDE: Final = "It contradicts those above it: change one of them."
 
 
 def check_requires(
@@ -89,14 +85,7 @@ def _tells(
         return True
     alone = replace(known, requires=()).facts.decide(guard) is not None
     kernel, text = item.name.name, f"'{one_line(collapse(node.span.text))}'"
-    if found:
-        remedy = _ALWAYS if alone else _ALWAYS_BESIDE
-        env.faults.add(
-            AlwaysMet(span=node.span, kernel=kernel, text=text, remedy=remedy)
-        )
-    else:
-        remedy = _NEVER if alone else _NEVER_BESIDE
-        env.faults.add(
-            NeverMet(span=node.span, kernel=kernel, text=text, remedy=remedy)
-        )
+    case: Literal["alone", "beside"] = "alone" if alone else "beside"
+    kind = AlwaysMet if found else NeverMet
+    env.faults.add(kind(span=node.span, case=case, kernel=kernel, text=text))
     return False

@@ -242,7 +242,7 @@ class _Checker:
                 span=name.span,
                 place="A field of a struct",
                 type="bool",
-                remedy="Use 'u32', and compare it with 0.",
+                case="bool field",
             )
             self.env.faults.add(fault)
         lengths: list[int] | None = []

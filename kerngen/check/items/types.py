@@ -6,8 +6,9 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from kerngen.check.faults.names import UnknownType
-from kerngen.check.faults.types import TypeNotAllowed
+from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
 from kerngen.check.scope import one_line
+from kerngen.check.text import collapse
 from kerngen.ir.memory import LEAVES, Struct
 from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
@@ -39,11 +40,7 @@ def resolve_type(
         return known[name.name]
     if name.name in HALVES:
         value = HALVES[name.name].spelling
-        remedy = (
-            f"Use '{value}': '{name.name}' is for elements of tensors and members of "
-            "structs only."
-        )
-        _report_half(faults, name.span, name.name, remedy)
+        _report(faults, name.span, "half", "A value", name.name, value)
         return None
     report_unknown_type(faults, name, [*SCALARS, *COMPOSITES, *HALVES, *known])
     return None
@@ -67,13 +64,8 @@ def resolve_element(
 def report_cast_to_half(faults: Faults, call: ast.Call) -> None:
     """Record a call of a type for storage only."""
     text = call.arguments[0].span.text if len(call.arguments) == 1 else "x"
-    remedy = f"Write 'quantizeToF16({one_line(text)})' to round to an f16."
-    name = call.function
-    _report_half(faults, call.span, name.name, remedy)
-
-
-def _report_half(faults: Faults, span: Span, type_: str, remedy: str) -> None:
-    faults.add(TypeNotAllowed(span=span, place="A value", type=type_, remedy=remedy))
+    name = call.function.name
+    _report(faults, call.span, "cast", "A value", name, one_line(text))
 
 
 def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar | None:
@@ -83,10 +75,9 @@ def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar 
         return None
     if isinstance(type_, Scalar) and written.axes is None:
         return type_
-    remedy = "Use 'f32', 'i32' or 'u32'."
-    if written.axes is not None:
-        remedy = f"A constant is one number: '{type_.spelling}'."
-    _report_type(faults, written, place, remedy)
+    case: NotAllowed = "constant" if written.axes is None else "constants"
+    text = collapse(written.span.text)
+    _report(faults, written.span, case, place, text, type_.spelling)
     return None
 
 
@@ -95,30 +86,26 @@ def resolve_value(
 ) -> ValueType | None:
     """Return the type of what a function takes or returns: no struct."""
     if written.name.name in structs:
-        remedy = "Take the members that are needed, and pass them one by one."
-        _report_type(faults, written, place, remedy)
+        _report(faults, written.span, "struct", place, collapse(written.span.text))
         return None
     type_ = resolve_type(faults, written.name)
     assert not isinstance(type_, Struct), "none are given"
     if type_ is None or written.axes is None:
         return type_
-    _report_type(faults, written, place, _element_remedy(type_))
+    text = collapse(written.span.text)
+    _report(faults, written.span, "tensor", place, text, type_.spelling)
     return None
 
 
-def _element_remedy(type_: ValueType | Struct) -> str:
-    return f"Take '{type_.spelling}', and pass an element, as in 'f(x[i])'."
-
-
-def _report_type(
-    faults: Faults, written: ast.TypeName, place: str, remedy: str
+def _report(
+    faults: Faults,
+    span: Span,
+    case: NotAllowed,
+    place: str,
+    type_: str,
+    instead: str = "",
 ) -> None:
     """Record a type that can't be there."""
     faults.add(
-        TypeNotAllowed(
-            span=written.span,
-            place=place,
-            type=" ".join(written.span.text.split()),
-            remedy=remedy,
-        )
+        TypeNotAllowed(span=span, case=case, place=place, type=type_, instead=instead)
     )

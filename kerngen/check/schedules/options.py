@@ -94,23 +94,11 @@ def _report_option(
             span=name.span,
             strategy=strategy,
             name=name.name,
-            known=_in_words(known),
+            options=known,
             suggestion=closest(name.name, known),
             instead=REPLACED.get((strategy, name.name), ""),
         )
     )
-
-
-def _in_words(options: tuple[str, ...]) -> str:
-    """Say which options a strategy has."""
-    listed = ", ".join(f"'{option}'" for option in options)
-    match len(options):
-        case 0:
-            return "it has no options"
-        case 1:
-            return f"its only option is {listed}"
-        case _:
-            return f"its options are {listed}"
 
 
 def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:

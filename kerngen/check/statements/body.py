@@ -283,7 +283,8 @@ class Body:
                 span=node.name.span,
                 other=symbol.span,
                 name=symbol.tensor.name,
-                sum_instead=summed,
+                case="sum" if summed else "first",
+                sum=summed,
             )
         )
 

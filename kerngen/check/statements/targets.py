@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final, Literal, TypeAlias
+
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.subscripts import example_read
 from kerngen.check.faults.names import UnknownName
@@ -9,7 +11,6 @@ from kerngen.check.faults.statements import WriteToInput, WriteToValue
 from kerngen.check.scope import (
     Poison,
     Scope,
-    Symbol,
     TensorSymbol,
     ValueSymbol,
     one_line,
@@ -23,6 +24,17 @@ from kerngen.source.similar import closest, did_you_mean
 from kerngen.syntax import ast
 
 _LONGEST_EXAMPLE = 80
+
+_ValueKind: TypeAlias = Literal["let", "host", "constant", "dim", "scalar"]
+
+
+_KINDS: Final[dict[str, _ValueKind]] = {
+    "a let": "let",
+    "a host": "host",
+    "a constant": "constant",
+    "a dim": "dim",
+    "a scalar": "scalar",
+}
 
 
 def written_tensor(
@@ -41,13 +53,16 @@ def written_tensor(
         case None:
             _report_unknown(env, scope, node)
         case _:
-            remedy = _value_remedy(scope, node, symbol)
+            summed = as_sum(scope, node) if isinstance(symbol, TensorSymbol) else ""
+            value = symbol.value if isinstance(symbol, ValueSymbol) else None
             fault = WriteToValue(
                 span=name.span,
+                case="sum" if summed else _KINDS.get(symbol.kind, "other"),
                 declared=symbol.span,
                 name=name.name,
                 kind=symbol.kind,
-                remedy=remedy,
+                sum=summed,
+                type=value.type.spelling if value else "",
             )
             env.faults.add(fault)
     return None
@@ -79,25 +94,6 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
         target = _text_of_target(node)
         remedy = introduced or f"To name a value, write 'let {target} = ...;'."
     env.faults.add(UnknownName(span=name.span, name=name.name, remedy=remedy))
-
-
-def _value_remedy(scope: Scope, node: ast.Assignment, symbol: Symbol) -> str:
-    name = node.name.name
-    match symbol:
-        case TensorSymbol():
-            summed = as_sum(scope, node)
-            return summed or "A let is a value and never changes: define another one."
-        case ValueSymbol(kind="a host"):
-            return "A host is a value and never changes: define another one."
-        case ValueSymbol(kind="a constant"):
-            return "A constant never changes: name another value by 'let'."
-        case ValueSymbol(kind="a dim"):
-            return "A dim is the length of an axis, which the arguments of a call give."
-        case ValueSymbol(kind="a scalar", value=value):
-            written = f"'mut {name}: {value.type.spelling}[]'"
-            return f"A number that a kernel changes is a tensor of rank 0: {written}."
-        case _:
-            return ""
 
 
 def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
