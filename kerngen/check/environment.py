@@ -8,6 +8,7 @@ from typing import TypeAlias, final
 
 from kerngen.check.expressions.literals import Kinds
 from kerngen.check.faults.indices import RangeNotFound
+from kerngen.check.model import Model
 from kerngen.check.statements.written_parts import Parts, parts_of
 from kerngen.check.traverse import Read, walk_syntax
 from kerngen.ir.memory import MemoryType, Struct
@@ -116,7 +117,7 @@ class Environment:
     every index seen so far, `reported` the unknown names that need no second report,
     `lets` the indices and values of lets that are arithmetic on indices and scalars,
     `bodies` the functions of the file, `structs` those in sight, `parts` what is written of outputs, `kinds` those
-    of literals; `copied` and `warnings` are of the whole file.
+    of literals; `copied`, `warnings` and `model` are of the whole file.
     """
 
     faults: Faults
@@ -142,6 +143,7 @@ class Environment:
     kinds: Kinds = field(default_factory=Kinds)
     copied: Copied = field(default_factory=Copied)
     warnings: Faults = field(default_factory=Faults)
+    model: Model = field(default_factory=Model)
 
     def unwritten(
         self, tensor: Tensor, memory: MemoryType, path: Path = (), component: str = ""

@@ -162,6 +162,7 @@ def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | N
         )
     if len(values) < len(node.arguments) or signature.result is None:
         return None
+    ex.env.model.call(node.function.span, signature.result, signature.span)
     return FunctionCall(signature.name, tuple(values), signature.result)
 
 

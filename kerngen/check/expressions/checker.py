@@ -73,6 +73,11 @@ class Expressions:
 
     def check(self, node: ast.Expr, want: Scalar | None = None) -> Expr | None:
         """Return the typed expression; literals take the type `want`."""
+        value = self._judge(node, want)
+        self.env.model.add(self.scope, node, value)
+        return value
+
+    def _judge(self, node: ast.Expr, want: Scalar | None) -> Expr | None:
         match node:
             case ast.Number(value=value):
                 return self._literal(node.span, value, want)

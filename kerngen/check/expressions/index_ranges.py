@@ -71,6 +71,7 @@ def introduce(
 ) -> None:
     """Declare an index; where its name is taken, its uses are not looked at."""
     ex.env.indices.setdefault(name.name, name.span)
+    ex.env.model.define(name.span, symbol)
     before = ex.scope.get(name.name)
     told = isinstance(before, Poison) and before.kind == "an index"
     if told or not ex.scope.declare(name, symbol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from kerngen.check.environment import Signature
+from kerngen.check.model import Model
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.ir.memory import Struct
 from kerngen.ir.module import Module
@@ -48,7 +49,8 @@ class CheckedFile:
     `functions`, `constants`, `structs` and `kernels` are its own, and what others may use; within
     `functions`, names are those of this file.  `derived_from` are the files whose names the functions in
     a derived kernel have, if another's.  `schedules` are those that it gives to
-    kernels of the files that it uses, by the file's name and the kernel's.
+    kernels of the files that it uses, by the file's name and the kernel's.  `model` is what
+    each of its expressions is.
     """
 
     module: Module
@@ -60,6 +62,7 @@ class CheckedFile:
     uses: tuple[UsedModule, ...]
     derived_from: Mapping[str, CheckedFile]
     schedules: Mapping[tuple[str, str], tuple[Schedule, ...]]
+    model: Model
 
     @property
     def name(self) -> str:

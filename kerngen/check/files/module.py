@@ -28,6 +28,7 @@ from kerngen.check.items.parameters import Header
 from kerngen.check.items.requires import check_requires
 from kerngen.check.items.structs import check_structs, uniform_size_fault
 from kerngen.check.items.types import Structs
+from kerngen.check.model import Model
 from kerngen.check.schedules.cross_file import Given, check_given
 from kerngen.check.schedules.matching import (
     Scheduled,
@@ -108,6 +109,7 @@ def check_file(
         uses=uses,
         derived_from={},
         schedules=parts.given,
+        model=parts.model,
     )
     return with_gradients(file, program, parts.scheduled, derive)
 
@@ -126,12 +128,13 @@ class _Parts:
     heads: dict[str, KernelHead]
     given: Given
     scheduled: Mapping[str, Sequence[Scheduled]]
+    model: Model
 
 
 def _check_items(
     faults: Faults, program: ast.Program, uses: tuple[UsedModule, ...], path: str
 ) -> _Parts:
-    outer = Scope(faults)
+    outer, model = Scope(faults), Model()
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
@@ -148,14 +151,14 @@ def _check_items(
     signatures = check_signatures(faults, functions, structs_seen)
     callable_ = {**imported, **signatures}
     # Constants into the scope that functions and kernels share.
-    declared = check_constants(faults, constants, callable_, outer)
+    declared = check_constants(faults, constants, callable_, outer, model)
     # Structs, with lengths that may be constants.
     known = check_structs(faults, structs, outer, foreign, path)
     # Functions, callees before callers.
-    plain = check_functions(faults, functions, callable_, outer)
+    plain = check_functions(faults, functions, callable_, outer, model)
     derivatives = _all(program.items, ast.DerivativeItem)
     checked_functions = check_derivatives(
-        faults, derivatives, plain, signatures, callable_, outer
+        faults, derivatives, plain, signatures, callable_, outer, model
     )
     # Kernels, each in a scope of its own, with their schedules.
     heads = _heads(faults, distinct, outer)
@@ -167,6 +170,7 @@ def _check_items(
 
     def checked(item: ast.KernelItem) -> Kernel:
         env = _kernel_environment(faults, warnings, callable_, item, known, copied)
+        env = replace(env, model=model)
         env.bodies.update(bodies)
         scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
         return _check_kernel(item, env, scope, known, wanted)
@@ -186,6 +190,7 @@ def _check_items(
         heads,
         given,
         of_kernels,
+        model,
     )
 
 

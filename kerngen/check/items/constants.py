@@ -8,6 +8,7 @@ from kerngen.check.expressions.rules import CONSTANT
 from kerngen.check.faults.places import NoDefault
 from kerngen.check.faults.types import NotConstant, VectorDefault
 from kerngen.check.items.types import resolve_scalar
+from kerngen.check.model import Model
 from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
 from kerngen.ir.evaluate import Value, constant_value
 from kerngen.ir.memory import Leaf, MemoryType
@@ -30,12 +31,16 @@ from kerngen.syntax import ast
 
 
 def check_constants(
-    faults: Faults, items: list[ast.ConstItem], functions: Signatures, scope: Scope
+    faults: Faults,
+    items: list[ast.ConstItem],
+    functions: Signatures,
+    scope: Scope,
+    model: Model,
 ) -> dict[str, ValueSymbol]:
     """Declare a file's constants in `scope`, each with its value; return them."""
     declared: dict[str, ValueSymbol] = {}
     later = {item.name.name: item.name.span for item in items}
-    env = Environment(faults, functions, later)
+    env = Environment(faults, functions, later, model=model)
     for item in items:
         type_ = resolve_scalar(faults, item.type, "A constant")
         value = None
@@ -49,6 +54,7 @@ def check_constants(
         reference = ConstRef(item.name.name, value, type_)
         declared[item.name.name] = ValueSymbol("a constant", reference, span)
         scope.declare(item.name, declared[item.name.name])
+        model.define(span, declared[item.name.name])
     return declared
 
 

@@ -19,6 +19,7 @@ from kerngen.check.faults.gradients import (
     UnknownDerivative,
 )
 from kerngen.check.items.functions import check_locals
+from kerngen.check.model import Model
 from kerngen.check.scope import Scope
 from kerngen.check.text import collapse
 from kerngen.ir.nodes import Function
@@ -37,6 +38,7 @@ def check_derivatives(
     own: Signatures,
     signatures: Signatures,
     outer: Scope,
+    model: Model,
 ) -> tuple[Function, ...]:
     """Return the functions with their derivatives, which come after all of them.
 
@@ -56,7 +58,7 @@ def check_derivatives(
             )
             continue
         first[name] = item.function.span
-        made = _partials(Environment(faults, signatures), outer, item)
+        made = _partials(Environment(faults, signatures, model=model), outer, item)
         if made is None or name not in found:
             continue
         found[name] = replace(

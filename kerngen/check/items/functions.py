@@ -16,6 +16,7 @@ from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.rules import FUNCTION
 from kerngen.check.faults.names import BuiltinClash, CallsTooDeep, Recursion
 from kerngen.check.items.types import HALVES, resolve_value
+from kerngen.check.model import Model
 from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.builtins import BUILTINS
@@ -62,24 +63,32 @@ def _parameter_type(
 
 
 def check_functions(
-    faults: Faults, items: list[ast.FunctionItem], signatures: Signatures, outer: Scope
+    faults: Faults,
+    items: list[ast.FunctionItem],
+    signatures: Signatures,
+    outer: Scope,
+    model: Model,
 ) -> tuple[Function, ...]:
     """Return the functions, callees before callers."""
     functions: list[Function] = []
     ordered = _callees_first(faults, items)
     _check_depth(faults, ordered)
     for item in ordered:
-        function = _check_function(faults, item, signatures, outer)
+        function = _check_function(faults, item, signatures, outer, model)
         if function is not None:
             functions.append(function)
     return tuple(functions)
 
 
 def _check_function(
-    faults: Faults, item: ast.FunctionItem, signatures: Signatures, outer: Scope
+    faults: Faults,
+    item: ast.FunctionItem,
+    signatures: Signatures,
+    outer: Scope,
+    model: Model,
 ) -> Function | None:
     later = {let.name.name: let.name.span for let in item.lets}
-    env = Environment(faults, signatures, later)
+    env = Environment(faults, signatures, later, model=model)
     ex = Expressions(env, Scope(faults, outer, is_statement=True), FUNCTION)
     signature = signatures.get(item.name.name)
     known = check_locals(ex, item.parameters, item.lets, signature)
@@ -139,6 +148,7 @@ def _declare(
         else ValueSymbol(kind, local, name.span)
     )
     ex.scope.declare(name, symbol)
+    ex.env.model.define(name.span, symbol)
 
 
 # Order and depth

@@ -99,6 +99,7 @@ class Header:
         self, name: ast.Identifier, symbol: TensorSymbol | ParameterSymbol | ValueSymbol
     ) -> None:
         """Say what a name stands for, if it is this parameter that has it."""
+        self.env.model.define(name.span, symbol)
         current = self.scope.get(name.name)
         if isinstance(current, Poison) and current.span == name.span:
             self.scope.put(name.name, symbol)

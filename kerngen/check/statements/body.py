@@ -100,6 +100,7 @@ class Body:
     def _declare(self, name: ast.Identifier, symbol: Symbol) -> None:
         """Introduce a let or host; indices of other statements share its name space."""
         first = self.env.indices.get(name.name)
+        self.env.model.define(name.span, symbol)
         self.env.later.pop(name.name, None)
         if first is not None and self.scope.get(name.name) is None:
             self.env.faults.add(
@@ -191,6 +192,8 @@ class Body:
 
     def _assign(self, node: ast.Assignment) -> None:
         symbol = written_tensor(self.env, self.scope, node)
+        if symbol:
+            self.env.model.define(node.name.span, symbol)
         inner = self._expressions()
         left = self._left(inner, node, symbol)
         spot = symbol and check_target_parts(inner, node, symbol)
