@@ -1,4 +1,4 @@
-"""What the expressions of one place may use, beside the names in its scope."""
+"""The environment of a kernel, function or constant: all that its checks share."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Environment:
     ) -> Parts:
         """Return what holds nothing yet of the part of an element that `path` leads to.
 
-        Of one that was only written by statements with faults, nothing is said.
+        One that was only written by statements with faults counts as written.
         """
         if tensor.role is not Role.OUTPUT:
             return frozenset()

@@ -1,4 +1,4 @@
-"""Scopes: what the names of a kernel, a function or a guard stand for."""
+"""Scopes: what the names of a kernel, a function or a guard mean."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kerngen.syntax import ast
 @final
 @dataclass(frozen=True, slots=True)
 class ValueSymbol:
-    """A dim, scalar, host, constant or local; `kind` says which ("a dim")."""
+    """A dim, scalar, host, constant or local; `kind` is which ("a dim")."""
 
     kind: str
     value: Expr
@@ -30,7 +30,7 @@ class ValueSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSymbol:
-    """A tensor; `kind` is "an input", "an output" and so on; `axes` are where they stand."""
+    """A tensor; `kind` is "an input", "an output" and so on; `axes` are the places of its axes."""
 
     kind: str
     tensor: Tensor
@@ -99,7 +99,7 @@ class Scope:
         self._symbols: dict[str, Symbol] = {}
 
     def get(self, name: str) -> Symbol | None:
-        """Return what a name stands for, if anything."""
+        """Return what a name means, if anything."""
         if name in self._symbols:
             return self._symbols[name]
         return self._outer.get(name) if self._outer else None

@@ -73,7 +73,9 @@ def test_an_expression_has_its_type(model: Model) -> None:
 
 
 def test_the_uses_of_a_name_begin_with_its_definition(model: Model) -> None:
-    uses = model.uses(meaning(model, "twice(big").definition or pytest.fail())
+    definition = meaning(model, "twice(big").definition
+    assert definition is not None
+    uses = model.uses(definition)
     assert [TEXT[each.start : each.end] for each in uses] == ["big", "big"]
     assert uses[0].start == TEXT.index("big[i]")
 

@@ -1,4 +1,4 @@
-"""Bare indices: that each fits the axis that it subscripts, by what names and literals say."""
+"""Bare indices against axes: an index over `m` does not subscript an axis of length `n`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _right_order(
 def _axis_fault(
     ex: Expressions, symbol: IndexSymbol, tensor: Subscripted, axis: int, span: Span
 ) -> Diagnostic | None:
-    """Return what names and literals tell: that an index leaves an axis it subscripts.
+    """Return the fault of an index that leaves its axis, as names and literals prove it.
 
     Where a length is arithmetic, a literal or a given range, the host checks the rest.
     """

@@ -1,29 +1,20 @@
-"""Subscripts that surely leave their axis, and what to write instead."""
+"""Bounds of subscripts: `x[i + 1]`, with i over all of x, is out of bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING
 
-from kerngen.check.environment import Environment
 from kerngen.check.faults.indices import SubscriptOutside
+from kerngen.check.hints.borders import Side, choice_at_border, last_element, reaches
 from kerngen.check.scope import one_line
-from kerngen.ir.affine import AffineForm, affine_form
-from kerngen.ir.extremes import Corner, Linear, corners, extremes, stays_inside
-from kerngen.ir.nodes import Affine, Expr, Extent, Subscript
-from kerngen.ir.types import Scalar
+from kerngen.ir.extremes import stays_inside
+from kerngen.ir.nodes import Affine, Subscript
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 if TYPE_CHECKING:
     from kerngen.check.expressions.checker import Expressions
     from kerngen.check.expressions.subscripts import Subscripted
-
-
-_NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"}
-"""What to choose beyond a border, by the type of the elements; else 0."""
 
 
 def is_out_of_bounds(
@@ -42,25 +33,27 @@ def is_out_of_bounds(
     if ex.env.current.in_let and tensor.name == ex.env.current.target:
         return False
     sides = [
-        _Side(tensor, axis, place.value, node)
+        Side(tensor, axis, place.value, node)
         for axis, (place, node) in enumerate(zip(places, nodes, strict=True))
         if isinstance(place, Affine)
     ]
     outside = [side for side in sides if stays_inside(side.form, side.extent) is False]
     moves = False
     for side in outside:
-        remedy = _last(ex.env, side)
+        remedy = last_element(ex.env, side)
         if side.form.terms:
             if moves:
                 continue
             moves = True
             ex.scope.poison(tensor.name, "a tensor", tensor.span)
-            remedy = _choice(ex.env, side, sides, one_line(span.text, limit=80))
+            remedy = choice_at_border(
+                ex.env, side, sides, one_line(span.text, limit=80)
+            )
         ex.env.faults.add(
             SubscriptOutside(
                 span=side.node.span,
                 text=one_line(side.node.span.text),
-                reaches=_reaches(ex.env, side.form, side.extent),
+                reaches=reaches(ex.env, side.form, side.extent),
                 axis=side.axis,
                 tensor=tensor.name,
                 length=ex.env.length_text(side.extent),
@@ -68,108 +61,3 @@ def is_out_of_bounds(
             )
         )
     return bool(outside)
-
-
-@final
-@dataclass(frozen=True)
-class _Side:
-    """An affine subscript of a read, and the axis that it is to stay in."""
-
-    tensor: Subscripted
-    axis: int
-    value: Expr
-    node: ast.Expr
-
-    @cached_property
-    def form(self) -> AffineForm:
-        """Its value as a sum of indices."""
-        form = affine_form(self.value)
-        assert form is not None, "checked where it was made"
-        return form
-
-    @property
-    def extent(self) -> Extent:
-        """The length of the axis."""
-        return self.tensor.extents[self.axis]
-
-    @property
-    def text(self) -> str:
-        """The user's text, of a signed value."""
-        text = one_line(self.node.span.text)
-        return text if self.value.type is Scalar.I32 else f"i32({text})"
-
-    @property
-    def may_start_early(self) -> bool:
-        """Whether there are lengths for which it is negative somewhere."""
-        found = corners(self.form)
-        return not found or not all(corner.is_from_start() for corner in found)
-
-    @property
-    def may_end_late(self) -> bool:
-        """Whether there are lengths for which it is past the end somewhere."""
-        found = corners(self.form)
-        return not found or not all(c.is_before_end(self.extent) for c in found)
-
-
-def _last(env: Environment, side: _Side) -> str:
-    length = env.length_text(side.extent)
-    last = str(int(length) - 1) if length.isdigit() else f"'{length} - 1'"
-    return f"Elements are numbered from 0; the last one is {last}."
-
-
-def _reaches(env: Environment, form: AffineForm, extent: Extent) -> str:
-    if not form.terms:
-        return "is"
-    known = extremes(form)
-    if known is not None:
-        least, greatest = known
-        return f"goes from {least} to {greatest},"
-    corner = next(c for c in corners(form) if c.is_below() or c.is_beyond(extent))
-    return f"is {_linear_text(env, corner.value)} {_where(env, corner)},"
-
-
-def _where(env: Environment, corner: Corner) -> str:
-    places = (f"'{i.name} = {_linear_text(env, end)}'" for i, end in corner.at)
-    return f"at {', '.join(places)}"
-
-
-def _linear_text(env: Environment, value: Linear) -> str:
-    """Return a sum of lengths, as in `n + 1`."""
-    named = [(name, factor) for name, factor in value.items() if name and factor]
-    text = ""
-    for name, factor in (*named, ("", value.get("", 0))):
-        if not name and not factor and text:
-            continue
-        times = f"{abs(factor)} * " if abs(factor) != 1 else ""
-        term = f"{times}{env.length_text(name)}" if name else str(abs(factor))
-        sign = "-" if factor < 0 else "+"
-        text = f"{text} {sign} {term}" if text else f"{sign.strip('+')}{term}"
-    return text
-
-
-def _choice(env: Environment, at: _Side, sides: Iterable[_Side], read: str) -> str:
-    """Return the hint that chooses at the border, and the one that repeats the edge.
-
-    In a branch all subscripts are clamped, so that the condition minds every side.
-    """
-    inside = " and ".join(part for side in sides for part in _conditions(env, side))
-    otherwise = _NOTHING.get(at.tensor.element, "0")
-    length = env.length_text(at.extent)
-    last = str(int(length) - 1) if length.isdigit() else f"{length} - 1"
-    nearest = f"clamp({at.text}, 0, {last})"
-    if not (at.may_start_early and at.may_end_late):
-        low = at.may_start_early
-        nearest = f"max({at.text}, 0)" if low else f"min({at.text}, {last})"
-    return (
-        f"Choose at the border, 'if {inside} {{ {read} }} else {{ {otherwise} }}', or "
-        f"take the nearest element by '{nearest}'."
-    )
-
-
-def _conditions(env: Environment, side: _Side) -> Iterator[str]:
-    if not side.form.terms:
-        return
-    if side.may_start_early:
-        yield f"{side.text} >= 0"
-    if side.may_end_late:
-        yield f"{side.text} < {env.length_text(side.extent)}"

@@ -18,7 +18,7 @@ from kerngen.check.faults.types import (
     ConstantArguments,
     OperandType,
 )
-from kerngen.check.hints.conversions import conversion
+from kerngen.check.hints.conversions import argument_hint, conversion
 from kerngen.check.hints.unknown_calls import (
     is_tensor_of_numbers,
     is_whole_tensor,
@@ -270,27 +270,9 @@ def _report_arguments(
             function=builtin.name,
             actual=", ".join(scalar.spelling for scalar in actual),
             accepted=accepted,
-            remedy=_argument_remedy(ex, node, builtin, actual),
+            remedy=argument_hint(ex, node, builtin, actual),
         )
     )
-
-
-def _argument_remedy(
-    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
-) -> str:
-    """Return the conversion of the first argument that would not fit."""
-    floats = Scalar.F32 in actual or len(builtin.overloads) == 1
-    candidates = builtin.overloads if floats else builtin.overloads[::-1]
-    wanted = candidates[0].parameters
-    if builtin.name == "select" and actual[0] is Scalar.BOOL is not actual[2]:
-        condition, then, otherwise = (one_line(a.span.text) for a in node.arguments)
-        written = f"'select({otherwise}, {then}, {condition})'"
-        return f"The condition comes last, after the value where it is true: {written}."
-    for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
-        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
-        if given is not scalar and not adapts:
-            return conversion(argument, given, scalar)
-    return ""
 
 
 def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:

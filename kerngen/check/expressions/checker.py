@@ -6,7 +6,7 @@ A faulty expression is None; its fault is recorded once, where it is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, assert_never, final
+from typing import assert_never, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.composites import check_composite
@@ -23,7 +23,7 @@ from kerngen.check.faults.types import (
     OperandType,
     TypeMismatch,
 )
-from kerngen.check.hints.conversions import conversion, unification
+from kerngen.check.hints.conversions import MEANT_BY_OPERATOR, conversion, unification
 from kerngen.check.scope import Scope, one_line
 from kerngen.ir.conditions import conditional
 from kerngen.ir.evaluate import NotFiniteError, bounds
@@ -40,16 +40,6 @@ _EQUALITY = frozenset({"==", "!="})
 _ORDER = frozenset({"<", "<=", ">", ">="})
 _ON_BITS = frozenset({"&", "|", "^"})
 
-_MEANT: Final[dict[tuple[str, ValueType], str]] = {
-    ("^", Scalar.F32): "A power is 'pow(x, y)', a square 'x * x'.",
-    ("&", Scalar.BOOL): "Write 'and'.",
-    ("|", Scalar.BOOL): "Write 'or'.",
-    ("^", Scalar.BOOL): "Write '!='.",
-    ("~x", Scalar.BOOL): "Write 'not'.",
-    ("&", Scalar.F32): "Conditions are joined by 'and'; only integers have bits.",
-    ("|", Scalar.F32): "Conditions are joined by 'or'; only integers have bits.",
-}
-"""What is meant by an operator on a type that it does not work on."""
 
 _NUMBERS = (Scalar.F32, Scalar.I32, Scalar.U32)
 _INTEGERS = (Scalar.I32, Scalar.U32)
@@ -226,7 +216,8 @@ class Expressions:
                 operator=operator,
                 accepted=f"{', '.join(first)} and {last}" if first else last,
                 actual=actual.spelling,
-                remedy=_MEANT.get((operator, actual)) or conversion(node, actual, like),
+                remedy=MEANT_BY_OPERATOR.get((operator, actual))
+                or conversion(node, actual, like),
             )
         )
         return False

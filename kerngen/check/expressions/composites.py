@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kerngen.check.faults.places import CompositeOperands, ConstructParts
 from kerngen.check.faults.types import BuiltinArguments
+from kerngen.check.hints.conversions import composite_conversion, operand_hint
 from kerngen.check.scope import one_line
 from kerngen.ir.builtin import Builtin
 from kerngen.ir.geometry import Geometry
@@ -17,8 +18,6 @@ from kerngen.syntax import ast
 
 if TYPE_CHECKING:
     from kerngen.check.expressions.checker import Expressions
-
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
 
 def check_construct(
@@ -102,40 +101,9 @@ def report_operands(
             op=op,
             left=left[1].spelling,
             right=right[1].spelling,
-            remedy=_remedy(op, one_line(left[0].text), left[1], right),
+            remedy=operand_hint(op, one_line(left[0].text), left[1], right),
         )
     )
-
-
-def _remedy(
-    op: ast.BinaryOp, text: str, left: ValueType, other: tuple[Span, ValueType]
-) -> str:
-    right = other[1]
-    if op in _COMPARISONS:
-        return f"Compare their components, as in '{text}.x {op} ...'."
-    if isinstance(left, Matrix) and op == "/":
-        return f"Multiply by the reciprocal: '{text} * (1.0 / ...)'."
-    if op in {"<<", ">>"}:
-        return "Shift counts are a vector of u32, as wide as the left side."
-    if isinstance(left, Matrix) and op == "*":
-        return (
-            f"A {left.spelling} has {left.columns} columns of {left.rows} components: "
-            f"it takes a vec{left.columns}f, or a matrix with {left.columns} rows."
-        )
-    if scalar_of(left) is not scalar_of(right) and isinstance(right, Vector):
-        wanted = Vector(scalar_of(left), right.width)
-        return f"Convert one side: '{wanted.spelling}({one_line(other[0].text)})'."
-    if isinstance(left, Vector) and isinstance(right, Vector):
-        letters = "xyzw"[: min(left.width, right.width)]
-        texts = (text, left), (one_line(other[0].text), right)
-        (short, narrow), (long, wide) = sorted(texts, key=lambda side: side[1].width)
-        zeros = ", 0.0" if wide.scalar is Scalar.F32 else ", 0"
-        widened = f"{wide.spelling}({short}{zeros * (wide.width - narrow.width)})"
-        return (
-            f"Take as many components of the longer one, '{long}.{letters}', or make the "
-            f"other one as wide: '{widened}'."
-        )
-    return "Take the components that are meant, as in 'v.x'."
 
 
 def check_geometry(ex: Expressions, node: ast.Call, function: Geometry) -> Expr | None:
@@ -199,24 +167,6 @@ def _report(
             remedy=remedy,
         )
     )
-
-
-def composite_conversion(text: str, actual: ValueType, wanted: ValueType) -> str:
-    """Return the hint that makes a type of another where one has components."""
-    match actual, wanted:
-        case Vector(), Scalar():
-            whole = f"({text})" if " " in text else text
-            return f"Take a component: '{whole}.x'."
-        case Scalar(), Vector():
-            return f"Make a vector of it: '{wanted.spelling}({text})'."
-        case Vector(width=width), Vector() if width == wanted.width:
-            return f"Convert it: '{wanted.spelling}({text})'."
-        case Vector(width=width), Vector() if width > wanted.width:
-            return f"Take some components: '{text}.{'xyzw'[: wanted.width]}'."
-        case Vector(), Vector():
-            return f"Add components: '{wanted.spelling}({text}, ...)'."
-        case _:
-            return ""
 
 
 def splat(value: Expr, like: ValueType) -> Expr:

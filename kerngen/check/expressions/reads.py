@@ -11,11 +11,11 @@ from kerngen.check.expressions.subscripts import (
     Subscripted,
     check_subscripts,
     report_count,
-    unused_names,
 )
 from kerngen.check.faults.names import UnknownMember
 from kerngen.check.faults.places import ArrayAsValue, StructAsValue
 from kerngen.check.faults.statements import ReadBeforeWrite
+from kerngen.check.hints.examples import unused_names
 from kerngen.check.hints.no_parts import report_member, report_subscripts
 from kerngen.check.hints.unknown_names import report_unknown
 from kerngen.check.scope import (

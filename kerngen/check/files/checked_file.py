@@ -29,7 +29,7 @@ class KernelHead:
 @final
 @dataclass(frozen=True, slots=True)
 class UsedModule:
-    """A file that another one uses, and the place where that one says so."""
+    """A file that another one uses, and the place of the `use`."""
 
     file: CheckedFile
     span: Span

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, cast, final
 
 from kerngen.check.environment import Copied, Environment, Signatures
-from kerngen.check.expressions.subscripts import example_read
 from kerngen.check.faults.names import DuplicateItem
 from kerngen.check.faults.places import MembersNeverWritten
 from kerngen.check.faults.statements import NeverWritten, NothingWritten
@@ -19,6 +18,7 @@ from kerngen.check.files.checked_file import (
 )
 from kerngen.check.files.imports import bring_in, structs_of
 from kerngen.check.files.suppression import find_unread
+from kerngen.check.hints.examples import example_read
 from kerngen.check.hints.missing_imports import say_where
 from kerngen.check.items.constants import check_constants
 from kerngen.check.items.derivatives import check_derivatives

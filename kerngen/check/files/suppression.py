@@ -1,4 +1,6 @@
-"""What a file may say where it could not be read, so that it is not missed elsewhere."""
+"""Suppression of follow-up faults: what a part with a syntax error may declare is not missed.
+
+Of `let total = sum[i x[i];  y[] = total;` only the bracket is a fault, not `total`."""
 
 from __future__ import annotations
 
@@ -31,14 +33,14 @@ from kerngen.syntax.recovery import item_names, words
 _ASSIGNS = re.compile(r"\s*[A-Za-z_][^=]*=")
 
 _NO_TARGET = "="
-"""Stands among the words of a gap for any name: it has no assignment."""
+"""A word for any name: the gap has no assignment."""
 
 
 _LACKS_NAME = re.compile(
     r"\b(?:let|host|const|struct|fn|kernel)\b(?:\s*[^\s\w]|\s+(?:let|host|fn|kernel)\b)"
 )
 _NAMELESS = "let"
-"""Stands among the words of a gap that lacks a name: it may be any."""
+"""A word for any name: the gap lacks one."""
 
 
 @final
@@ -55,7 +57,7 @@ class Unread:
         return "use" in self.items
 
     def explains(self, fault: Diagnostic) -> bool:
-        """Whether a fault may only say that something was passed over."""
+        """Whether a fault may only be due to what was passed over."""
         near = self._near(fault.span)
         match fault:
             case (

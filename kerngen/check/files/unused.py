@@ -18,7 +18,7 @@ _Item: TypeAlias = ast.KernelItem | ast.FunctionItem
 @final
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """A name, where it is introduced, and what is said of it."""
+    """A place with a hint: a name that is never used, where it is introduced."""
 
     span: Span
     text: str

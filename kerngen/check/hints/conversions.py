@@ -1,12 +1,18 @@
-"""Hints that say how to mend a type."""
+"""Hints that bring an expression to another type: `f32(i)` where an f32 is wanted."""
 
 from __future__ import annotations
 
-from kerngen.check.expressions.composites import composite_conversion
+from typing import TYPE_CHECKING, Final
+
 from kerngen.check.scope import one_line
+from kerngen.ir.builtin import Builtin
 from kerngen.ir.operators import is_composite
-from kerngen.ir.types import Scalar, ValueType
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.source.text import Span
 from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
 
 
 def conversion(node: ast.Expr, actual: ValueType, wanted: ValueType) -> str:
@@ -50,7 +56,7 @@ def _as_count(node: ast.Expr, one: str, zero: str) -> str:
 
 
 def whole_literal(node: ast.Expr) -> int | None:
-    """Return the whole number that a float literal stands for, if it does."""
+    """Return the whole number that a float literal is, if it is one."""
     if isinstance(node, ast.Number) and isinstance(node.value, float):
         return int(node.value) if node.value.is_integer() else None
     return None
@@ -99,3 +105,86 @@ def _float_text(node: ast.Expr) -> str:
     text = one_line(node.span.text)
     is_whole = isinstance(node, ast.Number) and isinstance(node.value, int)
     return f"{text}.0" if is_whole else f"f32({text})"
+
+
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+
+def operand_hint(
+    op: ast.BinaryOp, text: str, left: ValueType, other: tuple[Span, ValueType]
+) -> str:
+    """Return the hint for an operator that is not defined for a vector or matrix."""
+    right = other[1]
+    if op in _COMPARISONS:
+        return f"Compare their components, as in '{text}.x {op} ...'."
+    if isinstance(left, Matrix) and op == "/":
+        return f"Multiply by the reciprocal: '{text} * (1.0 / ...)'."
+    if op in {"<<", ">>"}:
+        return "Shift counts are a vector of u32, as wide as the left side."
+    if isinstance(left, Matrix) and op == "*":
+        return (
+            f"A {left.spelling} has {left.columns} columns of {left.rows} components: "
+            f"it takes a vec{left.columns}f, or a matrix with {left.columns} rows."
+        )
+    if scalar_of(left) is not scalar_of(right) and isinstance(right, Vector):
+        wanted = Vector(scalar_of(left), right.width)
+        return f"Convert one side: '{wanted.spelling}({one_line(other[0].text)})'."
+    if isinstance(left, Vector) and isinstance(right, Vector):
+        letters = "xyzw"[: min(left.width, right.width)]
+        texts = (text, left), (one_line(other[0].text), right)
+        (short, narrow), (long, wide) = sorted(texts, key=lambda side: side[1].width)
+        zeros = ", 0.0" if wide.scalar is Scalar.F32 else ", 0"
+        widened = f"{wide.spelling}({short}{zeros * (wide.width - narrow.width)})"
+        return (
+            f"Take as many components of the longer one, '{long}.{letters}', or make the "
+            f"other one as wide: '{widened}'."
+        )
+    return "Take the components that are meant, as in 'v.x'."
+
+
+def composite_conversion(text: str, actual: ValueType, wanted: ValueType) -> str:
+    """Return the hint that makes a type of another where one has components."""
+    match actual, wanted:
+        case Vector(), Scalar():
+            whole = f"({text})" if " " in text else text
+            return f"Take a component: '{whole}.x'."
+        case Scalar(), Vector():
+            return f"Make a vector of it: '{wanted.spelling}({text})'."
+        case Vector(width=width), Vector() if width == wanted.width:
+            return f"Convert it: '{wanted.spelling}({text})'."
+        case Vector(width=width), Vector() if width > wanted.width:
+            return f"Take some components: '{text}.{'xyzw'[: wanted.width]}'."
+        case Vector(), Vector():
+            return f"Add components: '{wanted.spelling}({text}, ...)'."
+        case _:
+            return ""
+
+
+def argument_hint(
+    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
+) -> str:
+    """Return the conversion of the first argument that would not fit."""
+    floats = Scalar.F32 in actual or len(builtin.overloads) == 1
+    candidates = builtin.overloads if floats else builtin.overloads[::-1]
+    wanted = candidates[0].parameters
+    if builtin.name == "select" and actual[0] is Scalar.BOOL is not actual[2]:
+        condition, then, otherwise = (one_line(a.span.text) for a in node.arguments)
+        written = f"'select({otherwise}, {then}, {condition})'"
+        return f"The condition comes last, after the value where it is true: {written}."
+    for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
+        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
+        if given is not scalar and not adapts:
+            return conversion(argument, given, scalar)
+    return ""
+
+
+MEANT_BY_OPERATOR: Final[dict[tuple[str, ValueType], str]] = {
+    ("^", Scalar.F32): "A power is 'pow(x, y)', a square 'x * x'.",
+    ("&", Scalar.BOOL): "Write 'and'.",
+    ("|", Scalar.BOOL): "Write 'or'.",
+    ("^", Scalar.BOOL): "Write '!='.",
+    ("~x", Scalar.BOOL): "Write 'not'.",
+    ("&", Scalar.F32): "Conditions are joined by 'and'; only integers have bits.",
+    ("|", Scalar.F32): "Conditions are joined by 'or'; only integers have bits.",
+}
+"""What is meant by an operator on a type that it does not work on."""

@@ -1,4 +1,7 @@
-"""What can't stand on the left, and the statement over every element to write instead."""
+"""Hints for left sides: the statement over every element that may be meant.
+
+For `y[0] = a;` that is `y[i] = if i == 0 { a } else { y[i] };`, and for a scatter,
+`y[ids[i]] += x[i];`, the gather `y[j] = sum[i when ids[i] == j] x[i];`."""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from functools import cached_property
 from typing import Final, final
 
 from kerngen.check.environment import Environment
-from kerngen.check.expressions.subscripts import free_names
 from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
+from kerngen.check.hints.examples import free_names
 from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, one_line
 from kerngen.check.traverse import walk_syntax
 from kerngen.ir.memory import Struct
@@ -62,7 +65,7 @@ def report_repeated(
     symbol: TensorSymbol | None,
     name: ast.Name,
 ) -> None:
-    """Record an index that stands on the left for a second time."""
+    """Record an index that is on the left twice."""
     first = next(s for s in node.subscripts if s == name)
     remedy = _Left(env, scope, node, symbol).chosen()
     fault = RepeatedLeftIndex(
@@ -83,7 +86,7 @@ class _Left:
 
     @cached_property
     def indices(self) -> list[str]:
-        """For each subscript the index that may stand there."""
+        """For each subscript the index to write there."""
         words = {part.name for part in self._parts() if isinstance(part, ast.Name)}
         free = free_names(self.env, self.scope, words)
         found: list[str] = []
@@ -102,7 +105,7 @@ class _Left:
         return f"{self.node.name.name}[{', '.join(self.indices)}]"
 
     def describe(self, subscript: ast.Expr) -> tuple[str, str]:
-        """Say what a subscript is, and how to write the statement instead."""
+        """Return what a subscript is, and how to write the statement instead."""
         moving = self._moving(subscript)
         reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
         if isinstance(subscript, ast.Binary) and subscript.op in _CONDITIONS:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kerngen.check.expressions.subscripts import example_read, free_names
 from kerngen.check.faults.indices import NotSubscriptable
 from kerngen.check.faults.names import MemberOfScalar, UnknownName
+from kerngen.check.hints.examples import example_read, free_names
 from kerngen.check.scope import IndexSymbol, Symbol, TensorSymbol, ValueSymbol, one_line
 from kerngen.ir.memory import Struct
 from kerngen.syntax import ast, foreign

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kerngen.check.expressions.subscripts import INDEX_NAMES
 from kerngen.check.faults.names import TensorAsFunction, UnknownFunction
 from kerngen.check.faults.places import StructConstructed
 from kerngen.check.faults.types import CastToBool
+from kerngen.check.hints.examples import INDEX_NAMES
 from kerngen.check.items.types import HALVES, report_cast_to_half
 from kerngen.check.scope import Poison, TensorSymbol, one_line
 from kerngen.ir.builtins import BUILTINS

@@ -1,4 +1,4 @@
-"""Names that stand for nothing where they are used."""
+"""Unknown names, and what may be meant by them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _reads(env: Environment, let: str, name: str) -> bool:
 
 
 def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None:
-    """Record a name that stands for nothing, the first time it is met.
+    """Record an unknown name, the first time it is met.
 
     `otherwise` is the hint where nothing is like it.
     """

@@ -88,7 +88,7 @@ class Header:
     def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
         """Take a name, so that dims and what follows can clash with it.
 
-        One that two parameters have stands for neither of them.
+        One that two parameters have means neither of them.
         """
         name = parameter.name
         if not self.scope.declare(name, Poison(kind, name.span)):
@@ -98,7 +98,7 @@ class Header:
     def _define(
         self, name: ast.Identifier, symbol: TensorSymbol | ParameterSymbol | ValueSymbol
     ) -> None:
-        """Say what a name stands for, if it is this parameter that has it."""
+        """Give a name its meaning, if it is this parameter that has it."""
         self.env.model.define(name.span, symbol)
         current = self.scope.get(name.name)
         if isinstance(current, Poison) and current.span == name.span:
@@ -138,7 +138,7 @@ class Header:
             self._add_value(parameter, type_)
 
     def _check_defaults(self, item: ast.KernelItem) -> None:
-        """Add the defaults, once it is known what every name stands for."""
+        """Add the defaults, once it is known what every name means."""
         written = {p.name.name: p.default for p in item.parameters}
         for n, parameter in enumerate(self.parameters):
             default = written[parameter.name]
@@ -313,7 +313,7 @@ def _names_in_arithmetic(inputs: list[ast.Parameter]) -> Iterator[ast.Name]:
 
 
 def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:
-    """Return the names among the axes, where each stands first."""
+    """Return the names among the axes, each at its first place."""
     first: dict[str, ast.Name] = {}
     for parameter in inputs:
         for axis in parameter.type.axes or ():

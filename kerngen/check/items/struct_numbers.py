@@ -54,7 +54,7 @@ def _length(env: Environment, scope: Scope, node: ast.Expr) -> int | None:
 def check_attributes(
     env: Environment, scope: Scope, field: ast.StructField
 ) -> dict[str, int | None]:
-    """Return what a field's attributes say by name, None where that is faulty."""
+    """Return the values of a field's attributes by name, None where one is faulty."""
     first: dict[str, ast.Attribute] = {}
     values: dict[str, int | None] = {}
     for attribute in field.attributes:

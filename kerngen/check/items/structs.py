@@ -76,7 +76,7 @@ def check_structs(
 def resolve_memory(
     faults: Faults, name: ast.Identifier, structs: Structs
 ) -> MemoryType | None:
-    """Return the type of memory that a name stands for; None after a fault."""
+    """Return the type of memory of a name; None after a fault."""
     if name.name in LEAVES:
         return LEAVES[name.name]
     if name.name not in structs:
@@ -108,7 +108,7 @@ def uniform_faults(type_: MemoryType, span: Span) -> Iterator[Diagnostic]:
 
 
 def uniform_size_fault(kernel: Kernel) -> Diagnostic | None:
-    """Return that a kernel's parameters don't fit a uniform buffer, if they don't."""
+    """Return the fault of a kernel whose parameters exceed a uniform buffer, if it has it."""
     size = uniform_layout(kernel).size
     if size <= LARGEST_UNIFORM:
         return None
@@ -322,7 +322,7 @@ class _Checker:
 
 
 def _fields_in(type_: MemoryType) -> int:
-    """Return how many fields a field of a type stands for, itself included."""
+    """Return how many fields a field of a type has in it, itself included."""
     match type_:
         case Leaf():
             return 1

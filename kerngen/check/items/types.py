@@ -30,7 +30,7 @@ Structs: TypeAlias = Mapping[str, Struct | None]
 def resolve_type(
     faults: Faults, name: ast.Identifier, structs: Structs | None = None
 ) -> ValueType | Struct | None:
-    """Return the type that a name stands for; None after a fault."""
+    """Return the type of a name; None after a fault."""
     known = structs or {}
     if name.name in SCALARS:
         return SCALARS[name.name]

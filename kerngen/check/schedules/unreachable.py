@@ -65,7 +65,7 @@ def _other(each: Scheduled, first: Scheduled) -> Span:
 
 
 def _that_precede(each: Scheduled) -> Iterator[tuple[_Place, _Way]]:
-    """Yield what schedules say that are used wherever this one could be.
+    """Yield the schedules that are used wherever this one could be.
 
     A strategy may not fit a stage, or be over the adapter's limits; then the next one is
     tried.  `generic` always fits, and any other at least where its like does.

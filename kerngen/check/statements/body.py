@@ -18,6 +18,7 @@ from kerngen.check.faults.names import NameClash
 from kerngen.check.faults.statements import HostType, ReadBeforeWrite
 from kerngen.check.faults.types import LiteralRange, NotFinite
 from kerngen.check.hints.left_sides import report_left, report_repeated
+from kerngen.check.hints.whole_statements import as_sum, elementwise, free_indices
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.scope import (
     IndexSymbol,
@@ -33,12 +34,7 @@ from kerngen.check.statements.copies import copied_parts
 from kerngen.check.statements.positions import LeftSide, check_position, has_position
 from kerngen.check.statements.recurrences import check_let_value
 from kerngen.check.statements.target_parts import check_target_parts, report_whole
-from kerngen.check.statements.targets import (
-    as_sum,
-    elementwise,
-    free_indices,
-    written_tensor,
-)
+from kerngen.check.statements.targets import written_tensor
 from kerngen.check.statements.written_parts import parts_of
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
@@ -114,7 +110,7 @@ class Body:
             )
         if not self.scope.declare(name, symbol):
             self.env.written.add(name.name)
-            # It stands for two things now: nothing is said of its uses.
+            # It has two meanings now: its uses are no faults.
             self.scope.put(name.name, Poison(symbol.kind, name.span))
 
     def _expressions(self) -> Expressions:
@@ -359,7 +355,7 @@ class Body:
     ) -> None:
         """Record a subscript of the left side that is no new name.
 
-        What to write for another one says it for all, so the first is told alone.
+        Only the first is reported: its hint is about all of them.
         """
         name = subscript.name if isinstance(subscript, ast.Name) else ""
         symbol = inner.scope.get(name)

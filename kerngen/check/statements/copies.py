@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from kerngen.check.expressions.places import Place
 from kerngen.check.expressions.reads import find_place
-from kerngen.check.expressions.subscripts import unused_names
 from kerngen.check.faults.structs import TooMuchCopied
+from kerngen.check.hints.examples import unused_names
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import At, Expr, Field, Index, IndexValue, Path
 from kerngen.syntax import ast

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, final
 
 from kerngen.check.expressions.bounds import is_out_of_bounds
 from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
-from kerngen.check.expressions.subscripts import (
-    Subscripted,
-    check_subscript,
-    free_names,
-)
+from kerngen.check.expressions.subscripts import Subscripted, check_subscript
 from kerngen.check.faults.statements import LeftSubscript, PositionRange
+from kerngen.check.hints.examples import free_names
 from kerngen.check.hints.left_sides import report_left, report_repeated
 from kerngen.check.scope import (
     IndexSymbol,
