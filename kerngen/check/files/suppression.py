@@ -1,6 +1,7 @@
 """Suppression of follow-up faults: what a part with a syntax error may declare is not missed.
 
-Of `let total = sum[i x[i];  y[] = total;` only the bracket is a fault, not `total`."""
+Of `let total = sum[i x[i];  y[] = total;` only the bracket is a fault, not `total`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Hints for left sides: the statement over every element that may be meant.
 
 For `y[0] = a;` that is `y[i] = if i == 0 { a } else { y[i] };`, and for a scatter,
-`y[ids[i]] += x[i];`, the gather `y[j] = sum[i when ids[i] == j] x[i];`."""
+`y[ids[i]] += x[i];`, the gather `y[j] = sum[i when ids[i] == j] x[i];`.
+"""
 
 from __future__ import annotations
 
