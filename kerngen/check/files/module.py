@@ -170,8 +170,7 @@ def _check_items(
 
     def checked(item: ast.KernelItem) -> Kernel:
         env = _kernel_environment(faults, warnings, callable_, item, known, copied)
-        env = replace(env, model=model)
-        env.bodies.update(bodies)
+        env = replace(env, model=model, bodies=bodies)
         scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
         return _check_kernel(item, env, scope, known, wanted)
 
