@@ -15,12 +15,12 @@ from kerngen.gradient.item import derive_item
 from kerngen.ir.memory import Struct
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Schedule
-from kerngen.ir.stages import StagedKernel
-from kerngen.ir.staging import form_stages
+from kerngen.ir.staging.passes import form_stages
+from kerngen.ir.staging.stages import StagedKernel
 from kerngen.plan.tree import ModulePlan
 from kerngen.plan.write import plan_text
-from kerngen.schedule.lower import check_fit, lower
 from kerngen.schedule.program import KernelProgram
+from kerngen.schedule.schedule_kernel import check_fit, lower
 from kerngen.schedule.sharing import shared
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.depth import deep_recursion

@@ -24,7 +24,7 @@ from kerngen.compiler import Compiler, compile_text
 from kerngen.gradient.item import derive_item
 from kerngen.ir.module import Module
 from kerngen.jit.memory import installed
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library

@@ -29,12 +29,12 @@ from kerngen.runtime import (
     StateError,
     f32,
 )
+from kerngen.runtime.calls.scalars import check_number
 from kerngen.runtime.context import check_context
-from kerngen.runtime.gpu import GPUBuffer
-from kerngen.runtime.kinds import kind_of
-from kerngen.runtime.scalars import check_number
-from kerngen.runtime.shapes import Shape
+from kerngen.runtime.device.gpu import GPUBuffer
 from kerngen.runtime.tensor import is_tensor
+from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.shapes import Shape
 
 
 @final

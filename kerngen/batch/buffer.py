@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from weakref import ref
 
 from kerngen.runtime import StateError, Tensor, f32
-from kerngen.runtime.shapes import Shape
+from kerngen.runtime.values.shapes import Shape
 
 if TYPE_CHECKING:
     from kerngen.batch.batch import Batch
@@ -32,10 +32,10 @@ class BatchBuffer:
 
 @final
 class Value:
-    """What a handle stands for: a shape, and a tensor once there is one.
+    """What a handle refers to: a shape, and a tensor once there is one.
 
     A queue knows values alone, and a value knows its handle only weakly: so one can
-    tell which results nobody can read any more.
+    find the results that nobody can read any more.
     """
 
     __slots__ = ("_handle", "_losses", "shape", "tensor")

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from kerngen.batch.buffer import Floats, Value
 from kerngen.runtime import Context, DtypeError, ShapeError, f32
-from kerngen.runtime.arrays import to_memory
-from kerngen.runtime.belonging import of_another_context
-from kerngen.runtime.foreign import as_array
-from kerngen.runtime.shapes import Shape, normalise_shape
+from kerngen.runtime.calls.belonging import of_another_context
 from kerngen.runtime.tensor import is_tensor
+from kerngen.runtime.values.arrays import to_memory
+from kerngen.runtime.values.foreign import as_array
+from kerngen.runtime.values.shapes import Shape, normalise_shape
 
 
 def own_copy(array: ArrayLike) -> NDArray[np.float32]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 from kerngen.batch.buffer import Floats, Value
-from kerngen.runtime.shapes import Shape
+from kerngen.runtime.values.shapes import Shape
 from kerngen_kernels import elementwise, matmul, reduction, softmax
 
 Kernel: TypeAlias = Callable[..., "Floats | tuple[Floats, ...]"]

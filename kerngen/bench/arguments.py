@@ -12,10 +12,10 @@ import numpy as np
 
 from kerngen.jit import load
 from kerngen.runtime import Context, Struct, Tensor, f16, f32
-from kerngen.runtime.choices import KernelFunction, kernel_of
-from kerngen.runtime.fields import is_leaf
-from kerngen.runtime.kernel import Kernel, ScalarSpec, TensorSpec
-from kerngen.runtime.ranges import derive, shape_of
+from kerngen.runtime.calls.choices import KernelFunction, kernel_of
+from kerngen.runtime.calls.kernel import Kernel, ScalarSpec, TensorSpec
+from kerngen.runtime.calls.ranges import derive, shape_of
+from kerngen.runtime.values.fields import is_leaf
 
 Sizes: TypeAlias = Mapping[str, int]
 """The lengths of a call by dim name, and the integer scalars that are chosen."""

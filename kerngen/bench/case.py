@@ -16,7 +16,7 @@ from kerngen.bench.arguments import (
 )
 from kerngen.bench.measure import Launch
 from kerngen.runtime import Context
-from kerngen.runtime.choices import KernelFunction, kernel_of
+from kerngen.runtime.calls.choices import KernelFunction, kernel_of
 
 Prepare: TypeAlias = Callable[[Context], Launch]
 """Makes the inputs on a context, and returns what launches the work on them."""

@@ -20,8 +20,8 @@ from kerngen.bench.systems import (
     step_case,
     system_cases,
 )
-from kerngen.runtime.choices import kernel_of
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.choices import kernel_of
+from kerngen.runtime.calls.kernel import Kernel
 
 _SYSTEMS: Final = {
     STEP: step_case,

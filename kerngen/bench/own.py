@@ -14,13 +14,13 @@ from kerngen.bench.arguments import Sizes, all_lengths, own_sizes, tensor_bytes
 from kerngen.bench.case import Case, kernel_case
 from kerngen.compiler import CompiledModule
 from kerngen.jit.memory import functions
-from kerngen.runtime.choices import kernel_of
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.choices import kernel_of
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.schedule.costs import Polynomial, bytes_moved, operations
 from kerngen.schedule.program import KernelProgram
 
 LARGEST_BYTES: Final = {"gpu": 2**26, "software": 2**22, "reference": 2**18}
-"""What the largest tensor may take where nobody said how long the axes are."""
+"""What the largest tensor may take where nobody gave the lengths of the axes."""
 
 
 def own_cases(

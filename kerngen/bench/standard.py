@@ -10,7 +10,7 @@ from typing import Final, final
 
 from kerngen.bench.arguments import Sizes, own_sizes
 from kerngen.bench.case import Case, kernel_case
-from kerngen.runtime.choices import KernelFunction, kernel_of
+from kerngen.runtime.calls.choices import KernelFunction, kernel_of
 
 
 def shapes(names: str, *sizes: tuple[int, ...]) -> tuple[Sizes, ...]:

@@ -59,7 +59,7 @@ def _size(n: int) -> str:
 
 
 def heading(run: RunData) -> list[tuple[str, str]]:
-    """Return what is said about a run, before its table: labels and texts."""
+    """Return the lines about a run, before its table: labels and texts."""
     adapter = run["adapter"]
     details = [adapter[k] for k in ("description", "backend_type") if adapter.get(k)]
     ceilings = run["ceilings"]

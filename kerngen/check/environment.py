@@ -11,6 +11,7 @@ from kerngen.check.faults.indices import RangeNotFound
 from kerngen.check.model import Model
 from kerngen.check.statements.written_parts import Parts, parts_of
 from kerngen.check.traverse import Read, walk_syntax
+from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.memory import MemoryType, Struct
 from kerngen.ir.nodes import (
     DerivedDim,
@@ -23,7 +24,6 @@ from kerngen.ir.nodes import (
     Role,
     Tensor,
 )
-from kerngen.ir.requirements import Known
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span

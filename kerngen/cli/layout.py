@@ -105,8 +105,8 @@ def _table(module: Module, struct: str | None) -> Iterator[Pieces]:
 
 
 def _explained(module: Module, struct: str | None, field: str) -> Iterator[Pieces]:
-    from kerngen.cli.layout_explain import explain_field
-    from kerngen.cli.layout_fields import choose, split
+    from kerngen.cli.layouts.explain import explain_field
+    from kerngen.cli.layouts.fields import choose, split
 
     chosen = _chosen(module, struct)
     subject, steps = choose(chosen, split(field))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kerngen.verify.campaign import Campaign
     from kerngen.verify.guarded import Guarded
-    from kerngen.verify.meaning import Subject
+    from kerngen.verify.meaning.programs import Subject
     from kerngen.verify.report import Report
     from kerngen.verify.result import Result
 

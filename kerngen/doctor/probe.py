@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final, TypedDict
 
 from kerngen.doctor.apart import answer
-from kerngen.runtime.adapter import (
+from kerngen.runtime.device.adapter import (
     VARIABLE,
     Adapter,
     AdapterChoice,
@@ -17,7 +17,7 @@ from kerngen.runtime.adapter import (
     in_order,
     list_adapters,
 )
-from kerngen.runtime.device import FEATURES, WEBGPU_LIMITS
+from kerngen.runtime.device.opening import FEATURES, WEBGPU_LIMITS
 from kerngen.runtime.errors import NoAdapter
 
 _NATIVE: Final = "wgpu.backends.wgpu_native"

@@ -11,8 +11,8 @@ import kerngen.runtime as gpu
 from kerngen.doctor.apart import answer
 from kerngen.doctor.checks import CHECKS, Skip, Wrong
 from kerngen.runtime import Context
-from kerngen.runtime.adapter import list_adapters
-from kerngen.runtime.device import request_device
+from kerngen.runtime.device.adapter import list_adapters
+from kerngen.runtime.device.opening import request_device
 
 
 class CheckData(TypedDict):

@@ -11,7 +11,7 @@ from typing import Final, final
 from kerngen.doctor.findings import Finding, Section, Status
 from kerngen.doctor.machine import DRIVER_VARIABLES
 
-# Repeated from `kerngen.runtime.adapter`, which needs NumPy: even that may be missing.
+# Repeated from `kerngen.runtime.device.adapter`, which needs NumPy: even that may be missing.
 ADAPTER: Final = "KERNGEN_ADAPTER"
 CHOICES: Final = ("gpu", "software", "reference")
 _CHOICE: Final = re.compile(r"|reference|(?:(?:gpu|software):)?\d+|gpu|software")

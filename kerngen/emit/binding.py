@@ -23,8 +23,8 @@ from kerngen.emit.python_names import (
     imported_structs,
     module_names,
 )
-from kerngen.emit.reference import write_function as write_array_function
-from kerngen.emit.reference import write_reference
+from kerngen.emit.reference.module import write_function as write_array_function
+from kerngen.emit.reference.module import write_reference
 from kerngen.emit.signature import output_tensors
 from kerngen.emit.structs import write_structs, write_uniform
 from kerngen.emit.usage import used_constants, used_functions

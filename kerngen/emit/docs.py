@@ -1,7 +1,7 @@
 """Docstrings and comments, from text that anybody may have written.
 
 Whatever the text holds, it stays text: it can't end a docstring or a comment, and its
-backslashes stand for themselves.
+backslashes are literal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WIDTH = 88
 _MARKED = re.compile(r"\s|[-*+>|#]|\d+[.)]\s")
 """How a line begins that is no part of a plain paragraph."""
 _ROOM = 24
-"""The narrowest that a text is wrapped to, however deep it stands."""
+"""The narrowest that a text is wrapped to, however deep it is indented."""
 
 
 def plain(text: str) -> str:

@@ -2,7 +2,7 @@
 
 What is printed is laid out as black would have it, but for those.  Black takes each of
 them apart on its own: what it makes of one depends on nothing around it but the
-indentation and the bracket that it stands in.  The whole text would take four times as
+indentation and the bracket that it is in.  The whole text would take four times as
 long, as black goes over what a bracket holds once for every bracket around it.
 """
 
@@ -28,7 +28,7 @@ _QUOTES = '"""'
 class _Line:
     """A printed line; `bracket` is the one that it is an item of, if it is of one.
 
-    `is_code` is not said of what black leaves as it is: docstrings and comments.
+    `is_code` is false for what black leaves as it is: docstrings and comments.
     """
 
     text: str

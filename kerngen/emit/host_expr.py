@@ -13,7 +13,8 @@ from kerngen.emit.builtin_call import fill_template
 from kerngen.emit.functions import FunctionInfo
 from kerngen.emit.members import literal_place
 from kerngen.emit.python_code import Code, Level, binary, call, number
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.analysis.signs import is_natural
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     Binary,
@@ -35,13 +36,12 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.signs import is_natural
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import walk
 
 ValueName: TypeAlias = Callable[[DimValue | UniformValue], str]
-"""How a dim or scalar is spelled where the expression stands."""
+"""How a dim or scalar is spelled in the place of the expression."""
 
 _CASTS = {
     Scalar.F32: "float",
@@ -64,7 +64,7 @@ _FUNCTIONS_OF_INTEGERS = {
 }
 _FUNCTIONS_OF_FLOATS = {"/": "hostmath.divide", "%": "hostmath.remainder"}
 _OPERATORS_OF_NATURALS = {"/": "//", "%": "%"}
-"""Python's own, where neither a sign nor a division by zero can tell them apart."""
+"""Python's own, where neither a sign nor a division by zero makes a difference."""
 
 
 def _is_leaf(expr: Expr) -> bool:

@@ -8,12 +8,12 @@ from typing import Final, final
 
 from kerngen.emit.python_names import KernelNames, module_names, value_name
 from kerngen.emit.signature import element_name, parameter_element
+from kerngen.ir.analysis.subscript_checks import Gather as IrGather
+from kerngen.ir.analysis.subscript_checks import RangeCheck as IrRangeCheck
+from kerngen.ir.analysis.subscript_checks import checks_of
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Expr, Kernel, Role, UniformValue
 from kerngen.ir.sizes import SizeMaker
-from kerngen.ir.subscript_checks import Gather as IrGather
-from kerngen.ir.subscript_checks import RangeCheck as IrRangeCheck
-from kerngen.ir.subscript_checks import checks_of
 from kerngen.ir.walk import walk
 from kerngen.plan.size import (
     ALWAYS,

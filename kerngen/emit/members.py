@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kerngen.emit.python_names import member_names
-from kerngen.ir.affine import as_literal
+from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.nodes import At, Field, Path, reach
 from kerngen.ir.types import Matrix

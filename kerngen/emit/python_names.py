@@ -180,7 +180,7 @@ def module_names(module: Module) -> ModuleNames:
 def class_name(struct: Struct) -> str:
     """Return what a struct's class is called, in whichever module.
 
-    Other modules don't know which structs stand beside it, so each name has one of its
+    Other modules don't know which structs are beside it, so each name has one of its
     own: underscores around it become as many behind it as no other name gets.
     """
     core = struct.name.strip("_")

@@ -32,7 +32,7 @@ class Writer:
         self._lines.append(INDENT * self._depth + text if text else "")
 
     def apart(self) -> None:
-        """Leave the space that stands before and after a class or function."""
+        """Leave the empty lines before and after a class or function."""
         self._lines += ["", ""]
 
     def lines(self, text: str) -> None:

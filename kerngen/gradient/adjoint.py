@@ -14,7 +14,7 @@ from kerngen.gradient.forward import Forward, as_select
 from kerngen.gradient.partials import partials
 from kerngen.gradient.solve import solved
 from kerngen.gradient.terms import ONE, Term, product_of
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -268,7 +268,7 @@ def _under(term: Term, conditions: tuple[Expr, ...]) -> Term:
     return product.under(*conditions)
 
 
-# What conditions say of partial derivatives
+# What partial derivatives are under conditions
 
 
 def _decided(partial: Expr, conditions: tuple[Expr, ...]) -> Expr:
@@ -304,7 +304,7 @@ def _holds(condition: Expr, conditions: tuple[Expr, ...]) -> bool | None:
 
 
 def _relation(left: Expr, right: Expr, conditions: tuple[Expr, ...]) -> str:
-    """Return "<", ">" or "==" between two floats if the conditions say; else nothing."""
+    """Return "<", ">" or "==" between two floats if the conditions imply it; else nothing."""
     for condition in conditions:
         for is_opposite, each in _comparisons(condition):
             op = each.op[0] if each.op in {"<", "<=", ">", ">="} else each.op

@@ -11,11 +11,11 @@ from typing import Final, final
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import base_name
 from kerngen.gradient.text import expr_text, signature_text, statement_text
-from kerngen.ir.affine import affine_form
-from kerngen.ir.evaluate import NotFiniteError
-from kerngen.ir.extremes import stays_inside
-from kerngen.ir.hoisting import Fresh
-from kerngen.ir.inlining import refold
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.extremes import stays_inside
+from kerngen.ir.analysis.reads import tensors_read
+from kerngen.ir.analysis.requirements import known_of
+from kerngen.ir.builtins.evaluate import NotFiniteError
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Affine,
@@ -43,8 +43,8 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.reads import tensors_read
-from kerngen.ir.requirements import known_of
+from kerngen.ir.staging.hoisting import Fresh
+from kerngen.ir.staging.inlining import refold
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, map_children, subscript_value, walk
 from kerngen.plan.tree import GradientOf

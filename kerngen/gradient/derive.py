@@ -21,8 +21,8 @@ from kerngen.gradient.forward import Forward, base_name, made_ready
 from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
-from kerngen.ir.affine import as_literal
-from kerngen.ir.hoisting import Fresh
+from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -42,7 +42,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.reads import free_indices
+from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value, walk
 

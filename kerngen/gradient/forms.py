@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
-from kerngen.ir.affine import as_literal, is_fixed
+from kerngen.ir.analysis.affine import as_literal, is_fixed
 from kerngen.ir.dump import dump_expr
 from kerngen.ir.nodes import (
     Binary,

@@ -9,9 +9,9 @@ from typing import Final, final
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.terms import substituted
-from kerngen.ir.affine import affine_form
-from kerngen.ir.extremes import stays_inside
-from kerngen.ir.hoisting import Fresh
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.extremes import stays_inside
+from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -34,7 +34,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.reads import free_indices
+from kerngen.ir.staging.hoisting import Fresh
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import called, map_children, walk
 
@@ -140,7 +140,7 @@ def _inlined(
 ) -> Expr:
     """Put functions in the place of their calls, where the gradient passes through.
 
-    Conditions are inlined, too: what they say of indices is wanted.  Functions of
+    Conditions are inlined, too: what they imply of indices is wanted.  Functions of
     integers stay calls, as ten rounds of Philox would grow without bound; so do those
     whose derivatives the user gave.
     """

@@ -11,7 +11,7 @@ from kerngen.gradient import faults
 from kerngen.gradient.derive import derive
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.text import expr_text
-from kerngen.ir.affine import affine_form
+from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,

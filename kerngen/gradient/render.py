@@ -10,6 +10,7 @@ from typing import Final
 from kerngen.gradient.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split, split_under_conditions
 from kerngen.gradient.terms import HALF, ONE, Factors, Term
+from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -22,7 +23,6 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
-from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
 
 _F32: Final = Scalar.F32

@@ -28,8 +28,8 @@ from kerngen.gradient.terms import (
     substituted,
     sum_of,
 )
-from kerngen.ir.affine import as_literal
-from kerngen.ir.keyed import prefix_of
+from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -47,7 +47,7 @@ from kerngen.ir.nodes import (
     Tensor,
     UniformValue,
 )
-from kerngen.ir.reads import free_indices
+from kerngen.ir.staging.keyed import prefix_of
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value, walk
 

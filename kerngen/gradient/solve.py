@@ -28,6 +28,7 @@ from kerngen.gradient.forms import (
     variables,
 )
 from kerngen.gradient.terms import Term, substituted
+from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
@@ -41,7 +42,6 @@ from kerngen.ir.nodes import (
     Load,
     Subscript,
 )
-from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
 

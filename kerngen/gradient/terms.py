@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, TypeAlias, final
 
+from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
     At,
     Binary,
@@ -27,7 +28,6 @@ from kerngen.ir.nodes import (
     Subscript,
     Unary,
 )
-from kerngen.ir.reads import free_indices
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, subscript_value
 

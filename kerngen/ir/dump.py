@@ -1,6 +1,6 @@
 """The typed IR as text, for tests and for reading: nothing is left implicit.
 
-Expressions stand in full parentheses, indices with their extents where they are bound;
+Expressions are in full parentheses, indices with their extents where they are bound;
 `1` is an i32, `1u` a u32 and `1.0` an f32.
 """
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from kerngen.ir.builtins import BUILTINS
-from kerngen.ir.builtins_bits import bit_field
-from kerngen.ir.evaluate import (
+from kerngen.ir.builtins.bits import bit_field
+from kerngen.ir.builtins.evaluate import (
     Value,
     constant_value,
     integer_op,
     wrap,
 )
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.nodes import (
     Binary,
     BuiltinCall,
@@ -102,7 +102,7 @@ def _fold_binary(expr: Binary) -> Expr:
 
 
 def _is_plain(expr: Binary) -> bool:
-    """Whether WGSL computes the constant expression as it stands."""
+    """Whether WGSL computes the constant expression as it is."""
     if not expr.type.is_integer:
         return True
     left, right = constant_value(expr.left), constant_value(expr.right)

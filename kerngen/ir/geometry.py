@@ -1,6 +1,6 @@
 """The built-in functions of vectors and matrices as a whole, one row each.
 
-Those of scalars (`kerngen.ir.builtins`) work on each component of a vector; these don't.
+Those of scalars (`kerngen.ir.builtins.table`) work on each component of a vector; these don't.
 Every row is a function of WGSL's of the same name (WGSL 17.5, Numeric Built-in
 Functions), and of `kerngen.runtime.geometry`'s.
 """

@@ -16,7 +16,7 @@ class Module:
     """One `.kern` file, checked.
 
     `functions` holds those in scope and all that they call, callees before callers.
-    `imported` are the names of constants that stand in other files.
+    `imported` are the names of constants that other files define.
     """
 
     path: str

@@ -343,7 +343,7 @@ class Cast:
 @final
 @dataclass(frozen=True, slots=True)
 class BuiltinCall:
-    """A call of a row of `kerngen.ir.builtins.BUILTINS`."""
+    """A call of a row of `kerngen.ir.builtins.table.BUILTINS`."""
 
     builtin: str
     arguments: tuple[Expr, ...]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, final
 
-from kerngen.ir.affine import as_literal
+from kerngen.ir.analysis.affine import as_literal
 from kerngen.ir.nodes import (
     At,
     Binary,

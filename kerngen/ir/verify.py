@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never, final
 
-from kerngen.ir.affine import affine_form
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.positions import moving_index
+from kerngen.ir.builtins.evaluate import NotFiniteError, as_f32, bounds
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.dump import dump_expr
-from kerngen.ir.evaluate import NotFiniteError, as_f32, bounds
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import LEAVES, Leaf, MemoryType, Struct
 from kerngen.ir.module import Module
@@ -56,7 +57,6 @@ from kerngen.ir.operators import (
     part_type,
     swizzle_type,
 )
-from kerngen.ir.positions import moving_index
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar, scalar_of
 from kerngen.ir.walk import children, places_in, subscript_value
@@ -307,7 +307,7 @@ def _place(subscript: Subscript) -> Iterator[str]:
     if not value.type.is_integer:
         yield "a subscript that is no integer"
     if isinstance(subscript, Affine) and affine_form(value) is None:
-        yield "a subscript that is said to be affine"
+        yield "a subscript that is marked as affine"
 
 
 def _operation(expr: Unary | Binary | Select) -> Iterator[str]:

@@ -109,7 +109,7 @@ def _key(library: Library, name: str) -> str:
     try:
         digest = library.digest(name)
     except CompileError:
-        # What the compiler says of the same faults, it says with others beside them.
+        # The compiler reports the same faults, with others beside them.
         Compiler(library).module(name)
         raise
     return sha256(f"{name} {digest}".encode()).hexdigest()[:16]

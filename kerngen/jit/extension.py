@@ -7,7 +7,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Protocol
 
 from kerngen.jit.compiling import compile as compile_source
-from kerngen.runtime.kernel_html import (
+from kerngen.runtime.notebook.kernel_html import (
     is_kernel_function,
     is_kernel_module,
     kernel_html,
@@ -65,7 +65,7 @@ def load_ipython_extension(shell: Shell) -> None:
 
 
 def run_cell(shell: Shell, name: str, cell: str) -> None:
-    """Compile a cell; an empty line stands for the magic's own, so that lines agree."""
+    """Compile a cell; an empty line replaces the magic's own, so that lines agree."""
     module = compile_source(f"\n{cell}", name=name or _DEFAULT_NAME)
     if name:
         shell.user_ns[name] = module

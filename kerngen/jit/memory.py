@@ -24,7 +24,11 @@ from typing import Any, Final, final
 from kerngen.compiler import CompiledModule
 from kerngen.emit.module_name import module_name, module_path
 from kerngen.emit.python_names import module_names
-from kerngen.runtime.kernel_html import is_kernel_function, kernel_html, module_html
+from kerngen.runtime.notebook.kernel_html import (
+    is_kernel_function,
+    kernel_html,
+    module_html,
+)
 
 _NUMBERS: Final = count()
 
@@ -133,7 +137,7 @@ def functions(
 def _install(
     package: str, compiled: Sequence[CompiledModule]
 ) -> dict[str, KernelModule]:
-    """Import modules to where each finds the others, as their imports say."""
+    """Import modules to where each finds the others, as their imports name them."""
     paths = [module_path("", each.module.path).removesuffix(".py") for each in compiled]
     deepest = max((path.split("/").count("..") for path in paths), default=0)
     modules: dict[str, KernelModule] = {}

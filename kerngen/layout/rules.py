@@ -30,7 +30,7 @@ class Space(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its section in the WGSL specification, and what it says."""
+    """One rule: its section in the WGSL specification, and its text."""
 
     section: str
     text: str

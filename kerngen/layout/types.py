@@ -233,7 +233,7 @@ def _vec4(scalar: Scalar) -> Laid:
 def _struct(struct: Struct, space: Space) -> StructLayout:
     """Lay out a struct of the program.
 
-    In a uniform buffer it always stands in another struct, which asks for a size and an
+    In a uniform buffer it is always in another struct, which asks for a size and an
     alignment in units of 16 bytes.  It keeps its name there if that changes nothing.
     """
     stored = place(struct.name, struct.members, Space.STORAGE, struct)
@@ -287,7 +287,7 @@ def footprint_of(member: Member, space: Space) -> Footprint:
     """Return what a member asks for: its alignment, and the bytes up to what follows.
 
     Tint wants what follows a struct in a uniform buffer a multiple of 16 behind it, even
-    where an '@size' says something else.
+    where an '@size' is something else.
     """
     laid = lay_out(member.type, space)
     size = max(laid.size, member.size or 0)
@@ -346,7 +346,7 @@ def type_rules(type_: MemoryType) -> tuple[Rule, ...]:
 
 
 def declared_form(laid: Laid) -> object:
-    """Return all that a shader's declarations say of a type, to compare."""
+    """Return a shader's declarations of a type, to compare."""
     match laid:
         case LeafLayout(leaf=leaf):
             return leaf
@@ -379,7 +379,7 @@ def structs_of(laid: Laid) -> Iterator[StructLayout]:
 
 
 def nesting(laid: Laid) -> int:
-    """Return how deep types stand in each other, as WGSL counts: a vector is one."""
+    """Return how deep types are nested, as WGSL counts: a vector is one."""
     match laid:
         case LeafLayout(leaf=leaf):
             return _LEVELS[type(leaf.type)]

@@ -6,7 +6,7 @@ import math
 from typing import Any, final
 
 from kerngen.runtime import Context, Tensor, Vector, f32
-from kerngen.runtime.shapes import Shape
+from kerngen.runtime.values.shapes import Shape
 
 
 @final

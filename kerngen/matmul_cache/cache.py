@@ -31,13 +31,13 @@ from kerngen.runtime import (
     UnknownNameError,
     f32,
 )
-from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.caches import Cache
+from kerngen.runtime.calls.belonging import of_another_context
+from kerngen.runtime.calls.unknown import unknown_name
 from kerngen.runtime.context import check_context
-from kerngen.runtime.foreign import as_array
-from kerngen.runtime.shapes import Shape, normalise_shape
 from kerngen.runtime.tensor import R, is_tensor
-from kerngen.runtime.unknown import unknown_name
+from kerngen.runtime.values.foreign import as_array
+from kerngen.runtime.values.shapes import Shape, normalise_shape
 
 Numbers: TypeAlias = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]
 """What a row or rows are given as; not all of ArrayLike, which tensors are, too."""

@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, final
 from kerngen.matmul_cache.layouts import LAYOUTS, Axis, Layout, weight_shape
 from kerngen.matmul_cache.split import F32_BYTES, RowRange, split_weight
 from kerngen.runtime import Choice, Context, LimitError
-from kerngen.runtime.shapes import round_up
 from kerngen.runtime.tensor import STORAGE_ALIGNMENT
+from kerngen.runtime.values.shapes import round_up
 
 ScheduleName: TypeAlias = Literal["gemv", "skinny", "tiled", "reference", "empty"]
 
@@ -39,7 +39,7 @@ class MatmulPlan:
     """How `[m, k]` times a weight with k inputs and n outputs runs.
 
     `schedule` is 'gemv' (a matrix times a vector), 'skinny' (a few rows, no tiles),
-    'tiled', 'reference' where NumPy stands in for a device, or 'empty' where the result
+    'tiled', 'reference' where NumPy replaces a device, or 'empty' where the result
     is; it is that of the first part, and only a last, shorter part may differ.
     `kernel` is `module.kernel` of `kerngen_kernels`.  `axis` is what a weight of several
     parts is split along, None for one part.  `why` is a sentence.

@@ -1,4 +1,4 @@
-"""Recording the kernels of a product, as its plan says; nothing is read back.
+"""Recording the kernels of a product, by its plan; nothing is read back.
 
 Where a weight lies in parts:
 

@@ -21,7 +21,7 @@ from kerngen.runtime import (
     ShapeError,
     f32,
 )
-from kerngen.runtime.foreign import as_array
+from kerngen.runtime.values.foreign import as_array
 
 NamedError = TypeVar("NamedError", bound=Error)
 

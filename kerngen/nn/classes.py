@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from kerngen.nn.shapes import check_axis, check_rank, check_shape, rows, vector, view
 from kerngen.nn.variable import AnyTensor, Value, Variable, as_variable, computed, edge
 from kerngen.runtime import Context, DtypeError, Tensor, UniformRangeError, u32
-from kerngen.runtime.foreign import as_array
 from kerngen.runtime.tensor import is_tensor
+from kerngen.runtime.values.foreign import as_array
 from kerngen_kernels import indexing
 from kerngen_kernels import loss as kernels
 

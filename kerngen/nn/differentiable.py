@@ -22,8 +22,8 @@ from kerngen.nn.variable import (
     joint_edge,
 )
 from kerngen.runtime import DtypeError, Tensor, f32
-from kerngen.runtime.choices import kernel_of
-from kerngen.runtime.kernel import KERNEL, Kernel
+from kerngen.runtime.calls.choices import kernel_of
+from kerngen.runtime.calls.kernel import KERNEL, Kernel
 
 KernelFunction: TypeAlias = Callable[..., Any]
 

@@ -14,7 +14,7 @@ from kerngen.nn.variable import (
     edge,
 )
 from kerngen.runtime import ShapeError, UniformRangeError
-from kerngen.runtime.scalars import check_number
+from kerngen.runtime.calls.scalars import check_number
 from kerngen_kernels import elementwise, layout, nn, random
 
 _RELU = Unary(elementwise.relu, nn.relu_gradient, "input")

@@ -42,7 +42,7 @@ def check_axis(name: str, value: Variable) -> Variable:
 
 
 def check_features(name: str, value: Variable, expected: int, by: str) -> None:
-    """Refuse an argument whose last axis is not as long as `by` says."""
+    """Refuse an argument whose last axis is not as long as `by`."""
     if not value.shape or value.shape[-1] != expected:
         raise ShapeError(
             f"{name}: the input has shape {value.shape}; expected its last axis to be "

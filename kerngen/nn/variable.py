@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from kerngen.nn.errors import GraphError
 from kerngen.runtime import DtypeError, Tensor, f32
-from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.tensor import is_tensor
+from kerngen.runtime.values.kinds import kind_of
 
 AnyTensor: TypeAlias = Tensor[f32, Any]
 Value: TypeAlias = "Variable | AnyTensor"
 Pull: TypeAlias = Callable[[AnyTensor, Sequence[AnyTensor | None]], Sequence[AnyTensor]]
 """From the gradient by a value to those by some inputs, each put where it is wanted.
 
-The second argument says where: a tensor of the input's shape, or None for a new one.  An
+The second argument is the destination: a tensor of the input's shape, or None for a new one.  An
 edge may ignore it; who called then copies.
 """
 

@@ -349,7 +349,7 @@ def _reduced(remainder: int, modulus: int) -> Residue:
 
 
 def _both(one: Residue, other: Residue) -> Residue:
-    """Return what two residues of a number say together; of a contradiction, the first."""
+    """Return the residue that two residues of a number imply; of a contradiction, the first."""
     (r, m), (s, n) = one, other
     if m == 0 or n == 0:
         return one if m == 0 else other

@@ -13,6 +13,8 @@ _Number = TypeVar("_Number", bound=float)
 _Absolute = TypeVar("_Absolute")
 
 I32_MIN = -(2**31)
+I32_MAX = 2**31 - 1
+U32_MAX = 2**32 - 1
 I32_LARGEST_F32 = 2147483520
 """The largest f32 within i32: where a conversion saturates."""
 U32_LARGEST_F32 = 4294967040

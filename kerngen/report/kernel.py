@@ -10,9 +10,9 @@ from kerngen.compiler import Compiler
 from kerngen.emit.kernel_plan import plan_kernel
 from kerngen.emit.python_names import KernelNames, module_names
 from kerngen.gradient import kernel_text
+from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.nodes import Kernel, Role
-from kerngen.ir.reads import tensors_read
-from kerngen.ir.stages import StagedKernel, Write, computed_by
+from kerngen.ir.staging.stages import StagedKernel, Write, computed_by
 from kerngen.layout.struct import uniform_layout
 from kerngen.layout.types import StructLayout
 from kerngen.plan.write import kernel_lines

@@ -12,16 +12,16 @@ Importing this module loads NumPy alone; wgpu follows at `open()`.
 from __future__ import annotations
 
 from kerngen.runtime.abi import ABI, check_abi
-from kerngen.runtime.adapter import Adapter, adapters
-from kerngen.runtime.capture import Capture
-from kerngen.runtime.choices import Choice, wgsl
+from kerngen.runtime.calls.capture import Capture
+from kerngen.runtime.calls.choices import Choice, wgsl
 from kerngen.runtime.context import Context
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.device import (
+from kerngen.runtime.device.adapter import Adapter, adapters
+from kerngen.runtime.device.opening import (
     WEBGPU_LIMITS,
     open,  # noqa: A004 - `kerngen.runtime.open` reads as what it does
 )
-from kerngen.runtime.elements import Element, f16, f32, i32, u32
+from kerngen.runtime.device.timing import Span
 from kerngen.runtime.errors import (
     AbiError,
     AliasError,
@@ -44,7 +44,12 @@ from kerngen.runtime.errors import (
     UnknownNameError,
     ValidationError,
 )
-from kerngen.runtime.leaves import (
+from kerngen.runtime.profile import Event, Profile
+from kerngen.runtime.reload import reload
+from kerngen.runtime.struct import Struct
+from kerngen.runtime.tensor import Matrix, Scalar, Tensor, Tensor3, Tensor4, Vector
+from kerngen.runtime.values.elements import Element, f16, f32, i32, u32
+from kerngen.runtime.values.vector_types import (
     Mat2x2,
     Mat2x3,
     Mat2x4,
@@ -85,11 +90,6 @@ from kerngen.runtime.leaves import (
     vec4i,
     vec4u,
 )
-from kerngen.runtime.profile import Event, Profile
-from kerngen.runtime.reload import reload
-from kerngen.runtime.struct import Struct
-from kerngen.runtime.tensor import Matrix, Scalar, Tensor, Tensor3, Tensor4, Vector
-from kerngen.runtime.timing import Span
 
 __all__ = [
     "ABI",

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kerngen.runtime.caches import Counted
-    from kerngen.runtime.capture import Capture
-    from kerngen.runtime.choices import Choice
+    from kerngen.runtime.calls.capture import Capture
+    from kerngen.runtime.calls.choices import Choice
+    from kerngen.runtime.calls.kernel import Dims, Kernel
     from kerngen.runtime.context import Context
     from kerngen.runtime.counters import Counters
-    from kerngen.runtime.gpu import GPUBuffer, GPUDevice
-    from kerngen.runtime.kernel import Dims, Kernel
-    from kerngen.runtime.limits import Limits
+    from kerngen.runtime.device.gpu import GPUBuffer, GPUDevice
+    from kerngen.runtime.device.limits import Limits
+    from kerngen.runtime.device.storage import Lease
+    from kerngen.runtime.device.timing import Span
     from kerngen.runtime.profile import Profile
-    from kerngen.runtime.storage import Lease
     from kerngen.runtime.tensor import Tensor
-    from kerngen.runtime.timing import Span
 
 Kind: TypeAlias = Literal["gpu", "software", "reference"]
 Bytes: TypeAlias = NDArray[np.uint8]

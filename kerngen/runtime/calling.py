@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, cast
 
-from kerngen.runtime.elements import Element
 from kerngen.runtime.errors import DtypeError
+from kerngen.runtime.values.elements import Element
 
 F = TypeVar("F", bound=Callable[..., Any])
 Explain: TypeAlias = Callable[
@@ -81,7 +81,7 @@ _NO_NUMBERS: Final = ("out", "ctx")
 def _too_many(rest: Sequence[object], free: Sequence[str], placed: int) -> str:
     """Return what is wrong of more arguments in order than there are; `rest` are those.
 
-    They are told by the names that they were probably meant for.
+    They are reported with the names that they were probably meant for.
     """
     numbers = [name for name in free if name not in _NO_NUMBERS]
     if len(rest) <= len(numbers) and all(map(_is_value, rest)):

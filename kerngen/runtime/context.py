@@ -19,21 +19,11 @@ from weakref import ref
 
 from numpy.typing import NDArray
 
-from kerngen.runtime.arrays import (
-    Values,
-    as_bytes,
-    guess_element,
-    numpy_shape,
-    to_memory,
-)
-from kerngen.runtime.belonging import of_another_context
 from kerngen.runtime.calling import explained, wrong_shape, wrong_upload
-from kerngen.runtime.choices import Choice, KernelFunction, all_dims, kernel_of
-from kerngen.runtime.elements import E, Element, NumpyType, as_element
+from kerngen.runtime.calls.belonging import of_another_context
+from kerngen.runtime.calls.choices import Choice, KernelFunction, all_dims, kernel_of
+from kerngen.runtime.calls.habits import CONTEXT_ADVICE, missing_attribute
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError, not_copied
-from kerngen.runtime.habits import CONTEXT_ADVICE, missing_attribute
-from kerngen.runtime.kinds import kind_of
-from kerngen.runtime.shapes import normalise_shape
 from kerngen.runtime.tensor import (
     Matrix,
     R,
@@ -44,17 +34,27 @@ from kerngen.runtime.tensor import (
     Vector,
     is_tensor,
 )
+from kerngen.runtime.values.arrays import (
+    Values,
+    as_bytes,
+    guess_element,
+    numpy_shape,
+    to_memory,
+)
+from kerngen.runtime.values.elements import E, Element, NumpyType, as_element
+from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.shapes import normalise_shape
 
 if TYPE_CHECKING:
     from kerngen.runtime.backend import Backend, Bytes, Kind
     from kerngen.runtime.caches import Counted
-    from kerngen.runtime.capture import Capture
+    from kerngen.runtime.calls.capture import Capture
     from kerngen.runtime.counters import Counters
-    from kerngen.runtime.gpu import GPUBuffer, GPUDevice
-    from kerngen.runtime.limits import Limits
+    from kerngen.runtime.device.gpu import GPUBuffer, GPUDevice
+    from kerngen.runtime.device.limits import Limits
+    from kerngen.runtime.device.storage import Lease
+    from kerngen.runtime.device.timing import Span
     from kerngen.runtime.profile import Profile
-    from kerngen.runtime.storage import Lease
-    from kerngen.runtime.timing import Span
 
 
 class Watch(Protocol):

@@ -1,6 +1,6 @@
 """How a context ends: closed, with its device, or left behind by a fork.
 
-Whatever ended it, each later call says so at once, and says what to do.
+Whatever ended it, each later call fails at once, with what to do.
 """
 
 from __future__ import annotations

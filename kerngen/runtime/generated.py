@@ -11,19 +11,20 @@ from typing import Any, Final, final
 from kerngen.plan.lines import PlanSyntaxError
 from kerngen.plan.read import PlanVersionError, read_plan
 from kerngen.plan.tree import KernelPlan, ModulePlan
-from kerngen.runtime import elements, leaves
-from kerngen.runtime.elements import Element
-from kerngen.runtime.errors import AbiError
-from kerngen.runtime.kernel import (
+from kerngen.runtime.calls.kernel import (
     Folder,
     Kernel,
     ScalarSpec,
     Temporary,
     TensorSpec,
 )
+from kerngen.runtime.errors import AbiError
 from kerngen.runtime.shipping import require_shaders
 from kerngen.runtime.stamp import stamp_of
 from kerngen.runtime.struct import UniformStruct
+from kerngen.runtime.values import elements
+from kerngen.runtime.values import vector_types as leaves
+from kerngen.runtime.values.elements import Element
 
 _ELEMENTS: Final[dict[str, type[Element]]] = {
     name: value

@@ -56,7 +56,7 @@ def column(m: Array, place: ArrayLike) -> Array:
 
 
 def _at(x: Array, place: ArrayLike, rank: int) -> Array:
-    """Return what stands at places along the first of the last `rank` axes."""
+    """Return the elements at positions along the first of the last `rank` axes."""
     around, inner = x.shape[:-rank], x.shape[-rank:]
     places = np.clip(np.asarray(place, np.int64), 0, inner[0] - 1)
     around = np.broadcast_shapes(around, places.shape)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 if TYPE_CHECKING:
-    from kerngen.runtime.kernel import Kernel
+    from kerngen.runtime.calls.kernel import Kernel
 
 
 class Living(Protocol):

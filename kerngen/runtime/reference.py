@@ -14,13 +14,19 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from kerngen.plan.hostmath import I32_LARGEST_F32, I32_MIN, U32_LARGEST_F32
+from kerngen.plan.hostmath import (
+    I32_LARGEST_F32,
+    I32_MAX,
+    I32_MIN,
+    U32_LARGEST_F32,
+    U32_MAX,
+)
 
 Array: TypeAlias = NDArray[Any]
 
-HIGHEST_I32 = 2**31 - 1
-LOWEST_I32 = -(2**31)
-HIGHEST_U32 = 2**32 - 1
+HIGHEST_I32 = I32_MAX
+LOWEST_I32 = I32_MIN
+HIGHEST_U32 = U32_MAX
 LOWEST_U32 = 0
 
 # Types
@@ -84,7 +90,7 @@ def index(length: int) -> Array:
 
 
 def take(x: Array, places: ArrayLike, axis: int) -> Array:
-    """Return what stands at places along an axis, clamped to it; zeros if it is empty."""
+    """Return the elements at positions along an axis, clamped to it; zeros if it is empty."""
     wide = np.asarray(places, np.int64)
     if x.shape[axis]:
         return np.take(x, wide, axis, mode="clip")

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn, final
 
+from kerngen.runtime.calls.kernel import KERNEL, Kernel
 from kerngen.runtime.errors import ReloadError, StateError
-from kerngen.runtime.kernel import KERNEL, Kernel
 from kerngen.runtime.live import alive
 from kerngen.runtime.stamp import stamp_of
 
@@ -83,7 +83,7 @@ class _Changed:
     text: str
 
     def run(self) -> None:
-        """Run the text in the module, which then has what the text says alone."""
+        """Run the text in the module, which then has what the text defines alone."""
         code = compile(self.text, self.path, "exec", dont_inherit=True)
         names = vars(self.module)
         for name in [name for name in names if not _is_of_import(name)]:
@@ -154,7 +154,7 @@ def _keep_functions(names: dict[str, Any], before: Mapping[str, Any]) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Gone:
-    """Stands for a kernel that its source no longer has: its functions say so."""
+    """A kernel that its source no longer has: its functions raise an error."""
 
     name: str
 

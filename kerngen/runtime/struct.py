@@ -17,14 +17,14 @@ from typing import Any, ClassVar, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime.codec import Codec, Readable, Writable, struct_dtype
-from kerngen.runtime.elements import Element, spaced
 from kerngen.runtime.errors import DtypeError, ShapeError, UniformRangeError
-from kerngen.runtime.fields import Field, is_leaf
-from kerngen.runtime.kinds import kind_of
-from kerngen.runtime.records import conform
-from kerngen.runtime.shapes import Shape
-from kerngen.runtime.values import Misfit, normalise, not_a, of_number
+from kerngen.runtime.values.codec import Codec, Readable, Writable, struct_dtype
+from kerngen.runtime.values.conversion import Misfit, normalise, not_a, of_number
+from kerngen.runtime.values.elements import Element, spaced
+from kerngen.runtime.values.fields import Field, is_leaf
+from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.records import conform
+from kerngen.runtime.values.shapes import Shape
 
 __all__ = ["Field", "Struct", "UniformStruct", "spaced"]
 

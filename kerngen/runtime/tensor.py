@@ -27,17 +27,17 @@ from typing import (
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from kerngen.runtime.arrays import Values, array_dtype, as_value, from_memory
-from kerngen.runtime.elements import E, f16, f32, i32, u32
+from kerngen.runtime.calls.habits import ADVICE, missing_attribute, missing_operators
 from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
-from kerngen.runtime.habits import ADVICE, missing_attribute, missing_operators
-from kerngen.runtime.shapes import Shape, resolve_shape, round_up
 from kerngen.runtime.struct import Struct
+from kerngen.runtime.values.arrays import Values, array_dtype, as_value, from_memory
+from kerngen.runtime.values.elements import E, f16, f32, i32, u32
+from kerngen.runtime.values.shapes import Shape, resolve_shape, round_up
 
 if TYPE_CHECKING:
     from kerngen.runtime.context import Context
-    from kerngen.runtime.gpu import GPUBuffer
-    from kerngen.runtime.storage import Lease
+    from kerngen.runtime.device.gpu import GPUBuffer
+    from kerngen.runtime.device.storage import Lease
 
 R = TypeVar("R", bound=int)
 S = TypeVar("S", bound=Struct)
@@ -274,7 +274,7 @@ class Tensor(Generic[E, R]):
     def _repr_html_(self) -> str:  # pyright: ignore[reportUnusedFunction]  # IPython's
         """Show type, context and values in a notebook; large tensors are shortened."""
         # Imported here because programs that show nothing need none of it.
-        from kerngen.runtime.tensor_html import tensor_html  # noqa: PLC0415
+        from kerngen.runtime.notebook.tensor_html import tensor_html  # noqa: PLC0415
 
         return tensor_html(self)
 

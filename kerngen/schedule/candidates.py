@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
+from kerngen.ir.analysis.requirements import known_of
 from kerngen.ir.nodes import Kernel, Schedule
-from kerngen.ir.requirements import known_of
-from kerngen.schedule.choice import Choice, default_choices
+from kerngen.schedule.defaults import Choice, default_choices
 from kerngen.schedule.strategies import STRATEGIES
 from kerngen.schedule.task import Task
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from functools import reduce as fold
 from typing import Final, final
 
+from kerngen.ir.analysis.reads import free_indices, holds_reduce, loads
 from kerngen.ir.nodes import (
     Binary,
     Expr,
@@ -22,10 +23,9 @@ from kerngen.ir.nodes import (
     Reduce,
     ReduceKind,
 )
-from kerngen.ir.reads import free_indices, holds_reduce, loads
 from kerngen.ir.types import ValueType
 from kerngen.ir.walk import map_children
-from kerngen.schedule.addresses import is_contiguous
+from kerngen.schedule.lowering.addresses import is_contiguous
 from kerngen.schedule.task import Task
 
 LEFT: Final = "left factor"
@@ -72,7 +72,7 @@ class Contraction:
 
 
 def contraction_of(task: Task) -> Contraction | str:
-    """Return the stage's contraction, or say why it is none."""
+    """Return the stage's contraction, or why it is none."""
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias, final
 
-from kerngen.ir.conditions import conditional, unconditional
-from kerngen.ir.keyed import keyed, prefix_of
+from kerngen.ir.analysis.conditions import conditional, unconditional
+from kerngen.ir.analysis.positions import moving_index
+from kerngen.ir.analysis.reads import loads
 from kerngen.ir.nodes import (
     At,
     Binary,
@@ -32,9 +33,8 @@ from kerngen.ir.nodes import (
     Unary,
     reach,
 )
-from kerngen.ir.positions import moving_index
-from kerngen.ir.reads import loads
-from kerngen.ir.stages import Stage, Write
+from kerngen.ir.staging.keyed import keyed, prefix_of
+from kerngen.ir.staging.stages import Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.walk import children
 from kerngen.layout.rules import Space

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kerngen.ir.analysis.reads import loads
 from kerngen.ir.nodes import Index
-from kerngen.ir.reads import loads
-from kerngen.schedule.addresses import is_contiguous
-from kerngen.schedule.cooperation import reduction_of
+from kerngen.schedule.lowering.addresses import is_contiguous
+from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.task import Task
 
 

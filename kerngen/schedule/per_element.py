@@ -11,15 +11,20 @@ from typing import Final
 
 from kerngen.ir.nodes import Index
 from kerngen.plan.size import ALWAYS, NEVER, ceil_div, divides
-from kerngen.schedule.builder import ShaderBuilder
-from kerngen.schedule.lowering import Lowerer
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.steps import (
+    is_flat,
+    last_extents,
+    vector_tensors,
+    write_steps,
+)
+from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.plain import is_plain
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.sizes import all_divisible, domain_size
-from kerngen.schedule.steps import is_flat, last_extents, vector_tensors, write_steps
 from kerngen.schedule.task import Options, Task
 from kerngen.schedule.trips import loop_trips
-from kerngen.schedule.values import LANES
 from kerngen.shader import tree as t
 
 MAP_SIZE: Final = 256

@@ -19,7 +19,7 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.once import once
 from kerngen.ir.operators import is_composite
-from kerngen.ir.stages import Define, Stage, Write
+from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, walk
 
@@ -53,7 +53,7 @@ def _is_plain(expr: Expr) -> bool:
 def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
     """Return those that compute with scalars alone, as do all that they call.
 
-    Callees stand before callers.
+    Callees come before callers.
     """
     plain: set[str] = set()
     for function in functions:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Function, Tensor
-from kerngen.ir.stages import StagedKernel
+from kerngen.ir.staging.stages import StagedKernel
 from kerngen.plan.size import ZERO, Guard, Size
 from kerngen.plan.tree import Binding, Needs, Scratch
 from kerngen.shader.printer import comments

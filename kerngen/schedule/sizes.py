@@ -19,7 +19,7 @@ from kerngen.plan.size import (
     divides,
     product_of,
 )
-from kerngen.schedule.builder import ShaderBuilder
+from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.shader import tree as t
 
 

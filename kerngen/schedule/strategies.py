@@ -6,17 +6,25 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.ir.stages import Stage
-from kerngen.schedule.columnwise import lower_columnwise
-from kerngen.schedule.cooperation import reduction_of
-from kerngen.schedule.flash import fits_flash, flash_run, lower_flash, suits_flash
-from kerngen.schedule.flash_tiling import flash_tiling
-from kerngen.schedule.gemm import fits_gemm, lower_gemm
-from kerngen.schedule.gemv import fits_gemv, lower_gemv, settled_gemv, suits_gemv
-from kerngen.schedule.in_steps import fits_steps, lower_steps
-from kerngen.schedule.joining import by_subgroups, suits_subgroups
+from kerngen.ir.staging.stages import Stage
+from kerngen.schedule.flash.strategy import (
+    fits_flash,
+    flash_run,
+    lower_flash,
+    suits_flash,
+)
+from kerngen.schedule.flash.tiling import flash_tiling
+from kerngen.schedule.gemm.strategy import fits_gemm, lower_gemm
+from kerngen.schedule.gemm.tiling import tiling_of
+from kerngen.schedule.gemv.strategy import (
+    fits_gemv,
+    lower_gemv,
+    settled_gemv,
+    suits_gemv,
+)
+from kerngen.schedule.lowering.cooperation import reduction_of
+from kerngen.schedule.lowering.joining import by_subgroups, suits_subgroups
 from kerngen.schedule.orientation import is_columnwise
-from kerngen.schedule.parts import lower_parts
 from kerngen.schedule.per_element import (
     fits_generic,
     fits_map,
@@ -25,24 +33,26 @@ from kerngen.schedule.per_element import (
 )
 from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
-from kerngen.schedule.recurrence import fits_loop, fits_recur, lower_recurrence
-from kerngen.schedule.rows import (
+from kerngen.schedule.recurrence.in_steps import fits_steps, lower_steps
+from kerngen.schedule.recurrence.strategy import fits_loop, fits_recur, lower_recurrence
+from kerngen.schedule.reduce.columnwise import lower_columnwise
+from kerngen.schedule.reduce.parts import lower_parts
+from kerngen.schedule.rows.strategy import (
     fits_rows,
     lower_rows,
     row_options,
     rows_run,
     suits_rows,
 )
-from kerngen.schedule.scan import lower_scan, scan_options, suits_scan
-from kerngen.schedule.scan_form import fits_scan
-from kerngen.schedule.scatter import (
+from kerngen.schedule.scan.form import fits_scan
+from kerngen.schedule.scan.strategy import lower_scan, scan_options, suits_scan
+from kerngen.schedule.scatter.strategy import (
     fits_scatter,
     lower_scatter,
     scatter_options,
     suits_scatter,
 )
 from kerngen.schedule.task import Options, Task
-from kerngen.schedule.tiling import tiling_of
 
 
 def _one(task: Task) -> tuple[Stage, ...]:
@@ -73,11 +83,11 @@ def _no_faults(options: Options) -> Iterator[str]:
 class Strategy:
     """A way to run stages: those of recurrences `in_order`, or all others.
 
-    `fits` says why a stage does not suit it, or nothing; `lower` yields the variants of
+    `fits` returns why a stage does not suit it, or nothing; `lower` yields the variants of
     one that does, one of which takes any size.  `runs` returns the stages that those
-    run, the given one first.  `suits` says of a stage that fits why it does
+    run, the given one first.  `suits` returns, for a stage that fits, why it does
     not do so with some options.  `settled` is what options come to, those left out
-    included; `faults` says what is wrong with them, whatever the stage.
+    included; `faults` yields what is wrong with them, whatever the stage.
     """
 
     name: str

@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import takewhile
 from typing import final
 
+from kerngen.ir.analysis.requirements import facts_of
 from kerngen.ir.nodes import Expr, Function, Index, Kernel, Reduce
-from kerngen.ir.requirements import facts_of
-from kerngen.ir.stages import Stage, StagedKernel
+from kerngen.ir.staging.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
 from kerngen.plan.facts import Facts
 from kerngen.schedule.plain import is_plain, plain_functions

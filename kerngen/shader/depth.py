@@ -101,7 +101,7 @@ def _statement(statement: t.Stmt, fresh: Callable[[str], str]) -> Iterator[t.Stm
 @final
 @dataclass(frozen=True)
 class _Names:
-    """Takes one expression apart; `lets` are to stand before its statement."""
+    """Takes one expression apart; `lets` are to precede its statement."""
 
     fresh: Callable[[str], str]
     lets: list[t.Let] = field(default_factory=list[t.Let])

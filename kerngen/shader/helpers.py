@@ -1,6 +1,6 @@
 """WGSL functions that shaders need beside those of built-ins, as text for any width.
 
-They are templates like those of `kerngen.ir.helpers`.
+They are templates like those of `kerngen.ir.builtins.helpers`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 
 _INFINITY: Final = """\
 // Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant

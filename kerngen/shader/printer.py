@@ -15,7 +15,7 @@ _MULTIPLICATIVE = frozenset({"*", "/", "%"})
 _ARITHMETIC = _MULTIPLICATIVE | {"+", "-"}
 _COMPARISON = frozenset({"==", "!=", "<", "<=", ">", ">="})
 
-# Which binary operators may stand as the left and the right operand without
+# Which binary operators may be the left and the right operand without
 # parentheses.  WGSL has no precedence between most families, so these are few.
 _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     **{op: (_MULTIPLICATIVE, frozenset()) for op in _MULTIPLICATIVE},
@@ -46,7 +46,7 @@ def comments(lines: Iterable[str]) -> str:
 
 
 def _comment(text: str) -> str:
-    """Return a comment: whatever it says, such as the name of a file, it is one line."""
+    """Return a comment: whatever its text, such as the name of a file, it is one line."""
     return f"// {clean(text)}".rstrip()
 
 

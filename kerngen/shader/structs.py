@@ -32,7 +32,7 @@ UNIFORM: Final = "Uniform"
 class StructDeclarations:
     """The structs of one shader; `namer` is that of its other declarations.
 
-    Two layouts of one struct are one declaration if that says the same of both.
+    Two layouts of one struct are one declaration if it is the same text.
     """
 
     def __init__(self, namer: Namer) -> None:

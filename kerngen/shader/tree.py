@@ -1,4 +1,4 @@
-"""Expressions and statements of WGSL: just what the schedules need to say.
+"""Expressions and statements of WGSL: just what the schedules need.
 
 Expressions overload Python's operators, so that shader arithmetic reads like arithmetic:
 `row * k + column`.  Python ints become u32 literals, the type of every address.

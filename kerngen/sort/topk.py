@@ -17,8 +17,8 @@ from math import isqrt
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kerngen.runtime import ArgumentError, Matrix, ShapeError, Tensor, f32, i32
-from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.tensor import is_tensor
+from kerngen.runtime.values.kinds import kind_of
 from kerngen_kernels import topk as kernels
 
 Places: TypeAlias = Tensor[Any, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from kerngen.runtime import ArgumentError, ShapeError, Tensor, f32, i32, u32
-from kerngen.runtime.kinds import kind_of
 from kerngen.runtime.tensor import is_tensor
+from kerngen.runtime.values.kinds import kind_of
 
 AnyTensor: TypeAlias = Tensor[Any, Any]
 

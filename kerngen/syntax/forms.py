@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.nodes import REDUCE_KINDS
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest

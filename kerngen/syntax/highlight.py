@@ -24,7 +24,7 @@ from pygments.token import (
     Whitespace,
 )
 
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.syntax.wording import CONTEXTUAL, KEYWORDS
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime import Context, LimitError, ShapeError, Tensor, Vector, f32
-from kerngen.runtime.shapes import round_up
-from kerngen.runtime.unknown import unknown_name
+from kerngen.runtime.calls.unknown import unknown_name
+from kerngen.runtime.values.shapes import round_up
 from kerngen.train.names import Named
 
 Array: TypeAlias = NDArray[np.float32]

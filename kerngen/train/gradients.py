@@ -24,7 +24,7 @@ class Norm:
     """A sum of squares on the device, and which gradients it decides about.
 
     `writes` counts their writes up to there: any write after it makes the norm void.
-    `is_finite` says that the host has seen it.
+    `is_finite` if the host has checked it.
     """
 
     total: Scalar[f32]

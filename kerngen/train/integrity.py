@@ -2,7 +2,7 @@
 
 Calls only record work.  An interrupt may come between two of them, and an error may end a
 recording long after the call: either way the contents are not what they should be, and
-nothing on the device tells.
+nothing on the device shows it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Integrity:
     def writing(
         self, otherwise: str, *, anew: bool = False
     ) -> Generator[None, None, None]:
-        """Take them for whole again only if the block ends well; `otherwise` says why not.
+        """Take them for whole again only if the block ends well; `otherwise` is the reason if not.
 
         What is written `anew` is whole then, whatever was before.  An error that comes
         before anything was written changes nothing.

@@ -1,11 +1,11 @@
-"""Mappings by the names of parameters, which say what they know of a wrong one."""
+"""Mappings by the names of parameters, whose errors name the nearest ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, final
 
-from kerngen.runtime.unknown import unknown_name
+from kerngen.runtime.calls.unknown import unknown_name
 
 T = TypeVar("T")
 

@@ -18,9 +18,9 @@ from kerngen.runtime import (
     f32,
     u32,
 )
-from kerngen.runtime.capture import ChangeableFloat, ChangeableInt
-from kerngen.runtime.scalars import check_number
-from kerngen.runtime.unknown import unknown_name
+from kerngen.runtime.calls.capture import ChangeableFloat, ChangeableInt
+from kerngen.runtime.calls.scalars import check_number
+from kerngen.runtime.calls.unknown import unknown_name
 from kerngen_kernels import optim
 
 Setting: TypeAlias = float | Mapping[str, float]

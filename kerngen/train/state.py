@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kerngen.runtime import DtypeError, ShapeError, f32
-from kerngen.runtime.arrays import to_memory
-from kerngen.runtime.foreign import as_array
-from kerngen.runtime.kinds import kind_of
+from kerngen.runtime.values.arrays import to_memory
+from kerngen.runtime.values.foreign import as_array
+from kerngen.runtime.values.kinds import kind_of
 from kerngen.train.arena import Array
 
 PARAMETERS: Final = "parameters"

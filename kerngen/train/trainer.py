@@ -52,7 +52,7 @@ class Trainer(Steps):
 
     Parameters, gradients and the optimizer's moments lie in an arena each, so that a step is
     one dispatch and clipping a few, however many parameters there are.  Calls record
-    work and return; none waits for the device but those that say so.
+    work and return; none waits for the device unless its docstring states it.
 
     A step whose gradients are not finite is not taken, and neither are those after it:
     the device skips them.  The next read of any tensor of the context, by the thread that
@@ -319,7 +319,7 @@ class Trainer(Steps):
                 self._go_back(failed)
 
     def _go_back(self, failed: int) -> None:
-        """Be as before a step that was not taken, and say so."""
+        """Restore the state before a step that was not taken, and raise."""
         last, self._step = max(self._step, failed), failed - 1
         findings = self._findings(failed, last)
         self._guard.clear()

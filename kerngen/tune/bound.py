@@ -1,4 +1,4 @@
-"""Whether a result is right: arguments that tell, and how far off it may be.
+"""Whether a result is right: arguments that show a fault, and the bound of the error.
 
 Arguments are whole numbers, so that sums of products are exact in whatever order a
 schedule adds, and one term too few or too many is seen: 1 to 4, and 1 or -1 in f16, whose
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from kerngen.bench.arguments import all_lengths
 from kerngen.runtime import Context, Tensor, f16, f32
-from kerngen.runtime.fields import is_leaf
-from kerngen.runtime.kernel import Kernel, TensorSpec
-from kerngen.runtime.ranges import shape_of
-from kerngen.verify.number import Number
+from kerngen.runtime.calls.kernel import Kernel, TensorSpec
+from kerngen.runtime.calls.ranges import shape_of
+from kerngen.runtime.values.fields import is_leaf
+from kerngen.verify.meaning.number import Number
 
 Array: TypeAlias = NDArray[Any]
 
@@ -114,7 +114,7 @@ class Expected:
     def widened(self, oracle: Sequence[Sequence[Number]]) -> Expected:
         """Return what to expect if each element may be off as far as an oracle allows.
 
-        `kerngen.verify.meaning` is one.  Where it knows nothing, the bound is as before;
+        `kerngen.verify.meaning.programs` is one.  Where it knows nothing, the bound is as before;
         structs are compared exactly, as their numbers are zeros.
         """
         parts = zip(self.values, self.allowed, oracle, strict=True)

@@ -1,6 +1,6 @@
 """At which sizes results are checked: small enough for NumPy, and telling all the same.
 
-Small sizes leave the same over in tiles.  Beside them stand sizes one more and one less,
+Small sizes leave the same over in tiles.  Beside them are sizes one more and one less,
 for a schedule's variants at the edges, and sizes with one axis as long as it is, for
 parts that an axis is split into.
 """

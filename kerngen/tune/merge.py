@@ -1,4 +1,4 @@
-"""A file of winners that is written again: what it says of other sizes and kernels stays."""
+"""A file of winners that is written again: its text about other sizes and kernels stays."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Earlier:
 
 
 def subject_of(block: str) -> str:
-    """Return what a block says that it is about."""
+    """Return the subject that a block names."""
     match = _SUBJECT.match(block)
     return match[1] if match else ""
 
 
 def earlier(text: str, found: set[str]) -> Earlier:
-    """Return what an earlier file says of other subjects than those found anew."""
+    """Return an earlier file's text about other subjects than those found anew."""
     parts = _parts(text)
     kept = tuple(b for b in _blocks(text) if subject_of(b) not in found)
     if not kept:
@@ -50,7 +50,7 @@ def pruned(
     used: str,
     kernels_at: Callable[[str], frozenset[str] | None],
 ) -> tuple[str, tuple[str, ...]]:
-    """Return a text without what it says of kernels that are gone, and their names.
+    """Return a text without its blocks for kernels that are gone, and their names.
 
     `kernels_at` returns the kernels of a used file, or None if that is gone: in its place
     comes the file `used` for the kernel that is tuned.  Lines stay where they are.

@@ -40,7 +40,7 @@ class InterruptError(Exception):
 
 
 Watch: TypeAlias = Callable[[str, Sizes, Search], None]
-"""Is told after each trial: the stage, the sizes, and what was found so far."""
+"""Is called after each trial with the stage, the sizes, and what was found so far."""
 
 
 @final

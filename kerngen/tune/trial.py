@@ -29,14 +29,14 @@ from kerngen.runtime import (
     ShapeError,
     ValidationError,
 )
-from kerngen.runtime.choices import KernelFunction, kernel_of
-from kerngen.runtime.kernel import Kernel as RuntimeKernel
+from kerngen.runtime.calls.choices import KernelFunction, kernel_of
+from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import ScheduledStage
 from kerngen.source.diagnostic import CompileError
 from kerngen.tune import bound
 from kerngen.tune.candidates import Candidate, named
 from kerngen.tune.checked import all_checked, shortened, words
-from kerngen.verify import meaning as oracle
+from kerngen.verify.meaning import programs as oracle
 
 _PLAIN: Final = Candidate("generic")
 

@@ -38,7 +38,7 @@ class Winner:
 @final
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a file, and how much of what it said before is `kept` in it."""
+    """The text of a file, and how much of the earlier text is `kept` in it."""
 
     text: str
     kept: int
@@ -55,7 +55,7 @@ def write_winners(
 ) -> Written:
     """Return the text of the file, in its canonical form.
 
-    `used` is the path of the kernel's file from there; `about` says where and when, in
+    `used` is the path of the kernel's file from there; `about` has where and when, in
     comments.  A kernel that is a `whole` stage is named without it.  What the `present`
     text of the file says of other sizes and kernels comes behind what is new, which
     therefore counts where both would.
@@ -102,7 +102,7 @@ def _range(sizes: Sizes, shapes: Iterable[Sizes]) -> Iterator[str]:
     """Yield the bounds of the cell around some sizes.
 
     It reaches a factor of two to either side, but less where the geometric mean with the
-    next length that was tuned is nearer; a small length stands alone.
+    next length that was tuned is nearer; a small length is alone.
     """
     known = [*shapes]
     for dim, size in sizes.items():

@@ -18,7 +18,7 @@ from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, Fault, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.large import check_large, expected_seconds, large_sizes
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.ordinary import hazards_of
 from kerngen.verify.overlaps import overlaps
 from kerngen.verify.plain import call_at
@@ -57,7 +57,7 @@ class Campaign:
     """Holds kernels to their meaning on one adapter.
 
     How workgroups fold depends on the schedule, little on the kernel: so there is one
-    large call for each strategy and variant.  `watch` is told what comes next.  Ctrl-C
+    large call for each strategy and variant.  `watch` is called with what comes next.  Ctrl-C
     ends it: what was found is yielded, then no more, and it is `interrupted`.
     """
 
@@ -288,7 +288,7 @@ def blank_result(file: str, subject: Subject, way: Way) -> Result:
 
 
 def _not_large(result: Result, why: str, *, cut: bool = False) -> Result:
-    """Say why no large call was made, unless less than that is said to be missing."""
+    """Add why no large call was made, unless something smaller is missing already."""
     said = result.why or f"but no large call: {why}"
     return replace(result, why=said, cut=result.cut or cut)
 
@@ -305,5 +305,5 @@ def given_of(drawn: Drawn, fitting: Fitting) -> Given:
 
 
 def reference_way(subject: Subject) -> Way:
-    """Return a way that takes any lengths; it stands for the reference."""
+    """Return a way that takes any lengths; it represents the reference."""
     return Way(subject.runtime, "", Case(REFERENCE, ()), Case("", ()))

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.types import Scalar, scalar_of
-from kerngen.runtime.records import numbers
-from kerngen.verify import number
-from kerngen.verify.evaluate import Contents
-from kerngen.verify.number import Number
-from kerngen.verify.vectors import components
+from kerngen.runtime.values.records import numbers
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.evaluate import Contents
+from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.vectors import components
 
 
 def leaves(

@@ -14,13 +14,13 @@ import numpy as np
 
 from kerngen.plan.tree import Case
 from kerngen.runtime import ShapeError, UniformRangeError
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify.fault import Fault
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
+from kerngen.verify.meaning.values import Array
 from kerngen.verify.plain import call_at
 from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, refer
-from kerngen.verify.values import Array
 from kerngen.verify.ways import Way
 
 _STEPS: Final = (1e-5, 2.5e-6)

@@ -9,14 +9,13 @@ from typing import Any, Final, final
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from kerngen.ir.evaluate import bounds
+from kerngen.ir.builtins.evaluate import bounds
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import Kernel, Parameter, Role
 from kerngen.ir.types import scalar_of
-from kerngen.runtime.kernel import ScalarSpec
-from kerngen.runtime.ranges import shape_of
-from kerngen.verify.sizes import LONGEST, Fitting, Sizes
-from kerngen.verify.values import (
+from kerngen.runtime.calls.kernel import ScalarSpec
+from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.meaning.values import (
     FLOATS,
     INTEGERS,
     Array,
@@ -24,6 +23,7 @@ from kerngen.verify.values import (
     fill,
     scalar_value,
 )
+from kerngen.verify.sizes import LONGEST, Fitting, Sizes
 
 ARRANGEMENTS: Final = ("apart", "together", "the same", "given")
 """Each input in a buffer of its own; all of an element type in one; those that are only
@@ -70,7 +70,7 @@ def _repeat(arrays: list[Array], fitting: Fitting) -> None:
 
 
 def twins(fitting: Fitting, arrays: Sequence[Array]) -> list[tuple[int, int]]:
-    """Return pairs of inputs that one tensor can stand for."""
+    """Return pairs of inputs that one tensor can serve as."""
     specs = fitting.kernel.inputs
     found: list[tuple[int, int]] = []
     for n, spec in enumerate(specs):

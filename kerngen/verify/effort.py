@@ -31,7 +31,7 @@ _UNCHECKED: Final[tuple[HealthCheck, ...]] = (
 class StopError(BaseException):
     """No more calls are to be made: it ends hypothesis's run from within.
 
-    `why` is empty if the calls that were made say it.
+    `why` is empty if the calls that were made show it.
     """
 
     def __init__(self, why: str = "") -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kerngen.ir.memory import MemoryType
 from kerngen.verify.contents import leaves
-from kerngen.verify.number import Number
+from kerngen.verify.meaning.number import Number
 
 LOST: Final = "lost"
 """The kind of a fault that ends the device: no call can be made there any more."""

@@ -1,7 +1,7 @@
 """A device whose storage buffers lie between guard zones, to see what shaders touch.
 
 Each buffer that the runtime asks for becomes the middle of a larger one that is full of
-a pattern.  A binding starts where the runtime says, but ends only with the zone behind:
+a pattern.  A binding starts where the runtime puts it, but ends only with the zone behind:
 an adapter that checks bounds would hide an access beyond the usual end.  So outputs,
 temporaries and scratch are guarded like arguments, and up to the last element: their
 padding is part of the zone behind.  Shaders have no runtime checks either, as by
@@ -23,10 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, Descriptor, GPUDevice
-from kerngen.runtime.native import MakeModule, unchecked_modules
-from kerngen.runtime.shapes import round_up
-from kerngen.runtime.storage import Lease
+from kerngen.runtime.device.gpu import (
+    COPY_DST,
+    COPY_SRC,
+    STORAGE,
+    Descriptor,
+    GPUDevice,
+)
+from kerngen.runtime.device.native import MakeModule, unchecked_modules
+from kerngen.runtime.device.storage import Lease
+from kerngen.runtime.values.shapes import round_up
 
 BEFORE: Final = 4096
 """Bytes of the zone before a buffer: a multiple of every alignment of a binding."""

@@ -2,7 +2,7 @@
 
 That is no fault of a compiler: a kernel may be meant so.  But `exp` of 100, a mean of no
 elements or a difference of squares is what most wrong results come from.  Nothing is held
-to a bound there, so it is told.
+to a bound there, so it is reported.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.ir.nodes import ReduceKind, Statement
-from kerngen.verify.functions import plain_value
-from kerngen.verify.number import HIGHEST, HIGHEST_HALF, Array, Number
+from kerngen.verify.meaning.functions import plain_value
+from kerngen.verify.meaning.number import HIGHEST, HIGHEST_HALF, Array, Number
 
 _OPERATORS: Final[Mapping[str, np.ufunc]] = {
     "+": np.add,
@@ -153,7 +153,7 @@ class Watch:
     ) -> None:
         """Note a difference of rounded numbers of which no two digits are left.
 
-        Some are nearly equal by chance: it is told if most are.
+        Some are nearly equal by chance: it is reported if most are.
         """
         value, error = np.abs(result.value), result.error
         lost = np.isfinite(error) & (value > 0) & (error > _LOST * value)

@@ -18,12 +18,12 @@ from kerngen.ir.nodes import Statement
 from kerngen.ir.store import StoreAt
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
-from kerngen.runtime.ranges import shape_of
-from kerngen.verify.evaluate import Computed
+from kerngen.runtime.calls.ranges import shape_of
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS
-from kerngen.verify.meaning import Call
-from kerngen.verify.number import Array, Number
+from kerngen.verify.meaning.evaluate import Computed
+from kerngen.verify.meaning.number import Array, Number
+from kerngen.verify.meaning.programs import Call
 from kerngen.verify.plain import call_at
 from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, written
@@ -32,7 +32,7 @@ MOST_GROUPS: Final = 65535
 MOST_ELEMENTS: Final = 1 << 25
 """In all tensors of a call together: more takes too long."""
 _PART: Final = 16
-"""How much shorter the call is whose seconds tell how long the large one takes."""
+"""How much shorter the call is whose seconds predict how long the large one takes."""
 _WHOLE: Final = 256
 """Schedules for certain multiples of a length ask for divisors of this."""
 _POINTS: Final = 400

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.runtime import UniformRangeError
-from kerngen.runtime.scalars import check_scalars, prepare
+from kerngen.runtime.calls.scalars import check_scalars, prepare
 from kerngen.verify.contents import leaves
 from kerngen.verify.draw import Drawn, inputs_of
 from kerngen.verify.hazards import Hazard, Watch
-from kerngen.verify.meaning import meaning
+from kerngen.verify.meaning.programs import meaning
 from kerngen.verify.plain import plain_call
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kerngen.runtime.ranges import shape_of
+from kerngen.runtime.calls.ranges import shape_of
 from kerngen.verify.plain import plain_call
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given

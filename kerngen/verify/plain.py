@@ -7,13 +7,13 @@ from typing import Any, Final
 import numpy as np
 
 from kerngen.ir.nodes import Parameter
-from kerngen.runtime.kernel import ScalarSpec
-from kerngen.runtime.ranges import shape_of
+from kerngen.runtime.calls.kernel import ScalarSpec
+from kerngen.runtime.calls.ranges import shape_of
 from kerngen.verify.contents import leaves
 from kerngen.verify.draw import inputs_of
+from kerngen.verify.meaning.values import blank_array, scalar_value
 from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given
-from kerngen.verify.values import blank_array, scalar_value
 
 PERIOD: Final = 251
 """After how many numbers a tensor repeats them: a prime, so that rows differ."""

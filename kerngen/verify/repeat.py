@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime.elements import Element
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.struct import Struct
+from kerngen.runtime.values.elements import Element
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
 from kerngen.syntax.folder import origin_of, sources_below
@@ -21,7 +21,7 @@ from kerngen.syntax.library import Library
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.differences import Product, products
 from kerngen.verify.guarded import PATTERNS, guarded
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.subjects import subjects
@@ -50,7 +50,7 @@ def kernel(
     `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  It
     may be given in another file of the folder `sources`; without one the file is alone.  The
     function takes arrays, then scalars, and returns the tensors that change, then the
-    outputs; `pattern` says which of some patterns lies around them.  It raises OutsideError
+    outputs; `pattern` is the number of the pattern around them.  It raises OutsideError
     if the kernel writes there.
     """
     with _subject(file, name, sources) as subject:

@@ -29,7 +29,7 @@ _REPEATS: Mapping[bool, str] = {
         "  This repeats the call, perhaps several times until it is wrong:\n"
     ),
 }
-"""What is said before the program, by whether a fault does not show each time."""
+"""The line before the program, by whether a fault does not show each time."""
 
 
 @final
@@ -37,7 +37,7 @@ _REPEATS: Mapping[bool, str] = {
 class Report:
     """All that a run found: of `planned` ways, those that it came to.
 
-    `sources` is the folder whose files count, empty if a file stands alone.
+    `sources` is the folder whose files count, empty if a file is alone.
     """
 
     adapter: str

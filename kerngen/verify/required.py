@@ -21,7 +21,7 @@ from kerngen.plan.size import (
     evaluate,
     holds,
 )
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 
 _ROUNDS: Final = 2
 """A condition may undo what met one before it."""

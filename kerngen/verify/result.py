@@ -8,7 +8,7 @@ from typing import Final, final
 
 from kerngen.verify.fault import Fault, Tally
 from kerngen.verify.hazards import Hazard
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.sizes import Sizes
 from kerngen.verify.trial import Given
 
@@ -39,7 +39,7 @@ class Counterexample:
 @final
 @dataclass(frozen=True)
 class Result:
-    """What was found of one way to run a kernel; `why` says what was not run, and why.
+    """What was found of one way to run a kernel; `why` is what was not run, and the reason.
 
     It is `cut` if the budget or Ctrl-C ended it early.
     `large` are the lengths of a call with more workgroups than one dimension holds.

@@ -12,9 +12,9 @@ import numpy as np
 from kerngen.ir.memory import MemoryType
 from kerngen.verify.contents import leaves
 from kerngen.verify.draw import inputs_of
+from kerngen.verify.meaning.values import Array, cloned
 from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
-from kerngen.verify.values import Array, cloned
 
 Fails: TypeAlias = Callable[[Given], bool]
 
@@ -45,7 +45,7 @@ def plainer(given: Given, fitting: Fitting, fails: Fails) -> Given:
 
 
 def _shortened(given: Given, fitting: Fitting, fails: Fails, deadline: float) -> Given:
-    """Cut axes, keeping what stands at one of their ends, for as long as that fails."""
+    """Cut axes, keeping the elements at one of their ends, for as long as that fails."""
     changed = True
     while changed:
         changed = False

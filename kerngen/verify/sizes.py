@@ -13,11 +13,11 @@ import numpy as np
 
 from kerngen.ir.nodes import Extent, Statement
 from kerngen.plan.hostmath import ceil_div
+from kerngen.runtime.calls.kernel import Kernel
+from kerngen.runtime.calls.ranges import check_gathers, check_ranges, derive, shape_of
 from kerngen.runtime.errors import ArgumentError, ShapeError
-from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.ranges import check_gathers, check_ranges, derive, shape_of
-from kerngen.verify.meaning import Subject
-from kerngen.verify.places import chains
+from kerngen.verify.meaning.places import chains
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.required import meeting
 from kerngen.verify.ways import Way
 

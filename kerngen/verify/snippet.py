@@ -13,11 +13,11 @@ import numpy as np
 from kerngen.ir.memory import Leaf, MemoryType
 from kerngen.ir.nodes import Parameter, Role, Tensor
 from kerngen.runtime.struct import UniformStruct
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
+from kerngen.verify.meaning.values import Array, cloned
 from kerngen.verify.plain import PERIOD
 from kerngen.verify.result import DIFFERENCES, REFERENCE, Counterexample, Result
 from kerngen.verify.trial import written
-from kerngen.verify.values import Array, cloned
 
 _MOST: Final = 4096
 """Numbers that are written one by one."""

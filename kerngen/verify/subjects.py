@@ -9,10 +9,10 @@ from dataclasses import replace
 from kerngen.check.items.kept_lets import kept_name
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.jit.memory import KernelModule, functions, installed
-from kerngen.runtime.choices import kernel_of
+from kerngen.runtime.calls.choices import kernel_of
 from kerngen.source.diagnostic import Faults
 from kerngen.syntax.library import Library
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 
 
 @contextmanager

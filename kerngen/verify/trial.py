@@ -21,16 +21,16 @@ from kerngen.runtime import (
     ValidationError,
 )
 from kerngen.runtime import Tensor as DeviceTensor
-from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.ranges import shape_of
+from kerngen.runtime.calls.kernel import Kernel
+from kerngen.runtime.calls.ranges import shape_of
 from kerngen.verify.contents import leaves
 from kerngen.verify.draw import twins
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError, compare
 from kerngen.verify.guarded import PATTERNS, Guarded
-from kerngen.verify.meaning import Subject, meaning
-from kerngen.verify.number import Number
+from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.programs import Subject, meaning
+from kerngen.verify.meaning.values import Array
 from kerngen.verify.sizes import Fitting, Sizes
-from kerngen.verify.values import Array
 from kerngen.verify.ways import Way
 
 AnyTensor: TypeAlias = DeviceTensor[Any, Any]
@@ -211,7 +211,7 @@ def _overlapping(
 
 
 def device_tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
-    """Return the inputs of a call as tensors, arranged as it says."""
+    """Return the inputs of a call as tensors, in its arrangement."""
     specs = fitting.kernel.inputs
     if given.arrangement == "together":
         return _together(ctx, fitting, given)

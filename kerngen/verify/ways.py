@@ -9,7 +9,7 @@ from typing import final
 
 from kerngen.plan.size import ALWAYS, holds
 from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Sequence, Step
-from kerngen.runtime.kernel import Dims, Kernel
+from kerngen.runtime.calls.kernel import Dims, Kernel
 
 
 @final

@@ -13,7 +13,7 @@ from kerngen.bench.peers import torch as torch_peer
 from kerngen.bench.standard import STANDARD
 from kerngen.bench.system_sizes import step_lengths
 from kerngen.runtime import Context, f16, f32, u32
-from kerngen.runtime.choices import kernel_of
+from kerngen.runtime.calls.choices import kernel_of
 from kerngen_kernels import statistics
 
 MIB = 2**20

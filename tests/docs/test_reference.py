@@ -8,7 +8,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.cli import main
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from tests.docs.reference import FOLDER, PAGES
 from tests.docs.reference.words import PRECEDENCE

@@ -19,7 +19,8 @@ from kerngen.doctor.findings import Status
 from kerngen.doctor.machine import Machine
 from kerngen.doctor.probe import AdapterData, ProbeData
 from kerngen.doctor.selftest import CheckData
-from kerngen.runtime import adapter, device
+from kerngen.runtime.device import adapter
+from kerngen.runtime.device import opening as device
 from tests.cli.sample import edit
 
 PARTS = {

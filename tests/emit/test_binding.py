@@ -14,8 +14,8 @@ import pytest
 from kerngen.plan.adapter import AdapterInfo
 from kerngen.plan.size import ONE, evaluate, holds
 from kerngen.plan.tree import Choice, Term, cases_in, dispatches_in
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.errors import UniformRangeError
-from kerngen.runtime.kernel import Kernel
 from kerngen.runtime.struct import UniformStruct
 from tests.compile import emitted, loaded
 from tests.emit.sources import SOURCE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.compile import loaded
 
 MATMUL = """

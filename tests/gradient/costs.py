@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
-from kerngen.ir.stages import Write
+from kerngen.ir.staging.stages import Write
 from kerngen.schedule.costs import Polynomial, bytes_moved, operations
 from kerngen.schedule.program import KernelProgram
 

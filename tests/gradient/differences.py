@@ -22,13 +22,13 @@ from kerngen.emit.python_names import module_names
 from kerngen.gradient import derive
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Role, Schedule
-from kerngen.ir.staging import form_stages
+from kerngen.ir.staging.passes import form_stages
 from kerngen.ir.types import Scalar
 from kerngen.jit.memory import installed
 from kerngen.plan.tree import ModulePlan
 from kerngen.plan.write import plan_text
-from kerngen.schedule.lower import lower
 from kerngen.schedule.program import KernelProgram
+from kerngen.schedule.schedule_kernel import lower
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 
 STATED = {
     "inverseSqrt": (2, 0, 0),

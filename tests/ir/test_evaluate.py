@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kerngen.ir.builtins import BUILTINS, Overload
-from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.table import BUILTINS, Overload
 from kerngen.ir.nodes import Binary, BinaryOp, BuiltinCall, Cast, Constant, Expr
 from kerngen.ir.types import Scalar
 from kerngen.runtime import reference as ref

@@ -7,8 +7,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kerngen.ir.affine import affine_form
-from kerngen.ir.extremes import corners, starts_from_zero, stays_inside
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.extremes import corners, starts_from_zero, stays_inside
 from kerngen.ir.nodes import Binary, Constant, DimValue, Expr, Extent, Index, IndexValue
 from kerngen.ir.types import Scalar
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kerngen.ir.evaluate import binary, integer_op
+from kerngen.ir.analysis.signs import is_natural
+from kerngen.ir.builtins.evaluate import binary, integer_op
 from kerngen.ir.nodes import Binary, BinaryOp, Constant, DimValue, Expr, UniformValue
-from kerngen.ir.signs import is_natural
 from kerngen.ir.types import Scalar
 from tests.budget import examples
 

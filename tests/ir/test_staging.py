@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kerngen.check import check
-from kerngen.ir.dump_stages import dump_stages
-from kerngen.ir.stages import StagedKernel
-from kerngen.ir.staging import form_stages
-from kerngen.ir.verify_stages import verify_stages
+from kerngen.ir.staging.dump import dump_stages
+from kerngen.ir.staging.passes import form_stages
+from kerngen.ir.staging.stages import StagedKernel
+from kerngen.ir.staging.verify import verify_stages
 from kerngen.source.text import Source
 from kerngen.syntax.parser import parse
 from tests.gradient.differences import checked_file

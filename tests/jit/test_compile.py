@@ -22,8 +22,8 @@ from kerngen.cli import main
 from kerngen.compiler import compile_text
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime import f32
-from kerngen.runtime.choices import kernel_of
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.choices import kernel_of
+from kerngen.runtime.calls.kernel import Kernel
 from tests.cli.sample import edit, files
 
 AXPY = """/// a x + y.

@@ -12,8 +12,8 @@ import pytest
 import kerngen
 import kerngen.runtime as gpu
 from kerngen.runtime import f32
-from kerngen.runtime.kernel_html import kernel_html, module_html
-from kerngen.runtime.tensor_html import tensor_html
+from kerngen.runtime.notebook.kernel_html import kernel_html, module_html
+from kerngen.runtime.notebook.tensor_html import tensor_html
 from tests.cli.sample import edit
 from tests.fuzz.hostile import PATHS, TURNS, program, programs
 from tests.jit.conftest import Notebook

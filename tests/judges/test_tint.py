@@ -11,7 +11,7 @@ import pytest
 
 from kerngen.compiler import compile_text
 from kerngen.runtime import Context
-from kerngen.runtime.shaders import SUBGROUPS
+from kerngen.runtime.device.shaders import SUBGROUPS
 from tests.fuzz.hostile import PATHS, program, programs
 from tests.judges import tint
 from tests.judges.tint import Tint, refused
@@ -102,7 +102,7 @@ def test_the_judge_wants_the_line_that_enables_subgroups(tmp_path: Path) -> None
 def test_naga_refuses_the_line_that_enables_subgroups(ctx: Context) -> None:
     """Once this fails, naga takes the line, and needs nothing of these any longer.
 
-    `_accepted` and `_accepts` in `kerngen/runtime/shaders.py` can go when the oldest wgpu
+    `_accepted` and `_accepts` in `kerngen/runtime/device/shaders.py` can go when the oldest wgpu
     that `pyproject.toml` admits takes it; so can the replacements of `SUBGROUPS` in tests.
     """
     wgpu: Any = import_module("wgpu")

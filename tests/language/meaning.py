@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import kerngen.runtime as gpu
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.language.cases import Array, Arrays, Case, Inputs
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.ir.builtin import Builtin, Variation
+from kerngen.ir.builtins.row import Builtin, Variation
 from kerngen.ir.types import Scalar
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.compile import kernels_in, loaded
 
 Array: TypeAlias = NDArray[np.float64]

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 import kerngen.runtime as gpu
 from kerngen.cli import main
-from kerngen.ir.builtin import Accuracy, Builtin, Refusal, same
-from kerngen.ir.builtins import BUILTINS
-from kerngen.ir.helpers import Helper
+from kerngen.ir.builtins.helpers import Helper
+from kerngen.ir.builtins.row import Accuracy, Builtin, Refusal, same
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import CompileError
 from kerngen.verify import campaign

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.ir.builtin import Builtin, Overload
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.row import Builtin, Overload
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.types import Scalar
 from tests.compile import built
 from tests.language.builtin_oracles import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.compile import built, module_of, unless_unfit
 from tests.language.composites import COMPOSITES, Array, Composite, Real
 from tests.language.records import RECORDS

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.types import Scalar
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.compile import kernels_in, loaded
 from tests.language.partials import check_partials, computed, drawn, kernels_of
 

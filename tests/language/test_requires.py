@@ -11,9 +11,9 @@ import pytest
 from kerngen.compiler import compile_text
 from kerngen.plan.read import read_plan
 from kerngen.runtime import ArgumentError, Context, Error, ShapeError, f32
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify.campaign import reference_way
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.sizes import Fitting
 from tests.compile import built_module, checked, kernels_in
 

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.ir.builtins import BUILTINS, Builtin
+from kerngen.ir.builtins.table import BUILTINS, Builtin
 from kerngen.ir.strategies import OPTIONS
 from kerngen.ir.types import Scalar
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.compile import built, built_module, unless_unfit
 from tests.language.scenes import CASES, Array, Case
 

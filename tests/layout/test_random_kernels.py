@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.ir.memory import Struct, structs_in
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.budget import examples
 from tests.compile import built_module
 from tests.emit.declared import distinct

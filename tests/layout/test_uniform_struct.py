@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerngen.runtime import DtypeError, ShapeError, UniformRangeError, f32, i32, u32
-from kerngen.runtime.elements import Leaf
-from kerngen.runtime.leaves import vec2f, vec2i, vec3f, vec3u, vec4f
 from kerngen.runtime.struct import Field, UniformStruct
+from kerngen.runtime.values.elements import Leaf
+from kerngen.runtime.values.vector_types import vec2f, vec2i, vec3f, vec3u, vec4f
 
 
 @dataclass(frozen=True, slots=True)

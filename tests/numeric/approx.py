@@ -17,7 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from kerngen.ir.builtin import Accuracy, Builtin, Variation
+from kerngen.ir.builtins.row import Accuracy, Builtin, Variation
 
 Array: TypeAlias = NDArray[np.float64]
 Rule: TypeAlias = Callable[..., "Approx"]

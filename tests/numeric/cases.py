@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.plan.size import evaluate
-from kerngen.runtime.kernel import Kernel, TensorSpec
+from kerngen.runtime.calls.kernel import Kernel, TensorSpec
 
 from .domains import ANY_SCALAR, DOMAINS, SCALARS, Dims, Domain, like_size, spread
 from .oracles import ORACLES

@@ -11,7 +11,7 @@ from typing import TypeAlias, final
 import numpy as np
 
 from kerngen.runtime import Context
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.language.cases import Array
 
 from .cases import Case, standard_kernels

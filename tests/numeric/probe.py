@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, UNIFORM
+from kerngen.runtime.device.gpu import COPY_DST, COPY_SRC, STORAGE, UNIFORM
 from kerngen.runtime.struct import Field
 
 Device: TypeAlias = Any

@@ -14,17 +14,18 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from kerngen.runtime.gpu import COPY_DST, COPY_SRC, STORAGE, GPUDevice
-from kerngen.runtime.native import MakeModule
+from kerngen.runtime.device.gpu import COPY_DST, COPY_SRC, STORAGE, GPUDevice
+from kerngen.runtime.device.native import MakeModule
 
 Structs: TypeAlias = dict[str, dict[str, str]]
 """The types of members, by struct and name."""
 
 _VARIABLE = re.compile(r"var<[^>]+>\s+(\w+)\s*:\s*(.+);")
+_LOCAL_ARRAY = re.compile(r"var\s+(\w+)\s*=\s*(array<[^>]+>)\(")
 _STRUCT = re.compile(r"struct\s+(\w+)\s*\{(.*?)\n\}", re.DOTALL)
 _MEMBER = re.compile(r"(\w+)\s*:\s*([^:]+?),\s*(?://.*)?$", re.MULTILINE)
-_UNTOLD = re.compile(r"\[(?!inside\(|u32\(clamp\(|\d+[ui]?\]|number\]).*")
-"""What is no subscript of a variable, nor clamped, a constant, or that of a tile's totals."""
+_UNTOLD = re.compile(r"\[(?!inside\(|u32\(clamp\(|\d+[ui]?\]).*")
+"""A subscript that is neither checked, nor clamped, nor a constant."""
 
 _CONSTANT = re.compile(r"\d+[ui]?")
 _VECTOR = re.compile(r"(?:vec|mat(\d)x)(\d)(?:<(\w+)>|([fiuh]))")
@@ -54,7 +55,9 @@ class Instrumented:
         self._structs: Structs = {
             name: dict(_MEMBER.findall(body)) for name, body in _STRUCT.findall(bare)
         }
-        self._variables: dict[str, str] = dict(_VARIABLE.findall(bare))
+        variables = [*_VARIABLE.findall(bare), *_LOCAL_ARRAY.findall(bare)]
+        self._variables: dict[str, str] = dict(variables)
+        assert len(self._variables) == len(variables), "two variables of one name"
         self.code = self._rewritten(bare) + _NOTING
         missed = _UNTOLD.search(self.code)
         assert missed is None, f"a subscript of no variable: {missed}"

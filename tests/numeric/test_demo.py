@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kerngen.runtime import Context, Counters, Tensor, f32, u32
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits.py"
 

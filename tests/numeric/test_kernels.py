@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kerngen_kernels
 from kerngen.plan.tree import Choice
 from kerngen.runtime import Context, ShapeError, f32, u32
-from kerngen.runtime.kernel import TensorSpec
+from kerngen.runtime.calls.kernel import TensorSpec
 from kerngen_kernels import loss
 from tests.compile import built, with_generic_schedules
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from kerngen.plan.tree import dispatches_in
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.struct import Field
 from tests.budget import examples
 from tests.compile import built

@@ -17,7 +17,7 @@ import kerngen.runtime as gpu
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime import Context
-from kerngen.runtime.kernel import TensorSpec
+from kerngen.runtime.calls.kernel import TensorSpec
 from tests.compile import built, with_generic_schedules
 
 from .cases import Arrays, Case, standard_kernels

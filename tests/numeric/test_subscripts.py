@@ -14,8 +14,8 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context
-from kerngen.runtime.gpu import GPUDevice
-from kerngen.runtime.native import MakeModule, unchecked_modules
+from kerngen.runtime.device.gpu import GPUDevice
+from kerngen.runtime.device.native import MakeModule, unchecked_modules
 from tests.compile import built
 from tests.language import meaning
 from tests.language.cases import CASES, Inputs

@@ -3,7 +3,7 @@
 Nothing here is a tuned `rtol`.  A bound follows from three things:
 
 - what one operation may be off by: WGSL's accuracy rules, as the rows of
-  `kerngen.ir.builtins` give them;
+  `kerngen.ir.builtins.table` give them;
 - how errors spread through the oracle's own equation: `approx`;
 - how deep a sum is: with `d` additions between a term and the total, the error is at
   most `d * ulp * (sum of |term|)`, to first order.  `d` is not the number of terms but
@@ -23,18 +23,15 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.ir.builtin import Accuracy, Builtin
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.row import Accuracy, Builtin
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.plan.hostmath import ceil_div
-from kerngen.schedule import (
-    columnwise,
-    columnwise_block,
-    parts,
-    rows,
-    scan_across,
-    scan_shape,
-    scatter_lists,
-)
+from kerngen.schedule.gemv import columnwise_block
+from kerngen.schedule.reduce import columnwise, parts
+from kerngen.schedule.rows import strategy as rows
+from kerngen.schedule.scan import across as scan_across
+from kerngen.schedule.scan import shape as scan_shape
+from kerngen.schedule.scatter import lists as scatter_lists
 
 from .approx import ROUNDED, Approx, Arithmetic, Array
 from .oracles import ERF

@@ -15,7 +15,7 @@ from kerngen.plan.hostmath import ceil_div
 from kerngen.plan.tree import Case as PlanCase
 from kerngen.plan.tree import choices_in, stages_of
 from kerngen.runtime import Context, f16
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify import ways as verified
 
 from .approx import Arithmetic

@@ -21,7 +21,7 @@ from kerngen.plan.text import guard_text
 from kerngen.plan.tree import Case, Choice, choices_in
 from kerngen.plan.write import PlanValueError, checksum_line, plan_text
 from kerngen.runtime import AbiError, Context, Error, ShapeError
-from kerngen.runtime.choices import all_dims, kernel_of
+from kerngen.runtime.calls.choices import all_dims, kernel_of
 from kerngen.runtime.generated import ModuleFiles
 from kerngen_kernels import conv, matmul, softmax
 from tests.plan import independent

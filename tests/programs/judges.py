@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from kerngen.runtime.shaders import SUBGROUPS
+from kerngen.runtime.device.shaders import SUBGROUPS
 from tests.judges.tint import Tint
 
 Judge: TypeAlias = Callable[[str], str]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.compiler import CompiledModule, compile_text
-from kerngen.ir.builtins import BUILTINS
-from kerngen.runtime.elements import Element
-from kerngen.runtime.kernel import Kernel
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.struct import Struct
+from kerngen.runtime.values.elements import Element
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 from kerngen.syntax.parser import parse

@@ -34,7 +34,8 @@ def test_the_readme_has_every_command() -> None:
 
 def test_the_map_names_files_that_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", text, re.MULTILINE)
+    row = re.compile(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", re.MULTILINE)
+    rows = row.findall(text)
     named = [
         ROOT / "kerngen" / folder / name
         for folder, names in rows
@@ -42,6 +43,6 @@ def test_the_map_names_files_that_exist() -> None:
     ]
     assert len(named) > 15
     assert [path for path in named if not path.exists()] == []
-    paths = re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", text)
+    paths = re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", row.sub("", text))
     for path in paths:
         assert list((ROOT / "kerngen").glob(path)) or list(ROOT.glob(path)), path

@@ -21,9 +21,9 @@ from kerngen.plan.tree import (
     Term,
 )
 from kerngen.runtime import Context, Element, Error, f16, f32, u32, vec3f
-from kerngen.runtime.elements import i32
-from kerngen.runtime.kernel import Kernel, ScalarSpec, Temporary, TensorSpec
+from kerngen.runtime.calls.kernel import Kernel, ScalarSpec, Temporary, TensorSpec
 from kerngen.runtime.struct import Field, UniformStruct
+from kerngen.runtime.values.elements import i32
 
 FOLDER = Path(__file__).with_name("wgsl")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime.adapter import AdapterChoice, in_order
+from kerngen.runtime.device.adapter import AdapterChoice, in_order
 
 ROOT = Path(__file__).parents[2]
 

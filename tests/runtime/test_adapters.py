@@ -20,9 +20,9 @@ from kerngen.runtime import (
     f32,
     u32,
 )
-from kerngen.runtime.call_plan import Capabilities
-from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.planner import Planner
+from kerngen.runtime.calls.call_plan import Capabilities
+from kerngen.runtime.calls.kernel import Kernel
+from kerngen.runtime.calls.planner import Planner
 from tests.runtime.kernels import (
     ACCUMULATE,
     BROKEN,

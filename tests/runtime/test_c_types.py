@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kerngen.runtime import Context
-from kerngen.runtime.c_types import ARRAYS, FUNCTIONS, POINTERS, parse_together
+from kerngen.runtime.device.c_types import ARRAYS, FUNCTIONS, POINTERS, parse_together
 
 USE = """
 import numpy, wgpu.backends.auto

@@ -281,7 +281,7 @@ def test_replays_are_timed_and_profiled(ctx: Context) -> None:
 
 def test_without_the_library_behind_wgpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Versions of wgpu that were not tried are used by their public names."""
-    monkeypatch.setattr("kerngen.runtime.native.TESTED", {})
+    monkeypatch.setattr("kerngen.runtime.device.native.TESTED", {})
     with open_software_context() as ctx:
         total, x = ctx.zeros(1, f32), ctx.vector([1.0], f32)
         with ctx.capture() as step:

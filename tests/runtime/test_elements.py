@@ -21,7 +21,6 @@ from kerngen.runtime import (
     DtypeError,
     ShapeError,
     f32,
-    leaves,
     mat3x3f,
     vec2h,
     vec3f,
@@ -29,7 +28,8 @@ from kerngen.runtime import (
     vec3u,
     vec4f,
 )
-from kerngen.runtime.elements import ELEMENTS, Leaf
+from kerngen.runtime.values import vector_types as leaves
+from kerngen.runtime.values.elements import ELEMENTS, Leaf
 from tests.budget import examples
 from tests.runtime.usages import COPY, STORAGE
 

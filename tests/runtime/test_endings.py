@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime import Context, Matrix, f32, native
-from kerngen.runtime.gpu import STORAGE, translate
-from kerngen.runtime.pool import Pool
-from kerngen.runtime.transfer import Reading
+from kerngen.runtime import Context, Matrix, f32
+from kerngen.runtime.device import native
+from kerngen.runtime.device.gpu import STORAGE, translate
+from kerngen.runtime.device.pool import Pool
+from kerngen.runtime.device.transfer import Reading
 from kerngen_kernels import elementwise, matmul
 from tests.conftest import open_software_context
 from tests.runtime.kernels import internals

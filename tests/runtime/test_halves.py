@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, DtypeError, f16, f32
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen_kernels import half
 from tests.compile import built
 from tests.runtime.usages import COPY, STORAGE

@@ -18,7 +18,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
-from kerngen.runtime.mapping import library
+from kerngen.runtime.device.mapping import library
 from kerngen_kernels import elementwise
 from tests.runtime.kernels import ACCUMULATE, CENTRE, launch
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from kerngen.runtime.kinds import kind_of, with_article
+from kerngen.runtime.values.kinds import kind_of, with_article
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.runtime import f32, vec3f
 from kerngen.runtime.calling import kernel_function
-from kerngen.runtime.habits import ADVICE, CONTEXT_ADVICE, KERNELS
+from kerngen.runtime.calls.habits import ADVICE, CONTEXT_ADVICE, KERNELS
 from kerngen_kernels import elementwise, indexing, optim
 
 from .structs import Particle
@@ -137,7 +137,7 @@ def test_numpys_types_are_taken_for_the_elements_that_hold_them(
         (np.floating, "got floating."),
         ("f33", "got 'f33'."),
         (None, "got None."),
-        (f32(), "got <kerngen.runtime.elements.f32 object"),
+        (f32(), "got <kerngen.runtime.values.elements.f32 object"),
     ],
 )
 def test_other_types_are_no_elements(wrong: Any, told: str, ctx: gpu.Context) -> None:

@@ -15,16 +15,10 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime import (
-    Context,
-    Event,
-    Profile,
-    StateError,
-    f32,
-    tracer,
-)
-from kerngen.runtime.scalars import check_scalars
-from kerngen.runtime.timing import Slots
+from kerngen.runtime import Context, Event, Profile, StateError, f32
+from kerngen.runtime.calls.scalars import check_scalars
+from kerngen.runtime.device import tracer
+from kerngen.runtime.device.timing import Slots
 from kerngen_kernels import elementwise, reduction
 from tests.conftest import open_software_context
 from tests.runtime.kernels import ACCUMULATE, internals, launch
@@ -164,7 +158,7 @@ def test_a_profile_of_the_reference_waits_for_other_threads(
         sleep(0.1)
         check_scalars(*arguments)
 
-    monkeypatch.setattr("kerngen.runtime.numpy_backend.check_scalars", slow)
+    monkeypatch.setattr("kerngen.runtime.numpy_backend.backend.check_scalars", slow)
     with gpu.open(adapter="reference") as ctx:
         x = ctx.vector(np.ones(10), f32)
         thread = Thread(target=elementwise.relu, args=(x,), daemon=True)

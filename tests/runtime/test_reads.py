@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Tensor, f16, f32, u32
-from kerngen.runtime.gpu_backend import grouped
-from kerngen.runtime.mapping import DirectMapping
+from kerngen.runtime.device.backend import grouped
+from kerngen.runtime.device.mapping import DirectMapping
 from kerngen_kernels import elementwise
 from tests.runtime.kernels import internals
 
@@ -74,7 +74,7 @@ def test_what_exceeds_a_buffer_is_read_in_turns(
     def groups(ranges: Sequence[Any], _: int) -> Iterator[list[Any]]:
         return grouped(ranges, 1000)
 
-    monkeypatch.setattr("kerngen.runtime.gpu_backend.grouped", groups)
+    monkeypatch.setattr("kerngen.runtime.device.backend.grouped", groups)
     ctx.submit()
     before = ctx.counters.snapshot()
     arrays = ctx.read(*tensors)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kerngen.runtime import Context, Counters, Vector, f32, u32
-from kerngen.runtime.arena import CHUNK_BYTES
+from kerngen.runtime.device.arena import CHUNK_BYTES
 from tests.runtime.kernels import (
     ACCUMULATE,
     AXPY,
@@ -130,7 +130,7 @@ def submitted_at(ctx: Context, calls: int) -> list[int]:
 def test_an_idle_device_gets_work_early_and_then_larger_pieces(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kerngen.runtime.recorder._PAUSE", 60.0)
+    monkeypatch.setattr("kerngen.runtime.device.recorder._PAUSE", 60.0)
     places = submitted_at(ctx, 1000)
     assert places[:3] == [8, 8 + 24, 8 + 24 + 40]
     assert len(places) < 12
@@ -140,7 +140,7 @@ def test_an_idle_device_gets_work_early_and_then_larger_pieces(
 def test_a_device_without_work_for_a_while_gets_it_early(
     ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kerngen.runtime.recorder._PAUSE", 0.0)
+    monkeypatch.setattr("kerngen.runtime.device.recorder._PAUSE", 0.0)
     assert submitted_at(ctx, 40) == [8, 16, 24, 32, 40]
 
 

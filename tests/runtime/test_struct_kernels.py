@@ -23,7 +23,7 @@ from kerngen.runtime import (
     vec2h,
     vec3f,
 )
-from kerngen.runtime.planner import Planner
+from kerngen.runtime.calls.planner import Planner
 from tests.compile import built
 from tests.emit.struct_source import SOURCE
 

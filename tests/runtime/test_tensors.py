@@ -23,8 +23,8 @@ from kerngen.runtime import (
     u32,
 )
 from kerngen.runtime.caches import Cache
-from kerngen.runtime.elements import Leaf
-from kerngen.runtime.pool import size_class
+from kerngen.runtime.device.pool import size_class
+from kerngen.runtime.values.elements import Leaf
 
 
 def test_makers_keep_rank_and_element(ctx: Context) -> None:

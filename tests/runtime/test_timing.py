@@ -12,8 +12,8 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, FeatureError, StateError, f32
-from kerngen.runtime.device import capabilities
-from kerngen.runtime.gpu_backend import GpuBackend
+from kerngen.runtime.device.backend import GpuBackend
+from kerngen.runtime.device.opening import capabilities
 from tests.conftest import open_software_context
 from tests.runtime.kernels import ACCUMULATE, AXPY, BROKEN, internals, launch
 

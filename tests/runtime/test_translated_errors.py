@@ -10,7 +10,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, f32
-from kerngen.runtime.gpu import translate
+from kerngen.runtime.device.gpu import translate
 from kerngen_kernels import elementwise
 from tests.conftest import open_software_context
 from tests.runtime.kernels import internals

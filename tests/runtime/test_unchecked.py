@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
-from kerngen.runtime import Context, f32, native
-from kerngen.runtime.native import unchecked_modules
+from kerngen.runtime import Context, f32
+from kerngen.runtime.device import native
+from kerngen.runtime.device.native import unchecked_modules
 from tests.conftest import open_software_context
 from tests.runtime.kernels import AXPY, BROKEN, launch
 

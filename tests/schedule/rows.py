@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 
 Array: TypeAlias = NDArray[Any]
 

@@ -13,7 +13,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.plan.tree import choices_in
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 from tests.language.cases import Array, Inputs

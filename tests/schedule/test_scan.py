@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 

@@ -12,9 +12,9 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.plan.adapter import AdapterInfo
 from kerngen.plan.tree import choices_in
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.counters import Counters
-from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.shaders import SUBGROUPS, ShaderKey, Shaders
+from kerngen.runtime.device.shaders import SUBGROUPS, ShaderKey, Shaders
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import kerngen.runtime as gpu
 from kerngen.plan.tree import cases_in
-from kerngen.runtime.kernel import Kernel
-from kerngen.schedule.tiling import DEFAULT, Tiling
+from kerngen.runtime.calls.kernel import Kernel
+from kerngen.schedule.gemm.tiling import DEFAULT, Tiling
 from tests.budget import examples
 from tests.compile import built
 from tests.language.cases import Inputs

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.shader.helpers import helpers
 from tests.compile import built
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import kerngen.runtime as gpu
 from kerngen.plan.size import ONE
 from kerngen.plan.tree import Binding, Case, Choice, Dispatch
-from kerngen.runtime import kernel as k
 from kerngen.runtime import u32
+from kerngen.runtime.calls import kernel as k
 from kerngen.runtime.struct import UniformStruct
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t

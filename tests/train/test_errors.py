@@ -13,7 +13,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen import nn
 from kerngen.runtime import f32
-from kerngen.runtime.recorder import Recorder
+from kerngen.runtime.device.recorder import Recorder
 from kerngen.train import TornStateError, Trainer
 from kerngen_kernels import clip, elementwise, optim
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kerngen.runtime import Context
-from kerngen.runtime.choices import kernel_of
+from kerngen.runtime.calls.choices import kernel_of
 from kerngen.tune import bound
 from kerngen_kernels import half, matmul, optim, softmax
 

@@ -13,7 +13,7 @@ from kerngen.bench.arguments import Sizes
 from kerngen.bench.measure import Effort
 from kerngen.compiler import Compiler
 from kerngen.runtime import Context, ShapeError
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from kerngen.syntax.library import Library
 from kerngen.tune import bound
 from kerngen.tune.candidates import Candidate

@@ -9,7 +9,7 @@ import pytest
 
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.subjects import subjects
 
 FILE = Path(__file__).with_name("kernels.kern")

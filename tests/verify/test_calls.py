@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from kerngen.runtime.ranges import derive
-from kerngen.verify import meaning as module
-from kerngen.verify.meaning import Subject, meaning
-from kerngen.verify.number import Number
+from kerngen.runtime.calls.ranges import derive
+from kerngen.verify.meaning import programs as module
+from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.programs import Subject, meaning
 
 F, S, W = np.float32, np.int32, np.uint32
 

@@ -25,11 +25,11 @@ from kerngen.verify import sizes as lengths_module
 from kerngen.verify.campaign import given_of, reference_way
 from kerngen.verify.draw import ARRANGEMENTS, Drawn, inputs_of, twins
 from kerngen.verify.effort import Effort
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
+from kerngen.verify.meaning.values import FLOATS, blank_array, cloned, fill, integers
 from kerngen.verify.overlaps import overlaps
 from kerngen.verify.plain import PERIOD, call_at, plain_call
 from kerngen.verify.sizes import MOST_WORK, Fitting
-from kerngen.verify.values import FLOATS, blank_array, cloned, fill, integers
 from kerngen.verify.ways import Way, ways
 
 COUNT = 4000

@@ -11,12 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.types import Scalar
-from kerngen.verify import number
-from kerngen.verify.functions import convert, of_floats, of_integers, plain_value, wrap
-from kerngen.verify.number import Number
-from kerngen.verify.operators import operation
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.functions import (
+    convert,
+    of_floats,
+    of_integers,
+    plain_value,
+    wrap,
+)
+from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.operators import operation
 from tests.verify.bounds import INF, TOP, U
 
 T = 2.0**-126

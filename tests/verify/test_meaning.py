@@ -17,15 +17,15 @@ import pytest
 from kerngen.compiler import Compiler
 from kerngen.ir.memory import LEAVES, FixedArray, Member, Struct
 from kerngen.ir.types import Scalar
-from kerngen.runtime.ranges import derive
+from kerngen.runtime.calls.ranges import derive
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 from kerngen.syntax.parser import parse
-from kerngen.verify import number
 from kerngen.verify.contents import contents_of, flat, leaves
-from kerngen.verify.evaluate import Contents
-from kerngen.verify.functions import convert
-from kerngen.verify.meaning import Call, Subject
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.evaluate import Contents
+from kerngen.verify.meaning.functions import convert
+from kerngen.verify.meaning.programs import Call, Subject
 from tests.programs.interpreter import Interpreter
 from tests.programs.memory import Fixed, Memory, Record, at_path, filled, numbers_in
 from tests.programs.numbers import UndecidedError, bounds

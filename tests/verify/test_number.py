@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from kerngen.ir.types import Scalar
-from kerngen.verify import number
-from kerngen.verify.number import Number
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.number import Number
 from tests.verify.bounds import INF, TOP, U
 
 T = 2.0**-126

@@ -23,7 +23,7 @@ from kerngen.verify.effort import Effort, StopError
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
 from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
-from kerngen.verify.meaning import Subject
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, refer
 from kerngen.verify.ways import ways

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from kerngen.ir.types import Matrix, Scalar, Vector
-from kerngen.verify import number
-from kerngen.verify.number import Number
-from kerngen.verify.vectors import (
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.vectors import (
     components,
     concatenated,
     multiplied,

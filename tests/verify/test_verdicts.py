@@ -14,13 +14,14 @@ from rich.console import Console
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
 from kerngen.verify import fault as faults
-from kerngen.verify import large, number, report
+from kerngen.verify import large, report
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.effort import SPENT, Effort, StopError
 from kerngen.verify.fault import Fault, Tally, WrongError
 from kerngen.verify.hazards import Hazard, Watch
-from kerngen.verify.meaning import Subject
-from kerngen.verify.number import Number
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.plain import PERIOD
 from kerngen.verify.result import OVERLAPS, REFERENCE, Counterexample, Result, Verdict
 from kerngen.verify.shrink import plainer

@@ -27,7 +27,7 @@ from kerngen.cli.verify import asked
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
-from kerngen.runtime import launch
+from kerngen.runtime.calls import launch
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign, trial
 from kerngen.verify.campaign import Campaign

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime.fields import is_leaf
-from kerngen.runtime.kernel import Kernel, TensorSpec
+from kerngen.runtime.calls.kernel import Kernel, TensorSpec
+from kerngen.runtime.values.fields import is_leaf
 from tests.web.browser import Browser
 
 

@@ -17,9 +17,9 @@ from kerngen.plan.adapter import AdapterInfo
 from kerngen.plan.select import NoCaseError, select
 from kerngen.plan.size import MOST, Size, Values, evaluate
 from kerngen.runtime import Error
-from kerngen.runtime.checks import resolve_lengths
-from kerngen.runtime.fields import is_leaf
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.checks import resolve_lengths
+from kerngen.runtime.calls.kernel import Kernel
+from kerngen.runtime.values.fields import is_leaf
 from tests.numeric.cases import Case, standard_kernels
 from tests.web import node
 

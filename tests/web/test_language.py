@@ -11,7 +11,7 @@ import pytest
 
 from kerngen.emit.targets import Target
 from kerngen.runtime import LimitError
-from kerngen.runtime.kernel import Kernel
+from kerngen.runtime.calls.kernel import Kernel
 from tests.compile import built
 from tests.language.cases import Array, Arrays, Case, Inputs
 from tests.language.every import EVERY

@@ -12,10 +12,10 @@ import pytest
 
 from kerngen.emit.targets import Target
 from kerngen.runtime import UniformRangeError
-from kerngen.runtime.fields import is_leaf
-from kerngen.runtime.kernel import Kernel
-from kerngen.runtime.ranges import derive
-from kerngen.runtime.scalars import pack
+from kerngen.runtime.calls.kernel import Kernel
+from kerngen.runtime.calls.ranges import derive
+from kerngen.runtime.calls.scalars import pack
+from kerngen.runtime.values.fields import is_leaf
 from tests.compile import built
 from tests.numeric.cases import standard_kernels
 from tests.web import node

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kerngen.check.faults.indices import DimMismatch, RangeTooLong
 from kerngen.check.scope import IndexSymbol
-from kerngen.ir.affine import subscript_form
+from kerngen.ir.analysis.affine import subscript_form
 from kerngen.ir.nodes import Extent, Index, IndexValue
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kerngen.check.faults.indices import SubscriptOutside
 from kerngen.check.hints.borders import Side, choice_at_border, last_element, reaches
 from kerngen.check.scope import one_line
-from kerngen.ir.extremes import stays_inside
+from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.nodes import Affine, Subscript
 from kerngen.source.text import Span
 from kerngen.syntax import ast

@@ -26,8 +26,8 @@ from kerngen.check.hints.unknown_calls import (
     report_unknown_function,
 )
 from kerngen.check.scope import one_line
-from kerngen.ir.builtins import BUILTINS, Builtin, Overload
-from kerngen.ir.evaluate import constant_value
+from kerngen.ir.builtins.evaluate import constant_value
+from kerngen.ir.builtins.table import BUILTINS, Builtin, Overload
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import REDUCE_KINDS, BuiltinCall, Cast, Expr, FunctionCall
 from kerngen.ir.operators import is_composite

@@ -25,8 +25,8 @@ from kerngen.check.faults.types import (
 )
 from kerngen.check.hints.conversions import MEANT_BY_OPERATOR, conversion, unification
 from kerngen.check.scope import Scope, one_line
-from kerngen.ir.conditions import conditional
-from kerngen.ir.evaluate import NotFiniteError, bounds
+from kerngen.ir.analysis.conditions import conditional
+from kerngen.ir.builtins.evaluate import NotFiniteError, bounds
 from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Binary, Constant, Expr, Reduce, Select, Unary
 from kerngen.ir.operators import is_composite

@@ -8,7 +8,7 @@ from kerngen.check.faults.places import CompositeOperands, ConstructParts
 from kerngen.check.faults.types import BuiltinArguments
 from kerngen.check.hints.conversions import composite_conversion, operand_hint
 from kerngen.check.scope import one_line
-from kerngen.ir.builtin import Builtin
+from kerngen.ir.builtins.row import Builtin
 from kerngen.ir.geometry import Geometry
 from kerngen.ir.nodes import Binary, BuiltinCall, Cast, Construct, Expr, Select
 from kerngen.ir.operators import composite_type, fits_construct, is_composite

@@ -28,7 +28,7 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
-from kerngen.ir.builtins import BUILTINS, TRUNCATING
+from kerngen.ir.builtins.table import BUILTINS, TRUNCATING
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
     Constant,

@@ -10,7 +10,7 @@ from kerngen.check.expressions.host_rules import LengthRules
 from kerngen.check.faults.indices import LengthType, LengthValue
 from kerngen.check.scope import one_line
 from kerngen.check.text import collapse
-from kerngen.ir.evaluate import NotFiniteError, bounds, constant_value
+from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
 from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent
 from kerngen.ir.types import Scalar
 from kerngen.syntax import ast

@@ -6,14 +6,14 @@ import re
 from typing import final
 
 from kerngen.check.faults.types import LiteralRange, LiteralVanishes, NotFinite
-from kerngen.ir.builtins import BUILTINS, Builtin
-from kerngen.ir.evaluate import (
+from kerngen.ir.builtins.evaluate import (
     NotFiniteError,
     as_f32,
     bounds,
     constant_value,
     integer_op,
 )
+from kerngen.ir.builtins.table import BUILTINS, Builtin
 from kerngen.ir.nodes import Binary, BinaryOp, Constant, Expr, Unary
 from kerngen.ir.types import Scalar
 from kerngen.source.diagnostic import Faults

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kerngen.check.faults.types import DivisionByZero, OperandType
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.scope import one_line
-from kerngen.ir.builtins import TRUNCATING
-from kerngen.ir.evaluate import constant_value
+from kerngen.ir.builtins.evaluate import constant_value
+from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import BuiltinCall, Expr
 from kerngen.ir.types import Scalar
 from kerngen.syntax import ast

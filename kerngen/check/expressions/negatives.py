@@ -17,6 +17,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.faults.indices import NegativeDividend
 from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
 from kerngen.check.traverse import walk_syntax
+from kerngen.ir.analysis.signs import may_be_negative
 from kerngen.ir.nodes import (
     Binary,
     Constant,
@@ -33,7 +34,6 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.signs import may_be_negative
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import called, map_children, subscript_value, walk
 from kerngen.syntax import ast

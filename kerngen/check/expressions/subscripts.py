@@ -24,8 +24,8 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.text import collapse
-from kerngen.ir.affine import affine_form
-from kerngen.ir.extremes import stays_inside
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.extremes import stays_inside
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Affine, Clamped, Extent, IndexValue, Subscript
 from kerngen.ir.types import Scalar, ValueType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from kerngen.ir.builtins import TRUNCATING
+from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.source.counted import counted
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.scope import one_line
-from kerngen.ir.affine import AffineForm, affine_form
-from kerngen.ir.extremes import Corner, Linear, corners, extremes
+from kerngen.ir.analysis.affine import AffineForm, affine_form
+from kerngen.ir.analysis.extremes import Corner, Linear, corners, extremes
 from kerngen.ir.nodes import Expr, Extent
 from kerngen.ir.types import Scalar
 from kerngen.syntax import ast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kerngen.check.scope import one_line
-from kerngen.ir.builtin import Builtin
+from kerngen.ir.builtins.row import Builtin
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span

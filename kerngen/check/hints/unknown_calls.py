@@ -10,7 +10,7 @@ from kerngen.check.faults.types import CastToBool
 from kerngen.check.hints.examples import INDEX_NAMES
 from kerngen.check.items.types import HALVES, report_cast_to_half
 from kerngen.check.scope import Poison, TensorSymbol, one_line
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar

@@ -8,7 +8,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.faults.indices import IndexAsValue
 from kerngen.check.faults.names import UnknownName, UsedBeforeDefinition
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.similar import closest, did_you_mean

@@ -6,7 +6,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.hints.examples import example_read
 from kerngen.check.scope import Scope, TensorSymbol, one_line
 from kerngen.check.traverse import bare_subscripts, walk_syntax
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import Role
 from kerngen.ir.types import CASTS, COMPOSITES

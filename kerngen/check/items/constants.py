@@ -10,7 +10,7 @@ from kerngen.check.faults.types import NotConstant, VectorDefault
 from kerngen.check.items.types import resolve_scalar
 from kerngen.check.model import Model
 from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
-from kerngen.ir.evaluate import Value, constant_value
+from kerngen.ir.builtins.evaluate import Value, constant_value
 from kerngen.ir.memory import Leaf, MemoryType
 from kerngen.ir.nodes import (
     Constant,

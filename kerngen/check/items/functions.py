@@ -19,7 +19,7 @@ from kerngen.check.items.types import HALVES, resolve_value
 from kerngen.check.model import Model
 from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import REDUCE_KINDS, Expr, Function, LocalValue
 from kerngen.ir.types import CASTS, COMPOSITES, ValueType

@@ -12,8 +12,8 @@ from kerngen.check.expressions.host_rules import RequireRules
 from kerngen.check.faults.requires import AlwaysMet, NeverMet, RequireType
 from kerngen.check.scope import Scope, one_line
 from kerngen.check.text import collapse
+from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.nodes import Expr, Parameter, Requirement
-from kerngen.ir.requirements import Known
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import walk
 from kerngen.syntax import ast

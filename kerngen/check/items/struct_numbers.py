@@ -17,8 +17,8 @@ from kerngen.check.faults.structs import (
 )
 from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.builtins import BUILTINS
-from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.types import CASTS, Scalar
 from kerngen.source.similar import closest, did_you_mean
 from kerngen.source.text import Span

@@ -38,7 +38,8 @@ from kerngen.check.statements.targets import written_tensor
 from kerngen.check.statements.written_parts import parts_of
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
-from kerngen.ir.evaluate import NotFiniteError, constant_value
+from kerngen.ir.analysis.positions import at_places
+from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
 from kerngen.ir.memory import Leaf
 from kerngen.ir.nodes import (
     Binary,
@@ -57,7 +58,6 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.operators import composite_type, is_composite
-from kerngen.ir.positions import at_places
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
 from kerngen.syntax.foreign import REDUCTIONS

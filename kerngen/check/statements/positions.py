@@ -25,8 +25,8 @@ from kerngen.check.scope import (
     one_line,
 )
 from kerngen.check.traverse import walk_syntax
+from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.nodes import Index, Role, Subscript
-from kerngen.ir.positions import moving_index
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
 

@@ -20,10 +20,10 @@ from kerngen.check.faults.recurrences import (
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.scope import Poison, Scope, TensorSymbol, one_line
 from kerngen.check.traverse import subexpressions, walk_syntax
-from kerngen.ir.affine import affine_form, as_literal
-from kerngen.ir.borders import Borders, Condition, reads_under
+from kerngen.ir.analysis.affine import affine_form, as_literal
+from kerngen.ir.analysis.borders import Borders, Condition, reads_under
+from kerngen.ir.analysis.linear import Lengths
 from kerngen.ir.geometry import GEOMETRY
-from kerngen.ir.linear import Lengths
 from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Role, Tensor
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType

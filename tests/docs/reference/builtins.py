@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerngen.ir.builtin import EXACT, Accuracy, Builtin, Overload
-from kerngen.ir.builtins import BUILTINS
+from kerngen.ir.builtins.row import EXACT, Accuracy, Builtin, Overload
+from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY, Geometry
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from tests.docs.reference.table import listed, table

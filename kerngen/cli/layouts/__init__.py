@@ -1,0 +1,1 @@
+"""The tables and explanations that `kerngen layout` prints."""

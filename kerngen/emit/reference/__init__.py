@@ -1,0 +1,1 @@
+"""The NumPy references of kernels: equations printed as Python."""

@@ -1,0 +1,98 @@
+"""Print parameters and their parts in references.
+
+A scalar is a Python number.  What an index leads to in a struct is gathered from an
+array of all that its path can reach, made before the statements.
+"""
+
+from __future__ import annotations
+
+from kerngen.emit.members import is_static, literal_place
+from kerngen.emit.python_code import Code, call
+from kerngen.emit.reference.runs import Frame
+from kerngen.emit.reference.scope import Printer, Scope
+from kerngen.ir.memory import Leaf
+from kerngen.ir.nodes import (
+    At,
+    Clamped,
+    Expr,
+    Field,
+    Part,
+    Swizzle,
+    UniformValue,
+    reach,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import subscript_value
+
+NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
+"""What makes a Python number of each type."""
+
+
+def print_uniform(printer: Printer, expr: UniformValue, frame: Frame) -> Code:
+    """Return a parameter, a host or a part of a struct, laid along the frame."""
+    scope = printer.scope
+    if is_static(expr.path):
+        code = print_static(scope, expr)
+        assert code is not None, "its path is literal"
+        return code
+    text = _typed(scope, expr, scope.argument(expr)).text
+    words = [step.name for step in expr.path if isinstance(step, Field)]
+    source = scope.gather_source("_".join([expr.name, *words]), text)
+    steps = (step for step in expr.path if isinstance(step, At))
+    free = [step.place for step in steps if literal_place(step) is None]
+    places = [printer.print(subscript_value(place), frame) for place in free]
+    texts = [place.text for place in places]
+    if all(p.weak for p in places) and not any(isinstance(p, Clamped) for p in free):
+        return Code(f"{source}[{', '.join(texts)}]")
+    return call("ref.at", [source, *texts])
+
+
+def print_static(scope: Scope, expr: Expr) -> Code | None:
+    """Return a part of a parameter that depends on no index; None of all else.
+
+    Before:  camera.view[3].x
+    After:   float(camera.view[3][0])
+    """
+    found = _static(scope, expr)
+    if found is None:
+        return None
+    value, text = found
+    if not isinstance(expr.type, Scalar) or _is_half(scope, value):
+        return _typed(scope, value, text)
+    if text == scope.names[value.name]:
+        return Code(text, weak=True)
+    return Code(f"{NUMBERS[expr.type]}({text})", weak=True)
+
+
+def _static(scope: Scope, expr: Expr) -> tuple[UniformValue, str] | None:
+    """Return the parameter that an expression is a part of, and the part."""
+    match expr:
+        case UniformValue(path=path):
+            return (expr, scope.argument(expr)) if is_static(path) else None
+        case Swizzle(operand=operand, components=components, type=Scalar()):
+            place: int | None = "xyzw".index(components)
+        case Part(operand=operand, at=at):
+            place = literal_place(at)
+        case _:
+            return None
+    found = _static(scope, operand)
+    if found is None or place is None:
+        return None
+    value, text = found
+    return value, f"{text}[{place}]"
+
+
+def _typed(scope: Scope, value: UniformValue, text: str) -> Code:
+    """Return an argument's part as an array of what it is read as."""
+    return (
+        scope.halved(text)
+        if _is_half(scope, value)
+        else scope.typed(Code(text), value.type)
+    )
+
+
+def _is_half(scope: Scope, value: UniformValue) -> bool:
+    if value.name not in scope.parameters:
+        return False
+    leaf = reach(scope.parameters[value.name], value.path)
+    return isinstance(leaf, Leaf) and leaf.is_half

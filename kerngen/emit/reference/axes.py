@@ -1,0 +1,76 @@
+"""Axes of arrays in references: how an array is laid along the indices of a frame.
+
+A frame is a tuple of indices, one per axis of the arrays being computed.  A value
+lies along some of them: it is an array whose last axes match the frame's last axes, as
+NumPy's broadcasting has it, with length 1 where the value does not depend on the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from kerngen.emit.python_code import Code
+from kerngen.emit.reference.runs import Frame, read_axes
+from kerngen.emit.reference.types import components
+from kerngen.ir.nodes import Expr, Index
+from kerngen.ir.types import Scalar, ValueType
+from kerngen.ir.walk import walk
+
+
+def find_carrier(
+    expr: Expr, wanted: frozenset[Index], loops: Container[Index]
+) -> Frame | None:
+    """Return the axes, in their order, of a tensor read along just the wanted indices.
+
+    Computing the expression over them takes memory like that tensor's.
+    """
+    for node in walk(expr):
+        axes = read_axes(node, loops) or ()
+        if len(axes) == len(wanted) and wanted == frozenset(axes):
+            return axes
+    return None
+
+
+def align(
+    array: Code, axes: Sequence[Index], frame: Frame, type_: ValueType = Scalar.I32
+) -> Code:
+    """Lay an array whose axes are the indices `axes` along the frame.
+
+    Axes of components, as values of the type have them, stay behind the others.
+
+    Before:  x, axes (j, i), frame (i, j, k)
+    After:   x.T[:, :, None]
+    """
+    ordered = sorted(axes, key=frame.index)
+    turned = _permute(
+        array, [axes.index(index) for index in ordered], len(components(type_))
+    )
+    return subscript(turned, spread(ordered, frame))
+
+
+def spread(ordered: Sequence[Index], frame: Frame) -> list[str]:
+    """Return the subscripts that put axes, in the frame's order, in their places."""
+    first = frame.index(ordered[0]) if ordered else len(frame)
+    return [":" if index in ordered else "None" for index in frame[first:]]
+
+
+def subscript(array: Code, parts: Sequence[str]) -> Code:
+    """Return `array[parts]`, without what changes nothing."""
+    needed = list(parts)
+    while needed and needed[-1] == ":":
+        needed.pop()
+    if not needed:
+        return array
+    if all(part in (":", "None") for part in needed):
+        needed = list(parts)
+    return Code(f"{array.atom}[{', '.join(needed)}]", fresh=array.fresh)
+
+
+def _permute(array: Code, order: list[int], inner: int) -> Code:
+    if order == sorted(order):
+        return array
+    if len(order) == 2 and not inner:
+        return Code(f"{array.atom}.T", fresh=array.fresh)
+    rank = len(order)
+    places = ", ".join(map(str, (*order, *range(rank, rank + inner))))
+    return Code(f"{array.atom}.transpose({places})", fresh=array.fresh)

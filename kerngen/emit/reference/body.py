@@ -1,0 +1,286 @@
+"""Print the body of a reference: what it needs of its arguments, then its statements.
+
+Statements run in order, each over its whole index domain.  What a name is given is
+always a new array: NumPy's views would let a later write change an earlier value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from kerngen.emit.docs import write_comment
+from kerngen.emit.host_expr import HostPrinter
+from kerngen.emit.members import fields
+from kerngen.emit.python_code import Code
+from kerngen.emit.reference.arguments import NUMBERS
+from kerngen.emit.reference.expr import ReferencePrinter
+from kerngen.emit.reference.runs import read_regardless, run_of, run_text
+from kerngen.emit.reference.scope import TYPED, Scope
+from kerngen.emit.reference.store import write_store
+from kerngen.emit.reference.types import array_annotation, is_float
+from kerngen.emit.signature import output_tensors, tensor_parameters
+from kerngen.emit.writer import Writer
+from kerngen.ir.analysis.reads import free_indices, tensors_read
+from kerngen.ir.memory import Leaf, Struct
+from kerngen.ir.nodes import (
+    At,
+    DimValue,
+    Host,
+    Kernel,
+    Role,
+    Statement,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.recurrence import Recurrence
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Matrix, Scalar, Vector, scalar_of
+from kerngen.ir.walk import walk
+
+
+def reference_body(kernel: Kernel, scope: Scope) -> str:
+    """Return the lines of a reference's body."""
+    written: set[Tensor] = set()
+    for statement in kernel.body:
+        _write_statement(scope, statement, is_first=statement.target not in written)
+        written.add(statement.target)
+    hosts = list(_host_lines(kernel, scope))
+    derived = list(_derived_lines(kernel, scope))
+    writer = Writer()
+    _write_arguments(writer, kernel, scope)
+    for line in derived:
+        writer.line(line)
+    with writer.block('with np.errstate(all="ignore"):'):
+        for line in hosts:
+            writer.line(line)
+        writer.lines(scope.writer.text)
+        returned = [scope.names[tensor.name] for tensor in output_tensors(kernel)]
+        if returned:
+            writer.line(f"return {', '.join(returned)}")
+    return writer.text
+
+
+def _write_statement(scope: Scope, statement: Statement, *, is_first: bool) -> None:
+    """Write a statement; one that could read where there is nothing, if it is empty.
+
+    Before:  y[i, j] = x[0] * z[i];
+    After:   y: NDArray[Any] = np.empty((m, n), real.dtype)
+             if y.size:
+                 y = ref.filled(x[0] * z[:, None], (m, n), real.dtype)
+    """
+    write_comment(scope.writer, statement.text)
+    if isinstance(statement.value, StoreAt):
+        write_store(scope, statement, statement.value)
+        return
+    if statement.along is not None:
+        _write_recurrence(scope, statement, statement.along)
+        return
+    is_given = statement.target.role is Role.UPDATE
+    if statement.is_partial and is_first and not is_given:
+        _write_zeros(scope, statement.target)
+    if not read_regardless(statement.value, statement.indices):
+        _write_assignment(scope, statement, is_first=is_first)
+        return
+    name = scope.names[statement.target.name]
+    if is_first and not is_given and not statement.is_partial:
+        empty = f"np.empty({_shape_and_type(scope, statement)})"
+        scope.writer.line(f"{name}: NDArray[Any] = {empty}")
+    with scope.block(f"if {name}.size:"):
+        _write_assignment(scope, statement, is_first=False)
+
+
+def _write_recurrence(scope: Scope, statement: Statement, along: Recurrence) -> None:
+    """
+    Write a let that reads itself: all elements of one step at once, step by step.
+
+    Before:  let h[i, t] = if t > 0 { h[i, t - 1] + x[i, t] } else { x[i, t] };
+    After:   h = np.zeros((m, n), real.dtype)
+             for t in range(n):
+                 h[:, t] = np.where(t > 0, ref.take(h, t - 1, 1) + x[:, t], x[:, t])
+    """
+    target, step = statement.target, statement.indices[along.axis]
+    frame = tuple(index for index in statement.indices if index is not step)
+    scope.writer.line(
+        f"{scope.names[target.name]} = np.zeros({_whole_shape(scope, target)})"
+    )
+    with ExitStack() as stack:
+        if read_regardless(statement.value, statement.indices):
+            stack.enter_context(scope.block(f"if {scope.names[target.name]}.size:"))
+        stack.enter_context(scope.loop(step, descending=along.descending))
+        value = ReferencePrinter(scope).array(statement.value, frame)
+        places = [":"] * along.axis + [scope.loops[step]]
+        scope.writer.line(
+            f"{scope.names[target.name]}[{', '.join(places)}] = {value.text}"
+        )
+
+
+def _whole_shape(scope: Scope, target: Tensor) -> str:
+    return f"{scope.whole(target)}, {scope.kept(target)}"
+
+
+def _write_zeros(scope: Scope, target: Tensor) -> None:
+    """Write the array that statements fill part by part."""
+    shape, dtype = scope.whole(target), scope.kept(target)
+    name = scope.names[target.name]
+    annotation = array_annotation(target)
+    scope.writer.line(f"{name}: {annotation} = np.zeros({shape}, {dtype})")
+
+
+def _write_assignment(scope: Scope, statement: Statement, *, is_first: bool) -> None:
+    target = statement.target
+    value = ReferencePrinter(scope).array(statement.value, statement.indices)
+    name = scope.names[target.name]
+    if statement.is_partial:
+        scope.writer.line(f"{_part_written(scope, statement)} = {value.text}")
+    elif target.role is Role.UPDATE:
+        scope.writer.line(f"{name}[...] = {value.text}")
+    else:
+        declared = target.role is Role.OUTPUT and is_first
+        head = f"{name}: NDArray[Any]" if declared else name
+        scope.writer.line(f"{head} = {_new_array(scope, statement, value)}")
+
+
+def _part_written(scope: Scope, statement: Statement) -> str:
+    """
+    Return the part of an array that a statement writes.
+
+    Before:  p[i].pos    p[i].pos.x      p[i].trail[2]
+    After:   p["pos"][...]  p["pos"][:, 0]  p["trail"][:, 2]
+    """
+    target = statement.target
+    array = scope.names[target.name] + fields(target.memory, statement.path)
+    parts = [":"] * target.rank
+    for step in statement.path:
+        if isinstance(step, At):
+            run = run_of(step.place, ())
+            assert run is not None, "targets have no clamped places"
+            parts.append(run_text(scope, run, step.length))
+    if statement.component:
+        parts.append(str("xyzw".index(statement.component)))
+    needed = ", ".join(parts) if set(parts) - {":"} else "..."
+    return f"{array}[{needed}]"
+
+
+def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
+    """Return the value as an array of the target's shape that nothing else can reach."""
+    target = statement.target
+    if not free_indices(statement.value).issuperset(statement.indices):
+        return f"ref.filled({value.text}, {_shape_and_type(scope, statement)})"
+    if target.is_half:
+        return f"np.array({value.text}, {scope.kept(target)})"
+    if target.rank == 0 and target.role is Role.OUTPUT:
+        return f"np.{'asarray' if value.fresh else 'array'}({value.text})"
+    return value.text if value.fresh else f"{value.atom}.copy()"
+
+
+def _shape_and_type(scope: Scope, statement: Statement) -> str:
+    shape = scope.shape(statement.indices, statement.written)
+    return f"{shape}, {scope.kept(statement.target)}"
+
+
+# Hosts
+
+
+def _host_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
+    """Yield a line for each host that the statements need, also indirectly."""
+    printer = _host_printer(scope)
+    for host in _needed_hosts(kernel, scope):
+        yield f"{scope.names[host.name]} = {printer.print(host.value).text}"
+
+
+def _derived_lines(kernel: Kernel, scope: Scope) -> Iterator[str]:
+    """Yield a line for each length that the statements need."""
+    printer = _host_printer(scope)
+    for dim in kernel.derived:
+        if dim.name in scope.dims:
+            yield f"{scope.names[dim.name]} = {printer.print(dim.value).text}"
+
+
+def _host_printer(scope: Scope) -> HostPrinter:
+    def value(node: DimValue | UniformValue) -> str:
+        if isinstance(node, DimValue):
+            return scope.dim(node.name)
+        return scope.argument(node)
+
+    return HostPrinter(value, scope.constants, scope.functions)
+
+
+def _needed_hosts(kernel: Kernel, scope: Scope) -> list[Host]:
+    wanted = set(scope.scalars)
+    for host in reversed(kernel.hosts):
+        if host.name in wanted:
+            wanted |= _values_read(host)
+    return [host for host in kernel.hosts if host.name in wanted]
+
+
+def _values_read(host: Host) -> set[str]:
+    return {node.name for node in walk(host.value) if isinstance(node, UniformValue)}
+
+
+# Arguments
+
+
+def _write_arguments(writer: Writer, kernel: Kernel, scope: Scope) -> None:
+    """Convert what the body reads to the kernel's types, and look dims up."""
+    names = scope.names
+    sources = _dim_sources(kernel, scope)
+    read = {t for s in kernel.body for t in tensors_read(s.value)} | set(sources)
+    inputs = [t for t in kernel.tensors if t.role is Role.INPUT and t in read]
+    if scope.uses_real or any(map(_holds_floats, inputs)):
+        floats = filter(_holds_floats, tensor_parameters(kernel))
+        writer.line(f"real = ref.real({', '.join(names[t.name] for t in floats)})")
+    for tensor in inputs:
+        name = names[tensor.name]
+        if not isinstance(tensor.element, Struct):
+            writer.line(f"{name} = {TYPED[scalar_of(tensor.element)]}({name})")
+    for tensor, dims in sources.items():
+        _write_dims(writer, scope, tensor, dims)
+    _write_numbers(writer, kernel, scope)
+    for text, name in scope.gathered.items():
+        writer.line(f"{name} = {text}")
+
+
+def _write_numbers(writer: Writer, kernel: Kernel, scope: Scope) -> None:
+    """Make Python numbers of parameters, where these are computed with as they are."""
+    hosts = _needed_hosts(kernel, scope)
+    read = {name for host in hosts for name in _values_read(host)}
+    for parameter in kernel.parameters:
+        name = scope.names[parameter.name]
+        match parameter.memory:
+            case Leaf(type=Scalar() as scalar) if parameter.name in scope.scalars:
+                writer.line(f"{name} = {NUMBERS[scalar]}({name})")
+            case Leaf(type=Vector() | Matrix()) if parameter.name in read:
+                writer.line(f"{name} = np.asarray({name}).tolist()")
+            case _:
+                pass
+
+
+def _holds_floats(tensor: Tensor) -> bool:
+    """Whether a tensor's array may be of float64, and then all is computed in that."""
+    return not isinstance(tensor.element, Struct) and is_float(tensor.element)
+
+
+def _dim_sources(kernel: Kernel, scope: Scope) -> dict[Tensor, list[str]]:
+    """Return the tensors that the needed dims are taken from, each with its dims."""
+    missing = set(scope.dims)
+    sources: dict[Tensor, list[str]] = {}
+    for tensor in tensor_parameters(kernel):
+        named = (dim for dim in tensor.extents if isinstance(dim, str))
+        dims = [dim for dim in dict.fromkeys(named) if dim in missing]
+        if dims:
+            sources[tensor] = dims
+            missing.difference_update(dims)
+    return sources
+
+
+def _write_dims(writer: Writer, scope: Scope, tensor: Tensor, dims: list[str]) -> None:
+    name = scope.names[tensor.name]
+    if tensor.rank > 1 and tuple(dims) == tensor.extents:
+        is_composite = not isinstance(tensor.element, Scalar | Struct)
+        shape = f"{name}.shape[:{tensor.rank}]" if is_composite else f"{name}.shape"
+        writer.line(f"{', '.join(scope.names[dim] for dim in dims)} = {shape}")
+        return
+    for dim in dims:
+        axis = tensor.extents.index(dim)
+        writer.line(f"{scope.names[dim]} = {name}.shape[{axis}]")

@@ -1,0 +1,72 @@
+"""Print what reductions of nothing give, and those that must not read where there is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kerngen.emit.python_code import Code
+from kerngen.emit.reference.runs import Frame, read_regardless
+from kerngen.emit.reference.scope import Printer, Scope
+from kerngen.ir.nodes import Reduce, ReduceKind
+from kerngen.ir.types import Scalar, scalar_of
+
+_EMPTY: dict[ReduceKind, str] = {
+    "sum": "np.zeros({shape}, {dtype})",
+    "prod": "np.ones({shape}, {dtype})",
+    "max": "np.full({shape}, {limit}, {dtype})",
+    "min": "np.full({shape}, {limit}, {dtype})",
+    "argmax": "np.full({shape}, -1, {dtype})",
+    "argmin": "np.full({shape}, -1, {dtype})",
+}
+_LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
+    ("max", Scalar.F32): "-np.inf",
+    ("max", Scalar.I32): "ref.LOWEST_I32",
+    ("max", Scalar.U32): "ref.LOWEST_U32",
+    ("min", Scalar.F32): "np.inf",
+    ("min", Scalar.I32): "ref.HIGHEST_I32",
+    ("min", Scalar.U32): "ref.HIGHEST_U32",
+}
+
+
+def limit_of(expr: Reduce) -> str | None:
+    """Return what a reduction of nothing is, where NumPy must be given it."""
+    return _LIMITS.get((expr.kind, scalar_of(expr.type)))
+
+
+def empty_array(scope: Scope, expr: Reduce, outer: Frame) -> str:
+    """Return an array of what a reduction of nothing gives, along a whole frame."""
+    return _EMPTY[expr.kind].format(
+        shape=scope.shape(outer, expr.type),
+        dtype=scope.dtype(expr.type),
+        limit=limit_of(expr),
+    )
+
+
+def write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
+    """Write what a reduction of nothing gives; return its new name."""
+    scope = printer.scope
+    total = scope.fresh(f"{expr.kind}_over_{'_'.join(i.name for i in expr.indices)}")
+    scope.writer.line(f"{total} = {empty_array(scope, expr, outer)}")
+    return total
+
+
+def unless_empty(
+    printer: Printer, expr: Reduce, outer: Frame, value: Callable[[], Code]
+) -> Code:
+    """
+    Compute a reduction only where there is something to reduce, if that matters.
+
+    Before:  sum[p] a[p] * b[0, p]
+    After:   sum_over_p = np.zeros((), real.dtype)
+             if k:
+                 sum_over_p = np.einsum("p,p->", a, b[0], optimize=True)
+    """
+    scope = printer.scope
+    indices = read_regardless(expr.body, expr.indices)
+    if not indices:
+        return value()
+    total = write_empty(printer, expr, outer)
+    lengths = dict.fromkeys(scope.extent(index.extent) for index in indices)
+    with scope.block(f"if {' and '.join(lengths)}:"):
+        scope.writer.line(f"{total} = {value().text}")
+    return Code(total, fresh=True)

@@ -1,0 +1,206 @@
+"""Print expressions as NumPy, over whole arrays at once.
+
+Every value keeps the kernel's type: arrays are of `real`, int32, uint32 or bool, and
+Python's numbers stay weak, so that NumPy gives them the type of the array they meet.
+Where only weak ones meet, the first is made an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never, final
+
+from kerngen.emit.builtin_call import fill_template
+from kerngen.emit.python_code import Code, Level, binary, call, number
+from kerngen.emit.reference.arguments import print_uniform
+from kerngen.emit.reference.composites import (
+    print_construct,
+    print_part,
+    print_product,
+    print_swizzle,
+)
+from kerngen.emit.reference.load import print_index, print_load
+from kerngen.emit.reference.reduce import print_reduce
+from kerngen.emit.reference.runs import Frame
+from kerngen.emit.reference.scope import Scope
+from kerngen.emit.reference.types import is_float, lift, widest
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Construct,
+    DimValue,
+    Expr,
+    FunctionCall,
+    IndexValue,
+    Load,
+    LocalValue,
+    Part,
+    Reduce,
+    Select,
+    Swizzle,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.walk import walk
+
+_FUNCTIONS_OF_INTEGERS: dict[BinaryOp, str] = {
+    "/": "ref.idiv",
+    "%": "ref.irem",
+    "<<": "ref.shift_left",
+    ">>": "ref.shift_right",
+}
+_FUNCTIONS_OF_FLOATS: dict[BinaryOp, str] = {"%": "np.fmod"}
+_OPERATORS: dict[BinaryOp, BinaryOp] = {"and": "&", "or": "|"}
+_COMPARISONS = frozenset[BinaryOp](("==", "!=", "<", "<=", ">", ">=", "and", "or"))
+_SHIFTS = frozenset[BinaryOp](("<<", ">>"))
+"""Their sides differ in type: the left one alone decides."""
+_EXACT = frozenset[BinaryOp](("+", "-", "*"))
+"""The operators on which Python's floats and the arrays' agree; integers may wrap."""
+
+
+@final
+class ReferencePrinter:
+    """Prints the expressions of one generated function."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    @property
+    def scope(self) -> Scope:
+        """The function being printed."""
+        return self._scope
+
+    def print(self, expr: Expr, frame: Frame) -> Code:
+        """Return the expression laid along the frame."""
+        match expr:
+            case Constant(value=value):
+                return number(value)
+            case ConstRef(name=name):
+                return Code(self._scope.constants[name], weak=True)
+            case IndexValue(index=index):
+                return print_index(self._scope, index, frame)
+            case DimValue(name=name):
+                return Code(self._scope.dim(name), weak=True)
+            case UniformValue():
+                return print_uniform(self, expr, frame)
+            case LocalValue(name=name):
+                return Code(self._scope.names[name])
+            case Load():
+                return print_load(self, expr, frame)
+            case Swizzle():
+                return print_swizzle(self, expr, frame)
+            case Part():
+                return print_part(self, expr, frame)
+            case Construct():
+                return print_construct(self, expr, frame)
+            case Unary():
+                return self._unary(expr, frame)
+            case Binary():
+                return self._binary(expr, frame)
+            case Select():
+                return self._select(expr, frame)
+            case Cast():
+                return self._cast(expr, frame)
+            case BuiltinCall():
+                return self._builtin(expr, frame)
+            case FunctionCall():
+                return self._function(expr, frame)
+            case Reduce():
+                return print_reduce(self, expr, frame)
+            case StoreAt():
+                raise AssertionError("statements print their positions themselves")
+            case _:
+                assert_never(expr)
+
+    def array(self, expr: Expr, frame: Frame) -> Code:
+        """Return the expression as an array, also where it is a mere number."""
+        code = self.print(expr, frame)
+        return self._scope.typed(code, expr.type) if code.weak else code
+
+    def _operands(self, operands: Iterable[Expr], frame: Frame) -> list[Code]:
+        """Return operands, an array among those that have the type of the first."""
+        listed = list(operands)
+        codes = [self.print(operand, frame) for operand in listed]
+        of = listed[0].type
+        alike = (code for code, x in zip(codes, listed, strict=True) if x.type == of)
+        if all(code.weak for code in alike):
+            codes[0] = self._scope.typed(codes[0], of)
+        return self._level(listed, codes)
+
+    def _level(self, operands: Sequence[Expr], codes: Iterable[Code]) -> list[Code]:
+        """Return operands with as many axes of components as any of them has."""
+        to = widest(*(operand.type for operand in operands))
+        pairs = zip(operands, codes, strict=True)
+        return [lift(code, operand.type, to) for operand, code in pairs]
+
+    def _unary(self, expr: Unary, frame: Frame) -> Code:
+        operand = self.print(expr.operand, frame)
+        if operand.weak and expr.op == "not":
+            return Code(f"not {operand.at(Level.NOT)}", Level.NOT, weak=True)
+        if operand.weak and expr.op == "~":
+            operand = self._scope.typed(operand, expr.type)
+        op = "~" if expr.op == "not" else expr.op
+        text = f"{op}{operand.at(Level.UNARY)}"
+        return Code(text, Level.UNARY, operand.weak, fresh=not operand.weak)
+
+    def _binary(self, expr: Binary, frame: Frame) -> Code:
+        sides = (expr.left, expr.right)
+        pair = [self.print(side, frame) for side in sides]
+        product = print_product(expr, *pair)
+        if product is not None:
+            return product
+        of = scalar_of(expr.left.type)
+        weak = pair[0].weak and (pair[1].weak or expr.op in _SHIFTS)
+        stays = expr.op in _COMPARISONS or (expr.op in _EXACT and is_float(of))
+        if weak and not stays:
+            pair[0] = self._scope.typed(pair[0], of)
+            weak = False
+        left, right = self._level(sides, pair)
+        functions = _FUNCTIONS_OF_INTEGERS if of.is_integer else _FUNCTIONS_OF_FLOATS
+        if expr.op in functions:
+            return call(functions[expr.op], [left.text, right.text])
+        return binary(_OPERATORS.get(expr.op, expr.op), left, right, weak=weak)
+
+    def _select(self, expr: Select, frame: Frame) -> Code:
+        condition = self.print(expr.condition, frame)
+        condition = lift(condition, expr.condition.type, expr.type)
+        branches = self._operands((expr.then, expr.otherwise), frame)
+        # Functions return Any, of which type checkers can't infer what np.where makes.
+        untyped = any(isinstance(node, FunctionCall) for node in walk(expr))
+        function = "ref.where" if untyped else "np.where"
+        return call(function, [condition.text, *(code.text for code in branches)])
+
+    def _cast(self, expr: Cast, frame: Frame) -> Code:
+        operand = self.print(expr.operand, frame)
+        if expr.type is Scalar.BOOL:
+            array = self.array(expr.operand, frame)
+            return binary("!=", array, Code("0"))
+        return self._scope.typed(operand, expr.type)
+
+    def _builtin(self, expr: BuiltinCall, frame: Frame) -> Code:
+        if expr.builtin in GEOMETRY:
+            arguments = [self.array(argument, frame) for argument in expr.arguments]
+            return fill_template(GEOMETRY[expr.builtin].numpy, arguments)
+        template = BUILTINS[expr.builtin].numpy
+        if "ref." in template:
+            arrays = (self.array(argument, frame) for argument in expr.arguments)
+            arguments = self._level(expr.arguments, arrays)
+        else:
+            arguments = self._operands(expr.arguments, frame)
+        return fill_template(template, arguments)
+
+    def _function(self, expr: FunctionCall, frame: Frame) -> Code:
+        function = self._scope.functions[expr.function]
+        arguments = [self.array(argument, frame).text for argument in expr.arguments]
+        if function.needs_real:
+            self._scope.uses_real = True
+            arguments.insert(0, "real")
+        return call(function.name, arguments, fresh=function.fresh)

@@ -1,0 +1,111 @@
+"""Print reductions by key, and of prefixes, so that no term is compared with each result."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kerngen.emit.python_code import Code, call, tuple_text
+from kerngen.emit.reference.axes import align, find_carrier
+from kerngen.emit.reference.empty import empty_array, limit_of, unless_empty
+from kerngen.emit.reference.runs import Frame
+from kerngen.emit.reference.scope import Printer
+from kerngen.ir.analysis.conditions import unconditional
+from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.nodes import Index, IndexValue, Reduce, ReduceKind
+from kerngen.ir.staging.keyed import Key, Keyed, Prefix, keyed, prefix_of
+from kerngen.ir.types import Scalar
+
+_JOINS: dict[ReduceKind, str] = {
+    "sum": "np.add",
+    "prod": "np.multiply",
+    "max": "np.maximum",
+    "min": "np.minimum",
+}
+_OF_NOTHING: dict[ReduceKind, str] = {"sum": "0", "prod": "1"}
+
+
+def print_keyed(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
+    """Return the reduction laid along the frame; None where it must be printed otherwise."""
+    if expr.condition is None or not isinstance(expr.type, Scalar):
+        return None
+    by_key = keyed(expr)
+    if by_key is not None and all(key.index in frame for key in by_key.keys):
+        return _scattered(printer, by_key, frame)
+    prefix = prefix_of(expr)
+    if prefix is not None and prefix.index in frame:
+        return _running(printer, prefix, frame)
+    return None
+
+
+def _scattered(printer: Printer, found: Keyed, frame: Frame) -> Code | None:
+    """
+    Join each term with the result that its key chooses.
+
+    Before:  sum[i when ids[i] == u32(q)] dy[i, j]
+    After:   ref.scatter(np.add, np.zeros((rows, d), real.dtype), (ids,), dy)
+    """
+    reduce = unconditional(found.reduce)
+    chosen = frozenset[Index]().union(*(free_indices(k.value) for k in found.keys))
+    rows = tuple(index for index in frame if index in chosen)
+    keys = (*(Key(IndexValue(row), row) for row in rows), *found.keys)
+    read = free_indices(reduce.body) - {*rows}
+    columns = tuple(index for index in frame if index in read)
+    terms = (*rows, *reduce.indices)
+    if not _has_carrier(printer, reduce, keys, (*terms, *columns)):
+        return None
+    axes = (*(key.index for key in keys), *columns)
+    text = partial(_scatter_call, printer, reduce, keys, (terms, columns, axes))
+    return align(unless_empty(printer, reduce, axes, text), axes, frame)
+
+
+def _has_carrier(
+    printer: Printer, reduce: Reduce, keys: tuple[Key, ...], axes: Frame
+) -> bool:
+    """Whether the terms are as many as the elements of a tensor that is read for them."""
+    values = (reduce.body, *(key.value for key in keys))
+    loops, wanted = printer.scope.loops, frozenset(axes)
+    return any(find_carrier(value, wanted, loops) is not None for value in values)
+
+
+def _scatter_call(
+    printer: Printer,
+    reduce: Reduce,
+    keys: tuple[Key, ...],
+    axes: tuple[Frame, Frame, Frame],
+) -> Code:
+    terms, columns, results = axes
+    places = tuple_text(printer.print(key.value, terms).text for key in keys)
+    total = empty_array(printer.scope, reduce, results)
+    body = printer.print(reduce.body, (*terms, *columns)).text
+    return call("ref.scatter", [_JOINS[reduce.kind], total, places, body])
+
+
+def _running(printer: Printer, found: Prefix, frame: Frame) -> Code | None:
+    """
+    Join the terms one after the other, and take what there is at each result.
+
+    Before:  max[p when p < j] x[i, p]
+    After:   ref.prefixes(np.maximum, x, 1, n, -1, -np.inf)
+    """
+    reduce, (own,) = unconditional(found.reduce), found.reduce.indices
+    used = free_indices(reduce) | {found.index}
+    outer = tuple(index for index in frame if index in used)
+    terms = tuple(own if index == found.index else index for index in outer)
+    if find_carrier(reduce.body, frozenset(terms), printer.scope.loops) is None:
+        return None
+    text = partial(_running_call, printer, found, reduce, terms)
+    return align(unless_empty(printer, reduce, outer, text), outer, frame)
+
+
+def _running_call(
+    printer: Printer, found: Prefix, reduce: Reduce, terms: Frame
+) -> Code:
+    arguments = [
+        _JOINS[reduce.kind],
+        printer.print(reduce.body, terms).text,
+        str(terms.index(reduce.indices[0])),
+        printer.scope.extent(found.index.extent),
+        printer.print(found.shift, ()).text,
+        limit_of(reduce) or _OF_NOTHING[reduce.kind],
+    ]
+    return call("ref.suffixes" if found.is_suffix else "ref.prefixes", arguments)

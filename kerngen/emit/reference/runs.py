@@ -1,0 +1,170 @@
+"""Parts of axes that reads in references take: slices, and single places.
+
+A subscript reads a run of its axis where it is an index, or an index times a literal,
+beside what is one number at a time: loop variables, dims and scalars.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.emit.host_expr import HostPrinter
+from kerngen.emit.python_code import Code, Level, binary, call
+from kerngen.emit.reference.scope import Scope
+from kerngen.ir.analysis.affine import AffineForm, as_literal, subscript_form
+from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.analysis.requirements import Known
+from kerngen.ir.analysis.subscript_checks import checked, may_be_empty
+from kerngen.ir.nodes import (
+    At,
+    Binary,
+    Cast,
+    Constant,
+    DimValue,
+    Expr,
+    Extent,
+    Index,
+    Load,
+    Subscript,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import subscript_value
+
+Frame: TypeAlias = tuple[Index, ...]
+
+_SHORT = re.compile(r"-?\w*")
+"""What black sets no space around in a slice."""
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """Every `step`-th element along `index`; without an index, one place.
+
+    `start` is where it begins, over loop variables, dims and scalars.
+    """
+
+    index: Index | None
+    step: int
+    start: AffineForm
+
+
+def axes_read(load: Load) -> list[tuple[Subscript, Extent]]:
+    """Return each axis that a read subscripts, of the tensor and of arrays within.
+
+    They come as the subscript and the length.
+    """
+    inner = [(step.place, step.length) for step in load.path if isinstance(step, At)]
+    return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]
+
+
+def run_of(subscript: Subscript, loops: Container[Index]) -> Run | None:
+    """Return the part of its axis that a subscript reads; None where that is no run."""
+    form = subscript_form(subscript)
+    if form is None:
+        return None
+    own = [index for index in form.terms if index not in loops]
+    rest = {index: c for index, c in form.terms.items() if index in loops}
+    start = AffineForm(form.offset, rest)
+    match own:
+        case []:
+            return Run(None, 1, start)
+        case [index]:
+            step = form.coefficient(index)
+            return Run(index, step, start) if step is not None and step > 0 else None
+        case _:
+            return None
+
+
+def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
+    """Return the indices that a read's axes lie along; None where one is no run."""
+    if not isinstance(expr, Load):
+        return None
+    runs = [run_of(subscript, loops) for subscript, _ in axes_read(expr)]
+    if None in runs:
+        return None
+    return tuple(run.index for run in runs if run and run.index)
+
+
+def read_regardless(expr: Expr, indices: Frame) -> Frame:
+    """Return those of the indices that some run does not depend on, if it is checked.
+
+    Where such an index has no value, nothing is read, and so nothing is checked; but
+    arrays would be read there all the same, and be too short.
+    """
+    missed: set[Index] = set()
+    for subscript, _ in checked(expr, (), Known()):
+        own = free_indices(subscript_value(subscript))
+        if run_of(subscript, own.difference(indices)):
+            missed.update(index for index in indices if index not in own)
+    return tuple(i for i in indices if i in missed and may_be_empty(i.extent))
+
+
+def run_text(scope: Scope, run: Run, extent: Extent) -> str:
+    """Return what a run of an axis of length `extent` is as a subscript: `u:u + n`."""
+    start = _start(scope, run.start)
+    if run.index is None:
+        return (start or Code("0")).text
+    if start is None and run.step == 1 and run.index.extent == extent:
+        return ":"
+    length = Code(scope.extent(run.index.extent))
+    if run.step != 1:
+        length = binary("*", Code(str(run.step)), length)
+    end = length if start is None else binary("+", start, length)
+    parts = [start.text if start else "", end.text]
+    parts += [] if run.step == 1 else [str(run.step)]
+    is_short = all(_SHORT.fullmatch(part) for part in parts)
+    return (":" if is_short else " : ").join(parts).strip()
+
+
+def _start(scope: Scope, form: AffineForm) -> Code | None:
+    """Return a place as a Python integer; None for 0."""
+    printer = HostPrinter(
+        lambda node: _value(scope, node), scope.constants, scope.functions, wraps=True
+    )
+    total: Code | None = None
+    for index, coefficient in form.terms.items():
+        term = Code(scope.loops[index])
+        if as_literal(coefficient) != 1:
+            term = binary("*", _wrapped(printer, coefficient), term)
+        total = term if total is None else binary("+", total, term)
+    literal = as_literal(form.offset)
+    if literal == 0:
+        return total
+    if total is None:
+        return _wrapped(printer, form.offset)
+    if literal is not None and literal < 0:
+        magnitude = Constant(-literal, Scalar.I32)
+        return binary("-", total, printer.print(magnitude))
+    offset = _wrapped(printer, form.offset)
+    return binary("+", total, Code(offset.at(Level.SUM)))
+
+
+def _wrapped(printer: HostPrinter, expr: Expr) -> Code:
+    """Return what 32 bits keep of an integer, as the check of subscripts has it."""
+    if isinstance(expr, Cast):
+        return _wrapped(printer, expr.operand)
+    code = printer.print(expr)
+    return code if _is_narrow(expr) else call("hostmath.wrap_i32", [code.text])
+
+
+def _is_narrow(expr: Expr) -> bool:
+    """Whether an integer is within i32, whatever dims and scalars are."""
+    if isinstance(expr, Binary):
+        lengths = _is_length(expr.left) and _is_length(expr.right)
+        return lengths and expr.op in ("-", "/", "%")
+    return expr.type is Scalar.I32 and not isinstance(expr, Unary)
+
+
+def _is_length(expr: Expr) -> bool:
+    literal = as_literal(expr)
+    return isinstance(expr, DimValue) or (literal is not None and literal >= 0)
+
+
+def _value(scope: Scope, node: DimValue | UniformValue) -> str:
+    return scope.dim(node.name) if isinstance(node, DimValue) else scope.argument(node)

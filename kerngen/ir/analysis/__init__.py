@@ -1,0 +1,1 @@
+"""What is known of expressions: signs, ranges, affine forms, reads and conditions."""

@@ -1,0 +1,179 @@
+"""Affine forms: integer expressions as a sum of indices with fixed coefficients.
+
+A form holds modulo 2^32, as the arithmetic of i32 and u32 does; so casts between the two
+drop out, and where the sum lies inside of an axis, it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, assert_never, final
+
+from kerngen.ir.builtins.table import TRUNCATING
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    BinaryOp,
+    BuiltinCall,
+    Cast,
+    Clamped,
+    Constant,
+    ConstRef,
+    Construct,
+    DimValue,
+    Expr,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Part,
+    Reduce,
+    Select,
+    Subscript,
+    Swizzle,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Scalar
+from kerngen.plan.hostmath import wrap_i32
+
+_RING: Final[Mapping[BinaryOp, Callable[[int, int], int]]] = {
+    "+": int.__add__,
+    "-": int.__sub__,
+    "*": int.__mul__,
+}
+"""The operators that agree modulo 2^32, whatever overflows on the way."""
+_QUOTIENTS: Final = frozenset[BinaryOp](("/", "%"))
+_NEUTRAL: Final[Mapping[BinaryOp, int]] = {"+": 0, "*": 1}
+
+_ZERO: Final = Constant(0, Scalar.I32)
+_ONE: Final = Constant(1, Scalar.I32)
+
+
+@final
+@dataclass(frozen=True)
+class AffineForm:
+    """`offset + sum of coefficient * index`; no coefficient is the literal 0.
+
+    Coefficients and the offset are of constants, dims and integer scalars.
+    """
+
+    offset: Expr
+    terms: Mapping[Index, Expr] = field(default_factory=dict[Index, Expr])
+
+    def coefficient(self, index: Index) -> int | None:
+        """Return the coefficient of an index, None if it is no literal; 0 if absent."""
+        return as_literal(self.terms[index]) if index in self.terms else 0
+
+
+def affine_form(expr: Expr) -> AffineForm | None:
+    """Return the form of an integer expression; None if it is not affine."""
+    if is_fixed(expr):
+        return AffineForm(expr)
+    match expr:
+        case IndexValue(index=index):
+            return AffineForm(_ZERO, {index: _ONE})
+        case Unary(op="-", operand=operand):
+            return _scaled(Constant(-1, Scalar.I32), affine_form(operand))
+        case Cast(operand=operand) if operand.type.is_integer:
+            return affine_form(operand)
+        case Binary(op="+" | "-" as op, left=left, right=right):
+            return _combined(op, affine_form(left), affine_form(right))
+        case Binary(op="*", left=left, right=right) if is_fixed(right):
+            return _scaled(right, affine_form(left))
+        case Binary(op="*", left=left, right=right) if is_fixed(left):
+            return _scaled(left, affine_form(right))
+        case _:
+            return None
+
+
+def subscript_form(subscript: Subscript) -> AffineForm | None:
+    """Return the form of a subscript; None of one that is clamped."""
+    match subscript:
+        case Clamped():
+            return None
+        case IndexValue(index=index):
+            return AffineForm(_ZERO, {index: _ONE})
+        case Affine(value):
+            form = affine_form(value)
+            assert form is not None, "checked where it was made"
+            return form
+        case _:
+            assert_never(subscript)
+
+
+def is_fixed(expr: Expr) -> bool:
+    """Whether an integer is the same for all elements, and known to the host."""
+    match expr:
+        case Constant() | ConstRef() | DimValue():
+            return expr.type.is_integer
+        case UniformValue(path=path):
+            # An index may lead to the part, and the checks know whole scalars alone.
+            return expr.type.is_integer and not path
+        case Unary(op=op, operand=operand):
+            return op == "-" and is_fixed(operand)
+        case Cast(operand=operand, type=type_):
+            return type_.is_integer and is_fixed(operand)
+        case Binary(op=op, left=left, right=right):
+            known = op in _RING or op in _QUOTIENTS
+            return known and is_fixed(left) and is_fixed(right)
+        case IndexValue() | LocalValue() | Load() | Select():
+            return False
+        case Swizzle() | Part() | Construct():
+            return False
+        case BuiltinCall(builtin=name, arguments=arguments):
+            return name in TRUNCATING and all(map(is_fixed, arguments))
+        case FunctionCall() | Reduce() | StoreAt():
+            return False
+        case _:
+            assert_never(expr)
+
+
+def as_literal(expr: Expr) -> int | None:
+    """Return the value of a literal or constant as a signed integer, else None."""
+    if isinstance(expr, Constant | ConstRef) and expr.type.is_integer:
+        return wrap_i32(int(expr.value))
+    return None
+
+
+def _combined(
+    op: BinaryOp, left: AffineForm | None, right: AffineForm | None
+) -> AffineForm | None:
+    if left is None or right is None:
+        return None
+    terms = dict(left.terms)
+    for index, coefficient in right.terms.items():
+        terms[index] = _simple(op, terms.get(index, _ZERO), coefficient)
+    return AffineForm(_simple(op, left.offset, right.offset), _present(terms))
+
+
+def _scaled(by: Expr, form: AffineForm | None) -> AffineForm | None:
+    if form is None:
+        return None
+    terms = {index: _simple("*", by, c) for index, c in form.terms.items()}
+    return AffineForm(_simple("*", by, form.offset), _present(terms))
+
+
+def _present(terms: Mapping[Index, Expr]) -> dict[Index, Expr]:
+    return {index: c for index, c in terms.items() if as_literal(c) != 0}
+
+
+def _simple(op: BinaryOp, left: Expr, right: Expr) -> Expr:
+    """Return `left op right` without what changes nothing."""
+    first, second = as_literal(left), as_literal(right)
+    if first is not None and second is not None:
+        return Constant(wrap_i32(_RING[op](first, second)), Scalar.I32)
+    if op in _NEUTRAL and first == _NEUTRAL[op]:
+        return right
+    if second == _NEUTRAL.get(op, 0):
+        return left
+    if op == "*" and 0 in (first, second):
+        return _ZERO
+    if first == (-1 if op == "*" else 0):
+        return Unary("-", right, Scalar.I32)
+    if op == "*" and second == -1:
+        return Unary("-", left, Scalar.I32)
+    return Binary(op, left, right, Scalar.I32)

@@ -1,0 +1,145 @@
+"""Reads under conditions, and whether those leave out the border of an axis.
+
+`if t > 0 { h[t - 1] } else { 0.0 }` reads `h` where `t - 1 >= 0`.  The proof takes one
+condition at a time: `t - 1`, less what the condition makes no less than 0, is a sum that
+is never negative, whatever the lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+from kerngen.ir.analysis.linear import Lengths, length_of
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Constant,
+    Expr,
+    Load,
+    Reduce,
+    Select,
+    Tensor,
+    Unary,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children, subscript_value
+
+Condition: TypeAlias = tuple[Expr, bool]
+"""An expression of type bool, and whether it is true or false."""
+
+_NEGATED: Final[dict[BinaryOp, BinaryOp]] = {
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+    "==": "!=",
+    "!=": "==",
+}
+_ONE: Final = Constant(1, Scalar.I32)
+
+
+def reads_under(
+    expr: Expr, tensor: Tensor, under: tuple[Condition, ...] = ()
+) -> Iterator[tuple[Load, tuple[Condition, ...]]]:
+    """Yield each read of a tensor, with the conditions that choose it."""
+    match expr:
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            yield from reads_under(condition, tensor, under)
+            yield from reads_under(then, tensor, (*under, (condition, True)))
+            yield from reads_under(otherwise, tensor, (*under, (condition, False)))
+        case Binary(op="and" | "or" as op, left=left, right=right):
+            yield from reads_under(left, tensor, under)
+            yield from reads_under(right, tensor, (*under, (left, op == "and")))
+        case Reduce(condition=Select() | Binary() | Unary() as condition, body=body):
+            yield from reads_under(condition, tensor, under)
+            yield from reads_under(body, tensor, (*under, (condition, True)))
+        case _:
+            if isinstance(expr, Load) and expr.tensor == tensor:
+                yield expr, under
+            for child in children(expr):
+                yield from reads_under(child, tensor, under)
+
+
+@final
+@dataclass(frozen=True)
+class Borders:
+    """Proves that reads under conditions stay inside their axes, by the lengths."""
+
+    lengths: Lengths
+
+    def excludes(
+        self, load: Load, axis: int, under: tuple[Condition, ...], shift: int
+    ) -> bool:
+        """Whether conditions keep a read inside an axis, on the side it is shifted to."""
+        wanted = place = subscript_value(load.subscripts[axis])
+        if shift > 0:
+            last = _difference(length_of(load.tensor.extents[axis]), _ONE)
+            wanted = _difference(last, place)
+        facts = self._all_facts(under)
+        return any(self._follows(wanted, fact) for fact in facts)
+
+    def _all_facts(self, under: tuple[Condition, ...]) -> tuple[Expr, ...]:
+        """Return what is not negative under conditions; one may need another.
+
+        `t - 1` is not where `t != 0`, and so `t - 2` is not if `t != 1` as well.
+        """
+        known: tuple[Expr, ...] = ()
+        while True:
+            facts = tuple(x for each in under for x in self._facts(*each, known))
+            if len(facts) == len(known):
+                return facts
+            known = facts
+
+    def _follows(self, wanted: Expr, fact: Expr) -> bool:
+        return self.lengths.never_negative(_difference(wanted, fact))
+
+    def _facts(
+        self, condition: Expr, holds: bool, known: tuple[Expr, ...]
+    ) -> Iterator[Expr]:
+        """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
+        match condition:
+            case Unary(op="not", operand=operand):
+                yield from self._facts(operand, not holds, known)
+            case Binary(op="and" | "or" as op, left=left, right=right):
+                if holds == (op == "and"):
+                    yield from self._facts(left, holds, known)
+                    yield from self._facts(right, holds, known)
+            case Binary(op=op, left=left, right=right) if op in _NEGATED:
+                # The arithmetic of u32 wraps below 0, so that it proves nothing.
+                if left.type is Scalar.I32:
+                    sides = _difference(left, right), _difference(right, left)
+                    yield from self._compared(
+                        op if holds else _NEGATED[op], *sides, known
+                    )
+            case _:
+                return
+
+    def _compared(
+        self, op: BinaryOp, up: Expr, down: Expr, known: tuple[Expr, ...]
+    ) -> Iterator[Expr]:
+        """Yield what is not negative, by the left side less the right, and the reverse."""
+        match op:
+            case "<":
+                yield _difference(down, _ONE)
+            case "<=":
+                yield down
+            case ">":
+                yield _difference(up, _ONE)
+            case ">=":
+                yield up
+            case "==":
+                yield from (up, down)
+            case "!=":
+                # At an end of its range, not equal is beyond.
+                for each in (up, down):
+                    at_end = any(self._follows(each, fact) for fact in known)
+                    if at_end or self.lengths.never_negative(each):
+                        yield _difference(each, _ONE)
+            case _:
+                return
+
+
+def _difference(left: Expr, right: Expr) -> Expr:
+    return Binary("-", left, right, Scalar.I32)

@@ -1,0 +1,123 @@
+"""Conditions of reductions: found in the values that are reduced, and put back there.
+
+`sum[j when j <= i] x[j]` and `sum[j] if j <= i { x[j] } else { 0.0 }` are one reduction:
+what a reduction of nothing gives changes none.  Typed kernels and stages have the first
+form alone, by `conditional`.  A strategy that knows no conditions gets the second one, by
+`without_conditions`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final, assert_never
+
+from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
+from kerngen.ir.nodes import (
+    Binary,
+    Constant,
+    Construct,
+    Expr,
+    Reduce,
+    ReduceKind,
+    Select,
+    Unary,
+)
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.ir.walk import map_children
+
+_OF_FLOATS: Final[dict[ReduceKind, float]] = {
+    "sum": 0.0,
+    "prod": 1.0,
+    "max": -math.inf,
+    "min": math.inf,
+    "argmax": -math.inf,
+    "argmin": math.inf,
+}
+
+
+def identity_of(kind: ReduceKind, type_: ValueType) -> Expr:
+    """Return a term that changes no result: 0 for a sum; of vectors, in each component."""
+    match type_:
+        case Scalar.F32:
+            return Constant(_OF_FLOATS[kind], type_)
+        case Scalar():
+            lowest, highest = bounds(type_)
+            values = {"sum": 0, "prod": 1, "max": lowest, "min": highest}
+            return Constant(values[kind.removeprefix("arg")], type_)
+        case Vector(scalar=scalar):
+            return Construct(type_, (identity_of(kind, scalar),))
+        case Matrix(columns=columns, column=column):
+            return Construct(type_, (identity_of(kind, column),) * columns)
+        case _:
+            assert_never(type_)
+
+
+def conditional(reduce: Reduce) -> Reduce:
+    """
+    Take the conditions out of the value that is reduced.
+
+    Before:  sum[j] if j <= i { x[j] } else { 0.0 }
+    After:   sum[j when j <= i] x[j]
+    """
+    if reduce.finds_place:
+        return reduce  # of no terms the place is -1, whatever the body is
+    match reduce.body:
+        case Select(condition, then, otherwise) if _is_identity(reduce.kind, otherwise):
+            return conditional(_under(reduce, condition, then))
+        case Select(condition, then, otherwise) if _is_identity(reduce.kind, then):
+            negated = Unary("not", condition, Scalar.BOOL)
+            return conditional(_under(reduce, negated, otherwise))
+        case _:
+            return reduce
+
+
+def with_conditions(expr: Expr) -> Expr:
+    """Take the conditions out of what any reduction in an expression reduces."""
+    inner = map_children(expr, with_conditions)
+    return conditional(inner) if isinstance(inner, Reduce) else inner
+
+
+def unconditional(reduce: Reduce) -> Reduce:
+    """
+    Put the condition of a reduction into the value that is reduced.
+
+    Before:  sum[j when j <= i] x[j]
+    After:   sum[j] if j <= i { x[j] } else { 0.0 }
+
+    That of a place stays too: no number that is left out is what a term can't be.
+    """
+    condition = reduce.condition
+    if condition is None:
+        return reduce
+    then, otherwise = reduce.body, identity_of(reduce.kind, reduce.body.type)
+    if isinstance(condition, Unary):  # of bools, there is 'not' alone
+        condition, then, otherwise = condition.operand, otherwise, then
+    body = Select(condition, then, otherwise, reduce.body.type)
+    kept = reduce.condition if reduce.finds_place else None
+    return replace(reduce, condition=kept, body=body)
+
+
+def without_conditions(expr: Expr) -> Expr:
+    """Put the condition of any reduction in an expression into what that reduces."""
+    inner = map_children(expr, without_conditions)
+    return unconditional(inner) if isinstance(inner, Reduce) else inner
+
+
+def _under(reduce: Reduce, condition: Expr, body: Expr) -> Reduce:
+    """Return a reduction of what is chosen under a condition, beside those it has."""
+    if reduce.condition is not None:
+        condition = Binary("and", reduce.condition, condition, Scalar.BOOL)
+    return replace(reduce, condition=condition, body=body)
+
+
+def _is_identity(kind: ReduceKind, expr: Expr) -> bool:
+    """Whether a value changes no reduction of a kind: as sums begin at 0, -0.0 is one."""
+    if isinstance(expr, Construct):
+        return all(_is_identity(kind, part) for part in expr.parts)
+    identity = identity_of(kind, expr.type)
+    try:
+        value = constant_value(expr)
+    except NotFiniteError:
+        return False
+    return isinstance(identity, Constant) and value == identity.value

@@ -1,0 +1,169 @@
+"""Where affine subscripts surely lie, whatever the lengths.
+
+An affine form is greatest and least where each index is at an end of its range.  There,
+its value is a sum of dims: what holds of it for all lengths is read off its coefficients.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, TypeAlias, final
+
+from kerngen.ir.analysis.affine import AffineForm, as_literal
+from kerngen.ir.nodes import (
+    Binary,
+    Cast,
+    DimValue,
+    Expr,
+    Extent,
+    Index,
+    Unary,
+)
+
+Linear: TypeAlias = Mapping[str, int]
+"""Coefficients by the dim or scalar that they are multiplied with; "" has the constant."""
+
+_MOST_INDICES: Final = 6
+"""Of more indices, the corners are not all looked at."""
+
+
+@final
+@dataclass(frozen=True)
+class Corner:
+    """The value of a form where each index is at an end of its range."""
+
+    value: Linear
+    at: tuple[tuple[Index, Linear], ...]
+
+    def is_below(self) -> bool:
+        """Whether the value is negative for all lengths."""
+        return _never_negative(_sum(_scaled(self.value, -1), {"": -1}), self._ranged)
+
+    def is_beyond(self, extent: Extent) -> bool:
+        """Whether the value is past the end of an axis for all lengths."""
+        return _never_negative(self._room(extent, -1), self._ranged)
+
+    def is_before_end(self, extent: Extent) -> bool:
+        """Whether the value is below the end of an axis for all lengths."""
+        return _never_negative(_sum(self._room(extent, 1), {"": -1}), self._ranged)
+
+    def is_from_start(self) -> bool:
+        """Whether the value is not negative for any lengths."""
+        return _never_negative(self.value, self._ranged)
+
+    def _room(self, extent: Extent, sign: int) -> Linear:
+        return _scaled(_sum(_length(extent), _scaled(self.value, -1)), sign)
+
+    @property
+    def _ranged(self) -> frozenset[str]:
+        """The dims that are at least 1, for an index ranges over each."""
+        return frozenset(i.extent for i, _ in self.at if isinstance(i.extent, str))
+
+
+def corners(form: AffineForm) -> tuple[Corner, ...]:
+    """Return the corners of a form; none where they are not sums of dims.
+
+    A form over an empty range has none.
+    """
+    offset = _linear(form.offset)
+    factors = {index: as_literal(c) for index, c in form.terms.items()}
+    is_empty = any(index.extent == 0 for index in factors)
+    if offset is None or is_empty or len(factors) > _MOST_INDICES:
+        return ()
+    if any(factor is None for factor in factors.values()):
+        return ()
+    return tuple(_corners(offset, {i: f for i, f in factors.items() if f}))
+
+
+def _corners(offset: Linear, factors: Mapping[Index, int]) -> Iterator[Corner]:
+    ends = [({"": 0}, _sum(_length(index.extent), {"": -1})) for index in factors]
+    for places in product(*ends):
+        at = tuple(zip(factors, places, strict=True))
+        terms = (_scaled(place, factors[index]) for index, place in at)
+        yield Corner(_sum(offset, *terms), at)
+
+
+def stays_inside(form: AffineForm, extent: Extent) -> bool | None:
+    """Whether a subscript stays inside its axis; None if that is up to the lengths."""
+    found = corners(form)
+    if any(corner.is_below() or corner.is_beyond(extent) for corner in found):
+        return False
+    known = isinstance(extent, int) and all(_is_known(c.value) for c in found)
+    return True if found and known else None
+
+
+def starts_from_zero(form: AffineForm) -> bool:
+    """Whether a form is never negative, whatever the lengths; they are at least 1."""
+    found = [corner.value for corner in corners(form)]
+    return bool(found) and all(
+        _never_negative(value, frozenset(filter(None, value))) for value in found
+    )
+
+
+def extremes(form: AffineForm) -> tuple[int, int] | None:
+    """Return the least and the greatest value of a form, where literals give both."""
+    found = [corner.value for corner in corners(form)]
+    if not found or not all(map(_is_known, found)):
+        return None
+    values = [value.get("", 0) for value in found]
+    return min(values), max(values)
+
+
+def _is_known(value: Linear) -> bool:
+    return not any(factor for name, factor in value.items() if name)
+
+
+def _never_negative(value: Linear, ranged: frozenset[str]) -> bool:
+    """Whether a sum is at least 0 for all lengths; those of `ranged` are at least 1."""
+    least = value.get("", 0)
+    for name, factor in value.items():
+        if name and factor < 0:
+            return False
+        least += factor if name in ranged else 0
+    return least >= 0
+
+
+def _linear(expr: Expr) -> Linear | None:
+    """Return a fixed integer as a sum of dims, None if it is none."""
+    known = as_literal(expr)
+    if known is not None:
+        return {"": known}
+    match expr:
+        case DimValue(name=name):
+            return {name: 1}
+        case Unary(op="-", operand=operand):
+            inner = _linear(operand)
+            return None if inner is None else _scaled(inner, -1)
+        case Cast(operand=operand):
+            return _linear(operand)
+        case Binary(op="+" | "-" as op, left=left, right=right):
+            first, second = _linear(left), _linear(right)
+            if first is None or second is None:
+                return None
+            return _sum(first, _scaled(second, 1 if op == "+" else -1))
+        case Binary(op="*", left=left, right=right):
+            for one, other in ((left, right), (right, left)):
+                factor, rest = as_literal(one), _linear(other)
+                if factor is not None and rest is not None:
+                    return _scaled(rest, factor)
+            return None
+        case _:
+            return None
+
+
+def _length(extent: Extent) -> Linear:
+    return {extent: 1} if isinstance(extent, str) else {"": extent}
+
+
+def _sum(*terms: Linear) -> Linear:
+    total: Counter[str] = Counter()
+    for term in terms:
+        total.update(term)
+    return total
+
+
+def _scaled(value: Linear, factor: int) -> Linear:
+    return {name: coefficient * factor for name, coefficient in value.items()}

@@ -1,0 +1,57 @@
+"""Which floats are surely finite, by what they are computed from."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Expr,
+    Select,
+    Unary,
+)
+from kerngen.ir.types import F32_MAX, Scalar, scalar_of
+
+_LARGEST: Final = {
+    Scalar.I32: 2.0**31,
+    Scalar.U32: 2.0**32,
+    Scalar.BOOL: 1.0,
+    Scalar.F32: math.inf,
+}
+
+
+def is_finite(expr: Expr) -> bool:
+    """Whether a float is neither infinite nor NaN, whatever the arguments are."""
+    return _largest(expr) < F32_MAX / 2  # so that no rounding on the way counts
+
+
+def _largest(expr: Expr) -> float:
+    """Return a bound of the size of a value; infinity where none is known."""
+    match expr:
+        case Constant(value=value) | ConstRef(value=value):
+            return abs(float(value))
+        case Cast(operand=operand, is_halved=False):
+            return min(_largest(operand), _LARGEST[scalar_of(operand.type)])
+        case Unary(op="-", operand=operand):
+            return _largest(operand)
+        case Binary(op="+" | "-", left=left, right=right):
+            return _largest(left) + _largest(right)
+        case Binary(op="*", left=left, right=right):
+            sides = _largest(left), _largest(right)
+            # 0 times what may be infinite may be NaN.
+            return math.inf if math.inf in sides else math.prod(sides)
+        case Binary(op="/", left=left, right=Constant(value=divisor)) if divisor:
+            return _largest(left) / abs(float(divisor))
+        case Select(then=then, otherwise=otherwise):
+            return max(_largest(then), _largest(otherwise))
+        case BuiltinCall(builtin=name, arguments=(argument,)) if name in BUILTINS:
+            bound = BUILTINS[name].largest
+            return bound(_largest(argument)) if bound else math.inf
+        case _:
+            return math.inf

@@ -1,0 +1,120 @@
+"""Sums of indices, lengths and scalars, and whether they are never negative.
+
+`t - 1` may be negative, `t + 1` and `n - 1 - t` are not, where `t` ranges over `n`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.nodes import (
+    Binary,
+    Cast,
+    Constant,
+    DerivedDim,
+    DimValue,
+    Expr,
+    Extent,
+    IndexValue,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+
+Atom: TypeAlias = IndexValue | DimValue | UniformValue | None
+Sum: TypeAlias = Counter[Atom]
+"""Coefficients of indices, dims and scalars; that of None is the number beside them."""
+
+
+def length_of(extent: Extent) -> Expr:
+    """Return the length of an axis as an expression."""
+    if isinstance(extent, int):
+        return Constant(extent, Scalar.I32)
+    return DimValue(extent)
+
+
+@final
+@dataclass(frozen=True)
+class Lengths:
+    """What is known of the lengths of a kernel: those that are computed of others."""
+
+    derived: Mapping[str, Expr]
+
+    @classmethod
+    def of(cls, derived: Iterable[DerivedDim]) -> Lengths:
+        """Return what the computed lengths of a kernel are."""
+        return cls({dim.name: dim.value for dim in derived})
+
+    def never_negative(self, expr: Expr) -> bool:
+        """Whether an integer is at least 0 for all lengths, and all values of indices.
+
+        Lengths that an index ranges over are at least 1: else there is no value of it.
+        """
+        found = self._sum(expr)
+        if found is None:
+            return False
+        ranged: set[str] = set()
+        for atom, factor in [*found.items()]:
+            if isinstance(atom, IndexValue):
+                extent = atom.index.extent
+                ranged |= {extent} if isinstance(extent, str) else set()
+                last = self._sum(length_of(extent))
+                if last is None:
+                    return False
+                last[None] -= 1
+                del found[atom]
+                if factor < 0:  # least where the index is greatest
+                    found = _joined(found, last, factor)
+        return self._is_natural(found, ranged)
+
+    def _is_natural(self, found: Sum, ranged: set[str]) -> bool:
+        least = found.pop(None, 0)
+        for atom, factor in found.items():
+            is_signed = isinstance(atom, UniformValue) and atom.type is Scalar.I32
+            if factor < 0 or is_signed:
+                return False
+            is_ranged = isinstance(atom, DimValue) and atom.name in ranged
+            least += factor if is_ranged else 0
+        return least >= 0
+
+    def _sum(self, expr: Expr) -> Sum | None:
+        literal = as_literal(expr)
+        if literal is not None:
+            return Counter({None: literal})
+        match expr:
+            case DimValue(name=name) if name in self.derived:
+                return self._sum(self.derived[name])
+            case IndexValue() | DimValue():
+                return Counter({expr: 1})
+            case UniformValue(path=()) if expr.type in (Scalar.I32, Scalar.U32):
+                return Counter({expr: 1})
+            case Cast(operand=operand) if expr.type in (Scalar.I32, Scalar.U32):
+                return self._sum(operand) if operand.type.is_integer else None
+            case Unary(op="-", operand=operand):
+                inner = self._sum(operand)
+                return None if inner is None else _joined(Counter(), inner, -1)
+            case Binary(op="+" | "-" as op, left=left, right=right):
+                one, other = self._sum(left), self._sum(right)
+                if one is None or other is None:
+                    return None
+                return _joined(one, other, 1 if op == "+" else -1)
+            case Binary(op="*", left=left, right=right):
+                for side, rest in ((left, right), (right, left)):
+                    by, inner = as_literal(side), self._sum(rest)
+                    if by is not None and inner is not None:
+                        return _joined(Counter(), inner, by)
+                return None
+            case _:
+                return None
+
+
+def _joined(one: Sum, other: Sum, factor: int) -> Sum:
+    """Return `one + factor * other`, without what cancels out."""
+    total = Counter(one)
+    for atom, coefficient in other.items():
+        total[atom] += factor * coefficient
+    return Counter({atom: c for atom, c in total.items() if c})

@@ -1,0 +1,134 @@
+"""Questions about what an expression or a statement reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerngen.ir.nodes import (
+    At,
+    Constant,
+    ConstRef,
+    Expr,
+    Field,
+    Index,
+    IndexValue,
+    Load,
+    Path,
+    Reduce,
+    Statement,
+    Subscript,
+    Tensor,
+)
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import children, subscript_value, walk
+
+
+def loads(expr: Expr) -> Iterator[Load]:
+    """Yield every tensor read, those inside of subscripts and reductions included."""
+    return (node for node in walk(expr) if isinstance(node, Load))
+
+
+def tensors_read(expr: Expr) -> Iterator[Tensor]:
+    """Yield the tensor of every read."""
+    return (load.tensor for load in loads(expr))
+
+
+def holds_reduce(expr: Expr) -> bool:
+    """Whether the expression contains a reduction."""
+    return any(isinstance(node, Reduce) for node in walk(expr))
+
+
+def is_at(load: Load, indices: tuple[Index, ...]) -> bool:
+    """Whether the read is of the element that `indices` name, in their order."""
+    return load.subscripts == tuple(IndexValue(index) for index in indices)
+
+
+def read_elsewhere(statement: Statement) -> set[Tensor]:
+    """Return what a statement reads at another element than its own.
+
+    With indices in its path it writes part of an element, and others of its own domain
+    the rest: then the whole element is another's, but for the part itself.
+    """
+    return {
+        load.tensor for load in loads(statement.value) if not _is_own(load, statement)
+    }
+
+
+def clashes(statement: Statement) -> bool:
+    """Whether a statement reads elsewhere what it writes itself.
+
+    Members that it does not write stay as they are, in every element.
+    """
+    return any(
+        load.tensor == statement.target
+        and not _is_own(load, statement)
+        and not are_apart(load.path, statement.path)
+        for load in loads(statement.value)
+    )
+
+
+def are_apart(one: Path, other: Path) -> bool:
+    """Whether two paths lead to different members, or to different elements."""
+    for mine, yours in zip(one, other, strict=False):
+        match mine, yours:
+            case Field(name), Field(other_name) if name != other_name:
+                return True
+            case At(place=place), At(place=other_place):
+                places = subscript_value(place), subscript_value(other_place)
+                known = all(isinstance(value, Constant) for value in places)
+                if known and places[0] != places[1]:
+                    return True
+            case _:
+                pass
+    return False
+
+
+def places_of(statement: Statement) -> tuple[Subscript, ...]:
+    """Return where in its target a statement writes: a subscript for each axis."""
+    if isinstance(statement.value, StoreAt):
+        return statement.value.places
+    return tuple(map(IndexValue, statement.indices[: statement.target.rank]))
+
+
+def _is_own(load: Load, statement: Statement) -> bool:
+    if isinstance(statement.value, StoreAt) and load.tensor == statement.target:
+        return load.subscripts == places_of(statement) and load.path == statement.path
+    rank = statement.target.rank
+    if rank == len(statement.indices):
+        return is_at(load, statement.indices)
+    return (
+        load.tensor == statement.target
+        and is_at(load, statement.indices[:rank])
+        and load.path == statement.path
+    )
+
+
+def names_in(statement: Statement) -> Iterator[str]:
+    """Yield what a statement names: its target, indices, and constants it reads."""
+    yield statement.target.name
+    yield from (index.name for index in statement.indices)
+    for node in walk(statement.value):
+        if isinstance(node, ConstRef):
+            yield node.name
+        elif isinstance(node, Reduce):
+            yield from (index.name for index in node.indices)
+
+
+def outer_reductions(expr: Expr) -> Iterator[Reduce]:
+    """Yield the outermost reductions, from left to right."""
+    if isinstance(expr, Reduce):
+        yield expr
+        return
+    for child in children(expr):
+        yield from outer_reductions(child)
+
+
+def free_indices(expr: Expr) -> frozenset[Index]:
+    """Return the indices that the expression uses and does not bind."""
+    match expr:
+        case IndexValue(index):
+            return frozenset({index})
+        case _:
+            parts = (free_indices(child) for child in children(expr))
+            free = frozenset[Index]().union(*parts)
+            return free - frozenset(expr.indices) if isinstance(expr, Reduce) else free

@@ -1,0 +1,199 @@
+"""What the host must check before a kernel may read: where its subscripts lie.
+
+A bare index may range over more than the axis that it subscripts, and an affine
+subscript may leave it.  A clamped one can't, but there is nothing to clamp to in an
+empty axis.  An empty domain reads nothing, and so checks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, assert_never, final
+
+from kerngen.ir.analysis.affine import subscript_form
+from kerngen.ir.analysis.extremes import stays_inside
+from kerngen.ir.analysis.requirements import Known, known_of
+from kerngen.ir.nodes import (
+    Affine,
+    At,
+    Binary,
+    Expr,
+    Extent,
+    Field,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    Part,
+    Path,
+    Reduce,
+    Select,
+    Statement,
+    Subscript,
+    UniformValue,
+)
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import children
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """An axis that is gathered from, for every index whose extent is in `around`."""
+
+    tensor: str
+    axis: int
+    extent: Extent
+    around: tuple[Extent, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RangeCheck:
+    """A subscript that must stay inside an axis, of length `extent`.
+
+    Its value is the offset, plus a coefficient times each index; `text` is the user's.
+    One that `is_guarded` is read under a condition, which the check does not know.
+    """
+
+    tensor: str
+    axis: int
+    extent: Extent
+    offset: Expr
+    terms: tuple[tuple[Extent, Expr], ...]
+    around: tuple[Extent, ...]
+    text: str = field(compare=False)
+    is_guarded: bool = field(default=False, compare=False)
+
+
+Check: TypeAlias = Gather | RangeCheck
+
+
+def checks_of(kernel: Kernel) -> tuple[Check, ...]:
+    """Return every check of a kernel once, in order.
+
+    Statements have their reads as the user wrote them.  Stages read no more where it
+    counts: one that runs although its statement is empty computes what nobody reads.
+    """
+    known = known_of(kernel)
+    checks = (check for statement in kernel.body for check in _of(statement, known))
+    return tuple(dict.fromkeys(checks))
+
+
+def _of(statement: Statement, known: Known) -> Iterator[Check]:
+    around = _extents(statement.indices)
+    for _, check in checked(statement.value, around, known):
+        yield check
+    if isinstance(statement.value, StoreAt):
+        target = statement.target
+        for axis, place in enumerate(statement.value.places):
+            extent = target.extents[axis]
+            needed = _check(target.name, axis, extent, place, around, known)
+            # What is read from the device is dropped where it is outside.
+            if isinstance(needed, RangeCheck):
+                yield needed
+
+
+def checked(
+    expr: Expr,
+    around: tuple[Extent, ...],
+    known: Known,
+    *,
+    is_guarded: bool = False,
+) -> Iterator[tuple[Subscript, Check]]:
+    """Yield every subscript to check, with its check."""
+    if isinstance(expr, Reduce):
+        inner = (*around, *_extents(expr.indices))
+        if expr.condition is not None:
+            yield from checked(expr.condition, inner, known, is_guarded=is_guarded)
+            is_guarded = True
+        yield from checked(expr.body, inner, known, is_guarded=is_guarded)
+        return
+    distinct = tuple(dict.fromkeys(around))
+    for name, axis, extent, subscript in _subscripted(expr):
+        check = _check(name, axis, extent, subscript, distinct, known)
+        if isinstance(check, RangeCheck):
+            yield subscript, replace(check, is_guarded=is_guarded)
+        elif check is not None:
+            yield subscript, check
+    for place, child in enumerate(children(expr)):
+        guards = place > 0 and _guards(expr)
+        yield from checked(child, around, known, is_guarded=is_guarded or guards)
+
+
+def _guards(expr: Expr) -> bool:
+    """Whether the first part of an expression is a condition for the others."""
+    return isinstance(expr, Select) or (
+        isinstance(expr, Binary) and expr.op in {"and", "or"}
+    )
+
+
+def _subscripted(expr: Expr) -> Iterator[tuple[str, int, Extent, Subscript]]:
+    """Yield (what, axis, extent, subscript) for each subscript of a node itself."""
+    match expr:
+        case Load(tensor=tensor, subscripts=subscripts, path=path):
+            for axis, subscript in enumerate(subscripts):
+                yield tensor.name, axis, tensor.extents[axis], subscript
+            yield from _in_path(tensor.name, path)
+        case UniformValue(name=name, path=path):
+            yield from _in_path(name, path)
+        case Part(at=at):
+            yield from _in_path("the vector or matrix", (at,))
+        case _:
+            return
+
+
+def _in_path(name: str, path: Path) -> Iterator[tuple[str, int, Extent, Subscript]]:
+    """Yield the subscripts of a path; an array in an array is its second axis."""
+    axis = 0
+    for step in path:
+        match step:
+            case Field(field):
+                name, axis = f"{name}.{field}", 0
+            case At(place=place, length=length):
+                yield name, axis, length, place
+                axis += 1
+            case _:
+                assert_never(step)
+
+
+def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
+    return tuple(index.extent for index in indices)
+
+
+def may_be_empty(extent: Extent) -> bool:
+    """Whether an axis has no elements in some call."""
+    return isinstance(extent, str) or extent == 0
+
+
+def _check(
+    tensor: str,
+    axis: int,
+    extent: Extent,
+    subscript: Subscript,
+    around: tuple[Extent, ...],
+    known: Known,
+) -> Check | None:
+    """Return how to check a subscript; None where it can't leave its axis."""
+    if isinstance(subscript, IndexValue) and subscript.index.extent == extent:
+        return None
+    form = subscript_form(subscript)
+    if form is None:
+        needed = may_be_empty(extent) and extent not in around
+        return Gather(tensor, axis, extent, around) if needed else None
+    if stays_inside(form, extent) or known.keeps_inside(form, extent):
+        return None
+    terms = tuple((index.extent, c) for index, c in form.terms.items())
+    text = _text(subscript)
+    return RangeCheck(tensor, axis, extent, form.offset, terms, around, text)
+
+
+def _text(subscript: Subscript) -> str:
+    match subscript:
+        case IndexValue(index=index):
+            return index.name
+        case Affine(text=text):
+            return text
+        case _:
+            raise AssertionError(subscript)

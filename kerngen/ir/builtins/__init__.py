@@ -1,0 +1,1 @@
+"""The built-in functions: a row each, with types, WGSL, NumPy and derivative."""

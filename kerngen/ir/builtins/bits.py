@@ -1,0 +1,146 @@
+"""The rows of the built-ins that read and write the bits of integers.
+
+Python's integers are those of the type: never negative if it is u32.  Results are cut to
+32 bits by whoever calls.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kerngen.ir.builtins.helpers import BITS
+from kerngen.ir.builtins.row import Builtin, Overload, same
+from kerngen.ir.types import Scalar
+
+I32, U32 = Scalar.I32, Scalar.U32
+
+
+def _bits(value: int) -> int:
+    return value & 0xFFFFFFFF
+
+
+def _count_ones(value: int) -> int:
+    return _bits(value).bit_count()
+
+
+def _leading_zeros(value: int) -> int:
+    return 32 - _bits(value).bit_length()
+
+
+def _trailing_zeros(value: int) -> int:
+    bits = _bits(value)
+    return (bits & -bits).bit_length() - 1 if bits else 32
+
+
+def _first_leading(value: int) -> int:
+    return _bits(~value if value < 0 else value).bit_length() - 1
+
+
+def _first_trailing(value: int) -> int:
+    return _trailing_zeros(value) if value else -1
+
+
+def _reverse(value: int) -> int:
+    return int(f"{_bits(value):032b}"[::-1], 2)
+
+
+def bit_field(offset: int, count: int) -> tuple[int, int]:
+    """Return the offset and the width of a bit field, both cut to 32 bits."""
+    start = min(offset, 32)
+    return start, min(count, 32 - start)
+
+
+def _extract(value: int, offset: int, count: int) -> int:
+    start, width = bit_field(offset, count)
+    return (_bits(value) >> start) & ((1 << width) - 1)
+
+
+def _extract_signed(value: int, offset: int, count: int) -> int:
+    """Extract a field as a number in two's complement."""
+    bits = _extract(value, offset, count)
+    _, width = bit_field(offset, count)
+    return bits - (1 << width) if width and bits >> (width - 1) else bits
+
+
+def _insert(value: int, new: int, offset: int, count: int) -> int:
+    start, width = bit_field(offset, count)
+    mask = ((1 << width) - 1) << start
+    return (_bits(value) & ~mask) | ((_bits(new) << start) & mask)
+
+
+def _bits_of(value: float) -> int:
+    """Return the bits of the nearest f32."""
+    return int.from_bytes(struct.pack("<f", value), "little")
+
+
+BIT_ROWS = (
+    Builtin(
+        name="bits",
+        overloads=(Overload((Scalar.F32,), U32),),
+        doc="The bits of an f32: its sign, its exponent, its fraction.",
+        helper=BITS,
+        numpy="ref.bits({0})",
+        scalar=_bits_of,
+    ),
+    Builtin(
+        name="countOneBits",
+        overloads=same(1, I32, U32),
+        doc="How many bits are set.",
+        numpy="ref.count_one_bits({0})",
+        scalar=_count_ones,
+    ),
+    Builtin(
+        name="countLeadingZeros",
+        overloads=same(1, I32, U32),
+        doc="How many zeros precede the highest set bit; 32 if none is set.",
+        numpy="ref.count_leading_zeros({0})",
+        scalar=_leading_zeros,
+    ),
+    Builtin(
+        name="countTrailingZeros",
+        overloads=same(1, I32, U32),
+        doc="How many zeros follow the lowest set bit; 32 if none is set.",
+        numpy="ref.count_trailing_zeros({0})",
+        scalar=_trailing_zeros,
+    ),
+    Builtin(
+        name="firstLeadingBit",
+        overloads=same(1, I32, U32),
+        doc="The place of the highest bit that differs from the sign; all ones if none.",
+        numpy="ref.first_leading_bit({0})",
+        scalar=_first_leading,
+    ),
+    Builtin(
+        name="firstTrailingBit",
+        overloads=same(1, I32, U32),
+        doc="The place of the lowest set bit; all ones if none is set.",
+        numpy="ref.first_trailing_bit({0})",
+        scalar=_first_trailing,
+    ),
+    Builtin(
+        name="reverseBits",
+        overloads=same(1, I32, U32),
+        doc="The bits in reverse order.",
+        numpy="ref.reverse_bits({0})",
+        scalar=_reverse,
+    ),
+    Builtin(
+        name="extractBits",
+        overloads=tuple(Overload((t, U32, U32), t) for t in (I32, U32)),
+        doc="Bits of the first argument: from which place on, how many; an i32 keeps the sign.",
+        numpy="ref.extract_bits({0}, {1}, {2})",
+        scalar=_extract,
+        signed=_extract_signed,
+        wide=False,
+        takes_bit_field=True,
+    ),
+    Builtin(
+        name="insertBits",
+        overloads=tuple(Overload((t, t, U32, U32), t) for t in (I32, U32)),
+        doc="The first argument with bits of the second put in: from which place on, how many.",
+        numpy="ref.insert_bits({0}, {1}, {2}, {3})",
+        scalar=_insert,
+        wide=False,
+        takes_bit_field=True,
+    ),
+)

@@ -1,0 +1,180 @@
+"""The values of constant expressions: integers by WGSL's rules, floats in double."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Expr,
+    Select,
+    Unary,
+)
+from kerngen.ir.types import F32_MAX, Scalar, scalar_of
+from kerngen.plan import hostmath
+
+Value: TypeAlias = float | int | bool
+
+_WRAPPING = {Scalar.I32: hostmath.wrap_i32, Scalar.U32: hostmath.wrap_u32}
+_SATURATING = {Scalar.I32: hostmath.to_i32, Scalar.U32: hostmath.to_u32}
+_BOUNDS = {
+    Scalar.I32: (hostmath.I32_MIN, hostmath.I32_MAX),
+    Scalar.U32: (0, hostmath.U32_MAX),
+}
+
+
+class NotFiniteError(Exception):
+    """A constant expression has no finite value in its type."""
+
+
+def bounds(scalar: Scalar) -> tuple[int, int]:
+    """Return the lowest and the highest value of an integer type."""
+    return _BOUNDS[scalar]
+
+
+def wrap(value: int, scalar: Scalar) -> int:
+    """Return the value that 32 bits keep of an integer."""
+    return _WRAPPING[scalar](value)
+
+
+def as_f32(value: float) -> float:
+    """Return a double as it is, once it is known to round to a finite f32."""
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        raise NotFiniteError from None
+    if not math.isfinite(rounded):
+        raise NotFiniteError
+    return max(-F32_MAX, min(F32_MAX, value))
+
+
+def constant_value(expr: Expr) -> Value | None:
+    """Return the value of an expression of constants alone, else None.
+
+    Raises `NotFiniteError` where a float operation has no finite result.
+    """
+    if isinstance(expr, Constant | ConstRef):
+        return expr.value
+    if not isinstance(expr, Unary | Binary | Select | Cast | BuiltinCall):
+        return None
+    if expr.is_constant and isinstance(expr.type, Scalar) and expr.known is None:
+        object.__setattr__(expr, "known", _computed(expr))
+    return expr.known
+
+
+def _computed(expr: Expr) -> Value | None:
+    """Compute an operation on constants; what these are is known, if it ever was."""
+    match expr:
+        case Unary(op=op, operand=operand, type=Scalar() as scalar):
+            inner = constant_value(operand)
+            return None if inner is None else _unary(op, inner, scalar)
+        case Binary(op=op, left=left, right=right, type=Scalar() as scalar):
+            a, b = constant_value(left), constant_value(right)
+            if a is None or b is None:
+                return None
+            return binary(op, a, b, scalar)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            chosen = constant_value(condition)
+            a, b = constant_value(then), constant_value(otherwise)
+            if chosen is None or a is None or b is None:
+                return None
+            return a if chosen else b
+        case Cast(is_halved=True):
+            return None
+        case Cast(operand=operand, type=Scalar() as scalar):
+            inner = constant_value(operand)
+            return None if inner is None else cast(inner, scalar)
+        case BuiltinCall(builtin=name, arguments=arguments, type=Scalar() as scalar):
+            values = [constant_value(argument) for argument in arguments]
+            known = [value for value in values if value is not None]
+            if len(known) < len(values):
+                return None
+            return _call(name, known, scalar_of(arguments[0].type), scalar)
+        case _:
+            return None
+
+
+def cast(value: Value, scalar: Scalar) -> Value:
+    """Convert by WGSL's rules."""
+    if scalar is Scalar.F32:
+        return float(value)
+    if isinstance(value, float):
+        return _SATURATING[scalar](value)
+    return wrap(int(value), scalar)
+
+
+def _unary(op: str, value: Value, scalar: Scalar) -> Value:
+    if op == "not":
+        return not value
+    if scalar is Scalar.F32:
+        return -value
+    return wrap(-int(value) if op == "-" else ~int(value), scalar)
+
+
+def binary(op: str, left: Value, right: Value, scalar: Scalar) -> Value:
+    """Return `left op right`, whose result is of type `scalar`."""
+    if op in _COMPARISONS:
+        return _COMPARISONS[op](left, right)
+    if scalar is Scalar.F32:
+        try:
+            return as_f32(_FLOAT_OPS[op](float(left), float(right)))
+        except (ArithmeticError, ValueError):
+            raise NotFiniteError from None
+    return wrap(integer_op(op, int(left), int(right)), scalar)
+
+
+def integer_op(op: str, left: int, right: int) -> int:
+    """Return the exact result of an integer operation, before it wraps."""
+    return _INTEGER_OPS[op](left, right)
+
+
+_COMPARISONS: Mapping[str, Callable[[Value, Value], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "and": lambda a, b: bool(a and b),
+    "or": lambda a, b: bool(a or b),
+}
+
+_FLOAT_OPS: Mapping[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "%": math.fmod,
+}
+
+_INTEGER_OPS: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "/": hostmath.idiv,
+    "%": hostmath.irem,
+    "<<": hostmath.shift_left,
+    ">>": hostmath.shift_right,
+}
+
+
+def _call(name: str, values: list[Value], given: Scalar, scalar: Scalar) -> Value:
+    """Return the value of a built-in, whose first argument is of type `given`."""
+    try:
+        value = BUILTINS[name].value(given, values)
+    except (ArithmeticError, ValueError):
+        raise NotFiniteError from None
+    if scalar is Scalar.F32:
+        return as_f32(value)
+    return bool(value) if scalar is Scalar.BOOL else wrap(int(value), scalar)

@@ -1,0 +1,317 @@
+"""Group statements: which neighbours run in one invocation, and why others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from kerngen.ir.analysis.reads import (
+    holds_reduce,
+    loads,
+    places_of,
+    read_elsewhere,
+    tensors_read,
+)
+from kerngen.ir.nodes import (
+    Expr,
+    Extent,
+    Index,
+    IndexValue,
+    Role,
+    Statement,
+    Subscript,
+    Tensor,
+)
+from kerngen.ir.staging.recurring import fits_loop, place_read
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import map_children, map_path
+
+MAX_TENSORS: Final = 8
+"""Storage buffers per shader stage that every WebGPU adapter offers."""
+
+_TOO_MANY: Final = f"together they bind more than {MAX_TENSORS} tensors"
+
+
+@final
+@dataclass(frozen=True)
+class Group:
+    """Statements that one invocation runs, over the indices of the first.
+
+    `stored` are the lets that later groups read; `apart` is why the group before does
+    not run these statements too.
+    """
+
+    members: tuple[Statement, ...]
+    stored: frozenset[Tensor]
+    apart: str
+
+
+def group(body: Sequence[Statement]) -> Iterator[Group]:
+    """
+    Join neighbours over the same domain that only meet at their own element.
+
+    Before:  m[i] = ...;    param[i] -= lr * m[i];
+    After:   one group, over i
+
+    A tensor that is stored at a position is not touched otherwise in a group: the element
+    is another invocation's.  A let that only its own group reads is a register, and binds
+    no tensor.  Where a
+    group would bind too many, it ends at the last place that no such let crosses.
+    """
+    grouping = _Grouping(tuple(body), _lives(body))
+    start, apart = 0, ""
+    while start < len(body):
+        end, reason = grouping.end(start)
+        joined = grouping.joined(start, end)
+        stored = frozenset(t for t, last in joined.lasts.items() if last >= end)
+        yield Group(tuple(joined.members), stored, apart)
+        start, apart = end, reason
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """The last statement that reads a let; `is_stored` if one cannot join the let's group."""
+
+    last: int
+    is_stored: bool
+
+
+def _lives(body: Sequence[Statement]) -> dict[int, _Life]:
+    """Return the life of the let that each statement computes.
+
+    A reader sees the let that precedes it most closely: inlining repeats lets.
+    """
+    lives: dict[int, _Life] = {}
+    computed: dict[Tensor, int] = {}
+    runs: list[int] = []
+    for place, statement in enumerate(body):
+        breaks = (
+            place == 0
+            or holds_reduce(statement.value)
+            or _extents(statement) != _extents(body[place - 1])
+        )
+        runs.append(place if breaks else runs[-1])
+        elsewhere = read_elsewhere(statement)
+        for tensor in set(tensors_read(statement.value)) - _itself(statement):
+            if tensor.role is Role.LET:
+                origin = computed[tensor]
+                apart = tensor in elsewhere or runs[origin] != runs[place]
+                apart &= tensor not in _left_by(body[origin], statement)
+                apart |= lives[origin].is_stored
+                lives[origin] = _Life(place, apart)
+        if statement.target.role is Role.LET:
+            computed[statement.target] = place
+            lives[place] = _Life(place, is_stored=False)
+    return lives
+
+
+def _itself(statement: Statement) -> set[Tensor]:
+    """Return the target of a let that reads itself."""
+    return {statement.target} if statement.along else set()
+
+
+def _left_by(loop: Statement, statement: Statement) -> set[Tensor]:
+    """Return what a statement reads at places that a loop passes: each at one place.
+
+    Of `let x[i, s < 9] = ...;    y[i] = x[i, 8];` that is `x`.
+    """
+    read: dict[Tensor, bool] = {}
+    for load in loads(statement.value):
+        if load.tensor.extents == loop.target.extents:
+            found = place_read(load, loop, statement.indices) is not None
+            read[load.tensor] = read.get(load.tensor, True) and found
+    return {tensor for tensor, found in read.items() if found}
+
+
+def _extents(statement: Statement) -> list[Extent]:
+    return [index.extent for index in statement.indices]
+
+
+@final
+@dataclass(frozen=True)
+class _Grouping:
+    """The statements of a kernel, and how long their lets are needed."""
+
+    body: tuple[Statement, ...]
+    lives: dict[int, _Life]
+
+    def joined(self, start: int, end: int) -> _Joined:
+        """Return some statements as one group."""
+        joined = _Joined()
+        for place in range(start, end):
+            joined.add(place, self.body[place], self.lives.get(place))
+        return joined
+
+    def end(self, start: int) -> tuple[int, str]:
+        """Return where the group ends that begins at `start`, and why."""
+        joined = _Joined()
+        fitting, uncrossed, place = start + 1, start, start
+        while place < len(self.body) and len(joined.bound) <= MAX_TENSORS:
+            if reason := joined.refusal(self.body[place]):
+                if fitting == place:
+                    return self._without_last_lets(start, place), reason
+                break
+            joined.add(place, self.body[place], self.lives.get(place))
+            place += 1
+            if len(joined.bound) + len(joined.waiting) <= MAX_TENSORS:
+                fitting = place
+                uncrossed = uncrossed if joined.waiting else place
+        if fitting == place == len(self.body):
+            return place, ""
+        return uncrossed if uncrossed > start else fitting, _TOO_MANY
+
+    def _without_last_lets(self, start: int, end: int) -> int:
+        """Leave lets to the next group that are for its first statement alone.
+
+        Stored for it they would cost a write and a read of an array.
+        """
+        first = end
+        while first > start + 1 and self._may_wait(first - 1):
+            first -= 1
+        joins = not self.joined(first, end).refusal(self.body[end])
+        return first if joins else end
+
+    def _may_wait(self, place: int) -> bool:
+        return place in self.lives and not self.lives[place].is_stored
+
+
+@final
+@dataclass(frozen=True)
+class _Joined:
+    """Statements that run in one invocation, and what they write and read in all.
+
+    `bound` are the tensors that they bind, whatever follows.  `lasts` are the places of
+    the last reads of their lets; those in `waiting` are read later, and would be bound if
+    the group ended here.  `touched` is all that they read or write, `stored` what they
+    write at a position, and which.
+    """
+
+    members: list[Statement] = field(default_factory=list[Statement])
+    written: set[Tensor] = field(default_factory=set[Tensor])
+    touched: set[Tensor] = field(default_factory=set[Tensor])
+    stored: dict[Tensor, tuple[Subscript, ...]] = field(
+        default_factory=dict[Tensor, tuple[Subscript, ...]]
+    )
+    elsewhere: set[Tensor] = field(default_factory=set[Tensor])
+    bound: set[Tensor] = field(default_factory=set[Tensor])
+    lasts: dict[Tensor, int] = field(default_factory=dict[Tensor, int])
+    waiting: set[Tensor] = field(default_factory=set[Tensor])
+
+    def refusal(self, statement: Statement) -> str:
+        """Return why a statement cannot run in the same invocation, after the members."""
+        if not self.members or self._computes(statement):
+            return ""
+        left = self._left_by_loop(statement)
+        if _extents(statement) != _extents(self.members[-1]) and not left:
+            return "it ranges over other axes"
+        if holds_reduce(statement.value):
+            return "it holds a reduction"
+        if met := sorted(t.name for t in self._stored_beside(statement)):
+            return f"it meets a store at a position in '{met[0]}'"
+        if reason := self._disorder(statement):
+            return reason
+        met = sorted(t.name for t in self.written & read_elsewhere(statement) - left)
+        if met:
+            return f"it reads other elements of '{met[0]}', which is written there"
+        if statement.target in self.elsewhere:
+            name = statement.target.name
+            return f"it writes '{name}', of which other elements are read there"
+        return ""
+
+    @property
+    def _loop(self) -> Statement | None:
+        """The let among the members that reads itself."""
+        return next((member for member in self.members if member.along), None)
+
+    def _is_past(self, loop: Statement) -> bool:
+        """Whether the members end with statements that run after the loop."""
+        return len(self.members[-1].indices) < len(loop.indices)
+
+    def _left_by_loop(self, statement: Statement) -> set[Tensor]:
+        """Return what a statement reads of the members' loop, if it can follow that."""
+        loop = self._loop
+        if loop is None or loop.along is None or not fits_loop(loop):
+            return set()
+        extents = _extents(loop)
+        del extents[loop.along.axis]
+        fits = _extents(statement) == extents and not statement.along
+        return _left_by(loop, statement) & self.written if fits else set()
+
+    def _disorder(self, statement: Statement) -> str:
+        """Return why the order of a let that reads itself keeps a statement apart."""
+        loop, along = self._loop, statement.along
+        if along is None and loop is None:
+            return ""
+        if not all(
+            fits_loop(each) for each in (loop, statement) if each and each.along
+        ):
+            return "each step of one is a dispatch of its own"
+        if along is None:
+            is_let = statement.target.role is Role.LET
+            follows = is_let or self.written.intersection(tensors_read(statement.value))
+            return "" if follows else "its elements need no order"
+        if loop is None:
+            are_lets = all(m.target.role is Role.LET for m in self.members)
+            return "" if are_lets else "its elements are computed in an order"
+        same = (loop.along.axis, loop.along.descending) if loop.along else None
+        is_along = same == (along.axis, along.descending) and not self._is_past(loop)
+        return "" if is_along else "its elements are computed in another order"
+
+    def add(self, place: int, statement: Statement, life: _Life | None) -> None:
+        """Take the statement of a place in, over the indices of the first one.
+
+        A let that the group computes already, for an earlier use, is not repeated.
+        """
+        target, repeats = statement.target, self._computes(statement)
+        read = set(tensors_read(statement.value)) - _itself(statement)
+        self.bound.update(read - self.lasts.keys())
+        if life is None or life.is_stored:
+            self.bound.add(target)
+        if life is not None:
+            self.lasts[target] = life.last
+        for tensor in read & self.lasts.keys() | {target}:
+            needed = self.lasts.get(tensor, 0) > place and tensor not in self.bound
+            (self.waiting.add if needed else self.waiting.discard)(tensor)
+        if repeats:
+            return
+        first = self.members[0] if self.members else statement
+        indices, loop = list(first.indices), self._loop
+        if loop and loop.along and len(statement.indices) < len(indices):
+            del indices[loop.along.axis]
+        self.members.append(_over(statement, tuple(indices)))
+        self.written.add(target)
+        self.touched.update((target, *read))
+        if isinstance(statement.value, StoreAt):
+            self.stored[target] = places_of(self.members[-1])
+        self.elsewhere.update(read_elsewhere(statement))
+
+    def _stored_beside(self, statement: Statement) -> set[Tensor]:
+        """Return what is stored at a position, and touched at another one, too."""
+        target, value = statement.target, statement.value
+        met = {target, *tensors_read(value)} & self.stored.keys()
+        if not isinstance(value, StoreAt):
+            return met
+        places = places_of(_over(statement, self.members[0].indices))
+        if self.stored.get(target) == places:
+            return met - {target}
+        return met | ({target} & self.touched)
+
+    def _computes(self, statement: Statement) -> bool:
+        return statement.target.role is Role.LET and statement.target in self.written
+
+
+def _over(statement: Statement, indices: tuple[Index, ...]) -> Statement:
+    """Rename a statement's indices; its value holds no reduction that could clash."""
+    renamed = dict(zip(statement.indices, indices, strict=True))
+
+    def rename(expr: Expr) -> Expr:
+        if isinstance(expr, IndexValue):
+            return IndexValue(renamed.get(expr.index, expr.index))
+        return map_children(expr, rename)
+
+    if statement.indices == indices:
+        return statement
+    value, path = rename(statement.value), map_path(statement.path, rename)
+    return replace(statement, indices=indices, value=value, path=path)

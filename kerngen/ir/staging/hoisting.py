@@ -1,0 +1,161 @@
+"""Passes that give awkward parts of a statement a statement of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import final
+
+from kerngen.ir.analysis.reads import (
+    clashes,
+    free_indices,
+    names_in,
+    outer_reductions,
+    tensors_read,
+)
+from kerngen.ir.nodes import (
+    Clamped,
+    Expr,
+    Index,
+    IndexValue,
+    Kernel,
+    Load,
+    Reduce,
+    Role,
+    Statement,
+    Subscript,
+    Tensor,
+)
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import map_children, subscript_value
+
+Body = tuple[Statement, ...]
+
+
+@final
+class Fresh:
+    """Hands out names that the kernel does not use."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._taken = {
+            *kernel.lengths,
+            *kernel.order,
+            *(tensor.name for tensor in kernel.tensors),
+            *(host.name for host in kernel.hosts),
+            *(name for statement in kernel.body for name in names_in(statement)),
+        }
+        self._numbers: dict[str, int] = {}
+
+    def name(self, wanted: str) -> str:
+        """Return `wanted`, or `wanted_2` and so on, and take it."""
+        name, number = wanted, self._numbers.get(wanted, 1)
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._numbers[wanted] = number
+        self._taken.add(name)
+        return name
+
+
+def hoist_reductions(body: Iterable[Statement], fresh: Fresh) -> Body:
+    """
+    Leave at most one reduction in a statement, and none that repeats per element.
+
+    Before:  y[i] = x[i] / sum[j] x[j];
+    After:   let y_sum = sum[j] x[j];    y[i] = x[i] / y_sum;
+
+    A let that reads itself keeps the reductions of its own elements, and no others.
+    """
+    return tuple(part for statement in body for part in _hoisted(statement, fresh))
+
+
+def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
+    kept = None if statement.along else _kept_reduction(statement)
+    itself = {statement.target} if statement.along else set[Tensor]()
+    lets: list[Statement] = []
+
+    def hoist(reduce: Reduce) -> Expr:
+        free = free_indices(reduce)
+        indices = tuple(index for index in statement.indices if index in free)
+        name = fresh.name(f"{statement.target.name}_{reduce.kind}")
+        let = _let(statement, name, indices, reduce)
+        lets.extend(_hoisted(let, fresh))
+        return Load(let.target, tuple(map(IndexValue, indices)))
+
+    def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
+        if not isinstance(expr, Reduce):
+            return map_children(expr, lambda child: visit(child, bound))
+        is_apart = not free_indices(expr) & bound and itself.isdisjoint(
+            tensors_read(expr)
+        )
+        if expr is not kept and is_apart:
+            return hoist(expr)
+        inner = bound | frozenset(expr.indices)
+        return map_children(expr, lambda child: visit(child, inner))
+
+    value = visit(statement.value, frozenset())
+    yield from lets
+    yield replace(statement, value=value)
+
+
+def _kept_reduction(statement: Statement) -> Reduce | None:
+    """Return the first outer reduction that depends on all of the domain."""
+    domain = frozenset(statement.indices)
+    whole = (r for r in outer_reductions(statement.value) if free_indices(r) == domain)
+    return next(whole, None)
+
+
+def split_self_reads(body: Iterable[Statement], fresh: Fresh) -> Body:
+    """
+    Compute a statement that reads other elements of its target beside it first.
+
+    Before:  x[i] = sum[j] w[i, j] * x[j];
+    After:   let x_next[i] = sum[j] w[i, j] * x[j];    x[i] = x_next[i];
+    """
+    return tuple(part for statement in body for part in _split(statement, fresh))
+
+
+def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
+    if statement.along or not clashes(statement):
+        yield statement
+        return
+
+    def named(wanted: str, value: Expr, indices: tuple[Index, ...]) -> Load:
+        name = fresh.name(f"{statement.target.name}_{wanted}")
+        let = _let(statement, name, indices, value)
+        lets.append(let)
+        return Load(let.target, tuple(map(IndexValue, indices)))
+
+    def apart(place: Subscript) -> Subscript:
+        """Compute a position before, if it is read from the target itself."""
+        value = subscript_value(place)
+        if statement.target not in tensors_read(value):
+            return place
+        own = tuple(i for i in statement.indices if i in free_indices(value))
+        return Clamped(named("at", value, own))
+
+    lets: list[Statement] = []
+    match statement.value:
+        case StoreAt(value, places):
+            read: Expr = named("next", value, statement.indices)
+            read = StoreAt(read, tuple(map(apart, places)))
+        case value:
+            read = named("next", value, statement.indices)
+    yield from lets
+    yield replace(statement, value=read)
+
+
+def _let(
+    statement: Statement, name: str, indices: tuple[Index, ...], value: Expr
+) -> Statement:
+    extents = tuple(index.extent for index in indices)
+    target = Tensor(name, value.type, extents, Role.LET, span=statement.span)
+    return replace(
+        statement,
+        target=target,
+        indices=indices,
+        value=value,
+        path=(),
+        component="",
+        along=None,
+    )

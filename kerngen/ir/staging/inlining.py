@@ -1,0 +1,260 @@
+"""Inline lets: compute a let's value where it is used, where that is cheap and true."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final, final
+
+from kerngen.ir.analysis.reads import holds_reduce, is_at, loads, tensors_read
+from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.fold import fold
+from kerngen.ir.nodes import (
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Reduce,
+    Role,
+    Statement,
+    Tensor,
+)
+from kerngen.ir.walk import children, map_children, walk
+
+LONGEST: Final = 200
+"""The most nodes of a value that is substituted: text must not grow without bound."""
+
+MOST_NEIGHBOURS: Final = 16
+"""The most lets that one brings along: each has to be moved to every use."""
+
+
+def inline_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """
+    Drop unused lets, and move each let that may be inlined to its uses.
+
+    A use at the statement's own element gets the let as a neighbour, which becomes a
+    local of its stage; elsewhere the value is substituted.  A let stays where it is
+    when it reads itself, when it holds a reduction or needs too many others, when a tensor it reads is written before its last use,
+    when a gather subscripts it (the clamp is to the let's own axis), when a
+    substitution would repeat its work or grow too long, or when it is a constant that
+    has no finite value where it is used.
+
+    Before:  let d[i, j] = x[i, j] - mean[i];    v[i] = sum[j] d[i, j] * d[i, j];
+    After:   v[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]);
+    """
+    inliner = _Inliner(tuple(body))
+    return tuple(part for n, _ in enumerate(body) for part in inliner.visit(n))
+
+
+@final
+@dataclass(frozen=True)
+class _Inlined:
+    """A let on its way to its uses.
+
+    `chain` holds the lets that it needs as neighbours, and itself last, all over its
+    own indices.  `value` is what is substituted, None if that is too long.  `reads`
+    are the tensors it reads, by way of other lets too.
+    """
+
+    let: Statement
+    chain: dict[Tensor, Statement]
+    value: Expr | None
+    reads: frozenset[Tensor]
+
+
+@final
+@dataclass(frozen=True)
+class _Inliner:
+    """Walks the statements of one kernel in order."""
+
+    body: tuple[Statement, ...]
+    inlined: dict[Tensor, _Inlined] = field(default_factory=dict[Tensor, _Inlined])
+
+    def visit(self, number: int) -> list[Statement]:
+        """Return what replaces one statement."""
+        statement = self.body[number]
+        if statement.target.role is Role.LET:
+            last_use = self._last_uses[number]
+            if last_use is None:
+                return []
+            let = self._prepared(statement)
+            if self._may_inline(let, number, last_use):
+                self.inlined[statement.target] = let
+                return []
+        return list(self._with_lets(statement).values())
+
+    @cached_property
+    def _uses(self) -> dict[Tensor, list[int]]:
+        """The statements that read each tensor, in order."""
+        uses: dict[Tensor, list[int]] = {}
+        for number, statement in enumerate(self.body):
+            for tensor in set(tensors_read(statement.value)):
+                uses.setdefault(tensor, []).append(number)
+        return uses
+
+    @cached_property
+    def _last_uses(self) -> dict[int, int | None]:
+        """The last statement that needs each, by way of other lets too."""
+        last: dict[int, int | None] = {}
+        reached: dict[Tensor, int] = {}
+        for number in reversed(range(len(self.body))):
+            statement = self.body[number]
+            last[number] = end = reached.get(statement.target)
+            if statement.target.role is not Role.LET or end is not None:
+                for tensor in set(tensors_read(statement.value)):
+                    reached[tensor] = max(end or number, reached.get(tensor, number))
+        return last
+
+    @cached_property
+    def _writes(self) -> dict[Tensor, list[int]]:
+        """The statements that write each tensor, in order."""
+        writes: dict[Tensor, list[int]] = {}
+        for number, statement in enumerate(self.body):
+            writes.setdefault(statement.target, []).append(number)
+        return writes
+
+    def _written(self, tensor: Tensor, first: int, last: int) -> bool:
+        """Whether a statement between two others writes a tensor."""
+        writes = self._writes.get(tensor, [])
+        after = bisect_right(writes, first)
+        return after < len(writes) and writes[after] < last
+
+    def _later_uses(self, number: int) -> list[int]:
+        uses = self._uses.get(self.body[number].target, [])
+        return uses[bisect_right(uses, number) :]
+
+    def _prepared(self, let: Statement) -> _Inlined:
+        """Return a let with its neighbours, its whole value and what it reads."""
+        read = set(tensors_read(let.value))
+        through = [self.inlined[tensor] for tensor in read if tensor in self.inlined]
+        return _Inlined(
+            let,
+            chain=self._with_lets(let),
+            value=self._whole(let.value),
+            reads=frozenset(read).union(*(other.reads for other in through)),
+        )
+
+    def _whole(self, value: Expr) -> Expr | None:
+        """Return a value with all lets substituted; None if it gets too long."""
+        length = sum(1 for _ in walk(value))
+        for load in loads(value):
+            if load.tensor in self.inlined:
+                inner = self.inlined[load.tensor].value
+                if inner is None:
+                    return None
+                length += sum(1 for _ in walk(inner))
+        return self._substituted(value) if length <= LONGEST else None
+
+    def _substituted(self, value: Expr) -> Expr:
+        if isinstance(value, Load) and value.tensor in self.inlined:
+            inlined = self.inlined[value.tensor]
+            if inlined.value is not None:
+                return _renamed(inlined.value, _renaming(inlined.let, value))
+        return map_children(value, self._substituted)
+
+    def _may_inline(self, inlined: _Inlined, number: int, last_use: int) -> bool:
+        uses = [self.body[use] for use in self._later_uses(number)]
+        return (
+            inlined.let.along is None
+            and len(inlined.chain) <= MOST_NEIGHBOURS
+            and not holds_reduce(inlined.let.value)
+            and not any(self._written(t, number, last_use) for t in inlined.reads)
+            and all(_admits(inlined, use) for use in uses)
+            and all(self._stays_finite(inlined, use) for use in uses)
+        )
+
+    def _stays_finite(self, inlined: _Inlined, use: Statement) -> bool:
+        """Whether a constant may replace `use`, where WGSL computes with it at once.
+
+        What has no finite value there is left to the run, as the user wrote it.
+        """
+        value = inlined.value
+        if value is None or constant_value(value) is None:
+            return True
+
+        def visit(expr: Expr) -> Expr:
+            if isinstance(expr, Load) and expr.tensor == inlined.let.target:
+                return value
+            return map_children(expr, visit)
+
+        try:
+            refold(visit(self._substituted(use.value)))
+        except NotFiniteError:
+            return False
+        return True
+
+    def _with_lets(self, statement: Statement) -> dict[Tensor, Statement]:
+        """Return a statement behind the lets that it needs as neighbours."""
+        needed: dict[Tensor, Statement] = {}
+        neighbours = not holds_reduce(statement.value)
+
+        def visit(expr: Expr) -> Expr:
+            inlined = self.inlined.get(expr.tensor) if isinstance(expr, Load) else None
+            if inlined is None or not isinstance(expr, Load):
+                return map_children(expr, visit)
+            renaming = _renaming(inlined.let, expr)
+            if neighbours and is_at(expr, statement.indices):
+                for tensor, part in inlined.chain.items():
+                    if tensor not in needed:
+                        needed[tensor] = _moved(part, statement.indices, renaming)
+                return expr
+            assert inlined.value is not None, "checked by _admits"
+            return _renamed(inlined.value, renaming)
+
+        value = refold(visit(statement.value))
+        return {**needed, statement.target: replace(statement, value=value)}
+
+
+def refold(expr: Expr) -> Expr:
+    """Fold the constants that a substitution brought together."""
+    return fold(map_children(expr, refold))
+
+
+def _admits(inlined: _Inlined, use: Statement) -> bool:
+    """Whether every read of the let in `use` may become the let's value."""
+    let = inlined.let
+    trivial = isinstance(let.value, Load) or not any(loads(let.value))
+    neighbours = not holds_reduce(use.value)
+
+    def admits(expr: Expr, around: frozenset[Index]) -> bool:
+        if isinstance(expr, Reduce):
+            inner = around | frozenset(expr.indices)
+            return all(admits(child, inner) for child in children(expr))
+        if isinstance(expr, Load) and expr.tensor == let.target:
+            if neighbours and is_at(expr, use.indices):
+                return True
+            indices = _direct_indices(expr)
+            fits = indices is not None and inlined.value is not None
+            return fits and (trivial or frozenset(indices or ()) == around)
+        return all(admits(child, around) for child in children(expr))
+
+    return admits(use.value, frozenset(use.indices))
+
+
+def _direct_indices(load: Load) -> tuple[Index, ...] | None:
+    """Return the indices of a read by bare indices only, else None."""
+    indices = tuple(s.index for s in load.subscripts if isinstance(s, IndexValue))
+    return indices if len(indices) == len(load.subscripts) else None
+
+
+def _renaming(let: Statement, load: Load) -> dict[Index, Index]:
+    """Return what the let's indices are called where the read subscripts it."""
+    indices = _direct_indices(load)
+    assert indices is not None, "a gather of an inlined let"
+    return dict(zip(let.indices, indices, strict=True))
+
+
+def _renamed(value: Expr, renaming: dict[Index, Index]) -> Expr:
+    if isinstance(value, IndexValue):
+        return IndexValue(renaming[value.index])
+    return map_children(value, lambda child: _renamed(child, renaming))
+
+
+def _moved(
+    part: Statement, indices: tuple[Index, ...], renaming: dict[Index, Index]
+) -> Statement:
+    if part.indices == indices and all(old == new for old, new in renaming.items()):
+        return part
+    return replace(part, indices=indices, value=_renamed(part.value, renaming))

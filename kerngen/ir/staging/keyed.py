@@ -1,0 +1,222 @@
+"""What conditions make of reductions: one by key, or of prefixes.
+
+A condition that compares a value of each term with an index of the result chooses the one
+result that the term belongs to, as `np.add.at` does.  One that compares the reduction's
+index with that of the result chooses a prefix or a suffix, as `np.cumsum` does.  Either way,
+no term need be compared with each result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce as fold
+from typing import Final, final
+
+from kerngen.ir.analysis.affine import affine_form, as_literal
+from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Cast,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    Index,
+    IndexValue,
+    Reduce,
+    Unary,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
+
+_FLIPPED: Final[dict[BinaryOp, BinaryOp]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
+    "<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "==",
+}  # fmt: skip
+_BEYOND: Final[dict[BinaryOp, int]] = {"<": -1, "<=": 0, ">": 1, ">=": 0}
+"""How far the last term of `j < i` lies beyond that of `j <= i`; the first, of `j > i`."""
+
+_FARTHEST: Final = 1 << 24
+"""A literal distance below that doesn't overflow beside an index."""
+
+
+@final
+@dataclass(frozen=True)
+class Key:
+    """A value of each term, and the index of the result that it chooses an element of."""
+
+    value: Expr
+    index: Index
+
+
+@final
+@dataclass(frozen=True)
+class Keyed:
+    """`sum[i when ids[i] == u32(q) and c] x[i, j]`: what is reduced by which keys.
+
+    `reduce` has the rest of the condition; neither that nor its body depends on the index
+    of a key.
+    """
+
+    reduce: Reduce
+    keys: tuple[Key, ...]
+
+
+@final
+@dataclass(frozen=True)
+class Prefix:
+    """`sum[j when j <= i + shift and c] x[j]`: what is reduced up to which term.
+
+    Of a suffix, it is `j >= i + shift`.  `reduce` has the rest of the condition; neither
+    that nor its body depends on `index`, which is i.  `shift` is of literals and dims.
+    """
+
+    reduce: Reduce
+    index: Index
+    shift: Expr
+    is_suffix: bool
+
+
+def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
+    """Return the conditions that one joins by `and`; none if there is none.
+
+    `not (j > i or c)` joins `j <= i` and `not c`.
+    """
+    match condition:
+        case None:
+            return ()
+        case Binary(op="and", left=left, right=right):
+            return (*conjuncts(left), *conjuncts(right))
+        case Unary(op="not", operand=Binary(op="or", left=left, right=right)):
+            return (*conjuncts(_negated(left)), *conjuncts(_negated(right)))
+        case Unary(op="not", operand=Binary() as compared):
+            op = _OPPOSITE.get(compared.op)
+            is_exact = compared.left.type.is_integer
+            return (replace(compared, op=op) if op and is_exact else condition,)
+        case _:
+            return (condition,)
+
+
+def _negated(condition: Expr) -> Expr:
+    return Unary("not", condition, Scalar.BOOL)
+
+
+def keyed(reduce: Reduce) -> Keyed | None:
+    """Return a reduction by keys; None where its condition has no key.
+
+    A place is not joined with others by its value alone: those of keys are not found so.
+    """
+    if reduce.finds_place:
+        return None
+    keys: dict[Index, Key] = {}
+    rest: list[Expr] = []
+    for part in conjuncts(reduce.condition):
+        key = _key(part, reduce.indices)
+        if key is None or key.index in keys:
+            rest.append(part)
+        else:
+            keys[key.index] = key
+    kept = _under(reduce, rest)
+    used = free_indices(kept).union(*(free_indices(k.value) for k in keys.values()))
+    return Keyed(kept, tuple(keys.values())) if keys and used.isdisjoint(keys) else None
+
+
+def _key(part: Expr, indices: tuple[Index, ...]) -> Key | None:
+    """Return the key that a condition compares with an index, if it does."""
+    if not isinstance(part, Binary) or part.op != "==" or not part.left.type.is_integer:
+        return None
+    for value, other in ((part.left, part.right), (part.right, part.left)):
+        index = _index_of(other)
+        varies = not free_indices(value).isdisjoint(indices)
+        if index is not None and index not in indices and varies:
+            return Key(value, index)
+    return None
+
+
+def _index_of(expr: Expr) -> Index | None:
+    """Return the index that an integer is, whatever its type."""
+    match expr:
+        case IndexValue(index=index) | Cast(operand=IndexValue(index=index)):
+            return index
+        case _:
+            return None
+
+
+def prefix_of(reduce: Reduce) -> Prefix | None:
+    """Return a reduction of prefixes or suffixes; None where its condition has no such."""
+    if reduce.finds_place or len(reduce.indices) != 1:
+        return None
+    parts = conjuncts(reduce.condition)
+    for place, part in enumerate(parts):
+        found = _bound(part, reduce.indices[0])
+        if found is None:
+            continue
+        op, index, shift = found
+        kept = _under(reduce, [*parts[:place], *parts[place + 1 :]])
+        if index not in free_indices(kept):
+            return Prefix(kept, index, shift, is_suffix=op in {">", ">="})
+    return None
+
+
+def bounding_index(reduce: Reduce) -> Index | None:
+    """Return the index of the result that bounds the terms, whatever else reads it."""
+    if len(reduce.indices) != 1:
+        return None
+    bounds = (_bound(part, reduce.indices[0]) for part in conjuncts(reduce.condition))
+    return next((found[1] for found in bounds if found), None)
+
+
+def _bound(part: Expr, own: Index) -> tuple[BinaryOp, Index, Expr] | None:
+    """
+    Return how a condition bounds the reduction's index by one of the result.
+
+    Before:  i - 2 > j, own index j
+    After:   <, i, -3
+    """
+    if not isinstance(part, Binary) or part.op not in _FLIPPED:
+        return None
+    if part.left.type is not Scalar.I32:
+        return None
+    ways: tuple[tuple[BinaryOp, Expr, Expr], ...] = (
+        (part.op, part.left, part.right),
+        (_FLIPPED[part.op], part.right, part.left),
+    )
+    for op, low, high in ways:
+        form = affine_form(Binary("-", high, low, Scalar.I32))
+        if form is None or own not in form.terms or len(form.terms) != 2:
+            return None
+        (index,) = form.terms.keys() - {own}
+        if form.coefficient(own) == -1 and form.coefficient(index) == 1:
+            shift = _moved(form.offset, _BEYOND[op])
+            return (op, index, shift) if _is_near(shift) else None
+    return None
+
+
+def _moved(offset: Expr, step: int) -> Expr:
+    known = as_literal(offset)
+    if known is not None:
+        return Constant(known + step, Scalar.I32)
+    by = Constant(step, Scalar.I32)
+    return Binary("+", offset, by, Scalar.I32) if step else offset
+
+
+def _is_near(shift: Expr) -> bool:
+    """Whether a distance is of small literals and dims, so that no sum with it overflows."""
+    return all(
+        isinstance(part, DimValue)
+        or (isinstance(part, Binary | Unary) and part.op in {"+", "-"})
+        or (
+            isinstance(part, Constant | ConstRef)
+            and abs(as_literal(part) or 0) < _FARTHEST
+        )
+        for part in walk(shift)
+    )
+
+
+def _under(reduce: Reduce, conditions: list[Expr]) -> Reduce:
+    """Return a reduction under some conditions and no others."""
+    condition = None
+    if conditions:
+        condition = fold(lambda a, b: Binary("and", a, b, Scalar.BOOL), conditions)
+    return replace(reduce, condition=condition)

@@ -1,0 +1,142 @@
+"""What a loop keeps in registers: the turns before, and what is read of it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, final
+
+from kerngen.ir.analysis.linear import Lengths
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Expr, Load, LocalValue, Statement, Tensor
+from kerngen.ir.staging.hoisting import Fresh
+from kerngen.ir.staging.recurring import distance, fits_loop, is_last, place_read
+from kerngen.ir.staging.stages import Capture, Define, Loop, State
+from kerngen.ir.types import Scalar, ValueType
+from kerngen.ir.walk import map_children
+
+Kept: TypeAlias = tuple[LocalValue, LocalValue | None]
+"""What is left of a loop, and in which turn it was computed: without that, in the last."""
+
+
+@final
+@dataclass(frozen=True)
+class Looping:
+    """The members of a group with a loop, which read its registers.
+
+    The first `turns` members are done in every turn.  `before` are the values of earlier
+    turns, the last one first, and `left` is what later members read, by its place.
+    """
+
+    members: tuple[Statement, ...]
+    turns: int
+    before: Mapping[Tensor, tuple[LocalValue, ...]]
+    left: Mapping[tuple[Tensor, Expr], Kept]
+
+    @property
+    def keeps(self) -> frozenset[Tensor]:
+        """The tensors whose values in a turn are needed by name."""
+        return frozenset(self.before) | {tensor for tensor, _ in self.left}
+
+    @property
+    def places(self) -> list[Define]:
+        """The steps before the loop, which compute in what turns it is read."""
+        return [Define(at, place) for (_, place), (_, at) in self.left.items() if at]
+
+    def loop(self, now: Mapping[Tensor, LocalValue], end: int) -> Loop:
+        """Return the loop, where `now` are the values of a turn, and its steps end at `end`."""
+        along = next(member.along for member in self.members if member.along)
+        return Loop(
+            along.axis,
+            along.descending,
+            max(len(before) for before in self.before.values()),
+            tuple(State(now[x], before) for x, before in self.before.items()),
+            tuple(
+                Capture(kept, now[x], at) for (x, _), (kept, at) in self.left.items()
+            ),
+            len(self.places),
+            end,
+        )
+
+
+def looping(
+    members: Sequence[Statement], fresh: Fresh, lengths: Lengths
+) -> Looping | None:
+    """Return the loop of a group; None of one that has none, or goes through memory."""
+    loop = next((member for member in members if member.along), None)
+    if loop is None or not fits_loop(loop):
+        return None
+    turns = [m for m in members if len(m.indices) == len(loop.indices)]
+    registers = _Registers(loop, frozenset(m.target for m in turns), fresh, lengths)
+    changed = [
+        *map(registers.in_turn, turns),
+        *map(registers.afterwards, members[len(turns) :]),
+    ]
+    return Looping(tuple(changed), len(turns), registers.before, registers.left)
+
+
+@final
+@dataclass(frozen=True)
+class _Registers:
+    """Gives registers to what the members of a group read of its loop."""
+
+    loop: Statement
+    computed: frozenset[Tensor]
+    fresh: Fresh
+    lengths: Lengths
+    before: dict[Tensor, tuple[LocalValue, ...]] = field(
+        default_factory=dict[Tensor, tuple[LocalValue, ...]]
+    )
+    left: dict[tuple[Tensor, Expr], Kept] = field(
+        default_factory=dict[tuple[Tensor, Expr], Kept]
+    )
+
+    def in_turn(self, member: Statement) -> Statement:
+        """Return a member that reads its target in earlier turns."""
+        along = member.along
+        if along is None:
+            return member
+        name, type_ = f"{member.target.name}_before", _type(member.target)
+        names = [self.fresh.name(name) for _ in range(along.distance)]
+        before = tuple(LocalValue(each, type_) for each in names)
+        self.before[member.target] = before
+
+        def earlier(load: Load) -> Expr | None:
+            own = load.tensor == member.target
+            return before[distance(load, member) - 1] if own else None
+
+        return _replaced(member, earlier)
+
+    def afterwards(self, member: Statement) -> Statement:
+        """Return a member that reads what is left of the loop."""
+
+        def left(load: Load) -> Expr | None:
+            if load.tensor not in self.computed:
+                return None
+            place = place_read(load, self.loop, member.indices)
+            assert place is not None, "in the group because it is at one place"
+            key = load.tensor, place
+            if key not in self.left:
+                self.left[key] = self._kept(load.tensor, place)
+            return self.left[key][0]
+
+        return _replaced(member, left)
+
+    def _kept(self, tensor: Tensor, place: Expr) -> Kept:
+        kept = LocalValue(self.fresh.name(f"{tensor.name}_left"), _type(tensor))
+        if is_last(place, self.loop, self.lengths):
+            return kept, None
+        return kept, LocalValue(self.fresh.name(f"{tensor.name}_at"), Scalar.I32)
+
+
+def _type(tensor: Tensor) -> ValueType:
+    assert not isinstance(tensor.element, Struct), "lets are values"
+    return tensor.element
+
+
+def _replaced(member: Statement, by: Callable[[Load], Expr | None]) -> Statement:
+    def visit(expr: Expr) -> Expr:
+        found = by(expr) if isinstance(expr, Load) else None
+        return map_children(expr, visit) if found is None else found
+
+    return replace(member, value=visit(member.value))

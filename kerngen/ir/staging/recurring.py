@@ -1,0 +1,119 @@
+"""Lets that read themselves, as stages see them: which of them a loop can compute.
+
+A loop keeps what it computed in registers.  That is enough where a let reads itself at
+its own element of the other indices alone, and where what follows reads it at its own
+element, or at one place along the index of the loop:
+
+    let x[i, s < 9] = if s > 0 { x[i, s - 1] / 2.0 } else { a[i] };    y[i] = x[i, 8];
+"""
+
+from __future__ import annotations
+
+from kerngen.ir.analysis.affine import affine_form, as_literal
+from kerngen.ir.analysis.linear import Lengths, length_of
+from kerngen.ir.analysis.reads import holds_reduce, loads
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    Expr,
+    Extent,
+    Index,
+    IndexValue,
+    Load,
+    Role,
+    Statement,
+    Subscript,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import subscript_value
+
+_ONE = Constant(1, Scalar.I32)
+
+
+def own_loads(statement: Statement) -> list[Load]:
+    """Return the reads that a statement makes of its own target."""
+    return [x for x in loads(statement.value) if x.tensor == statement.target]
+
+
+def fits_loop(statement: Statement) -> bool:
+    """Whether a let reads itself at its own element alone, of all indices but one."""
+    along = statement.along
+    return along is not None and all(
+        _is_own_but(load, along.axis, statement.indices)
+        for load in own_loads(statement)
+    )
+
+
+def distance(load: Load, statement: Statement) -> int:
+    """Return how many steps before its own a let reads itself."""
+    along = statement.along
+    assert along is not None, "a let that reads itself"
+    form = affine_form(subscript_value(load.subscripts[along.axis]))
+    offset = form and as_literal(form.offset)
+    assert offset, "checked where it was made"
+    return abs(offset)
+
+
+def place_read(load: Load, let: Statement, indices: tuple[Index, ...]) -> Expr | None:
+    """Return the one place along a let's order that a read is at, for its own element.
+
+    `indices` are those of the statement that reads, which has all but that one.
+    """
+    along = let.along
+    if along is None or len(indices) != len(let.indices) - 1:
+        return None
+    domain = (*indices[: along.axis], let.indices[along.axis], *indices[along.axis :])
+    place = load.subscripts[along.axis]
+    if isinstance(place, IndexValue) or not _is_own_but(load, along.axis, domain):
+        return None
+    value = subscript_value(place)
+    computed = any(inner.tensor.role is not Role.INPUT for inner in loads(value))
+    if computed or holds_reduce(value):
+        return None
+    return value if isinstance(place, Affine) else _clamped(value, _extent(load, let))
+
+
+def is_last(place: Expr, let: Statement, lengths: Lengths) -> bool:
+    """Whether a place is that of the last step of a let, whatever the lengths."""
+    assert let.along is not None, "a let that reads itself"
+    extent = let.indices[let.along.axis].extent
+    return _is_end(place, extent, lengths, descending=let.along.descending)
+
+
+def is_end(
+    place: Subscript, extent: Extent, lengths: Lengths, *, descending: bool
+) -> bool:
+    """Whether a subscript is the last place that a loop along its axis comes to."""
+    if isinstance(place, IndexValue):
+        return False
+    return _is_end(subscript_value(place), extent, lengths, descending=descending)
+
+
+def _is_end(place: Expr, extent: Extent, lengths: Lengths, *, descending: bool) -> bool:
+    end: Expr = Constant(0, Scalar.I32)
+    if not descending:
+        end = Binary("-", length_of(extent), _ONE, Scalar.I32)
+    sides = Binary("-", place, end, Scalar.I32), Binary("-", end, place, Scalar.I32)
+    return all(map(lengths.never_negative, sides))
+
+
+def _is_own_but(load: Load, axis: int, indices: tuple[Index, ...]) -> bool:
+    pairs = enumerate(zip(load.subscripts, indices, strict=True))
+    return all(n == axis or s == IndexValue(index) for n, (s, index) in pairs)
+
+
+def _extent(load: Load, let: Statement) -> Extent:
+    assert let.along is not None, "a let that reads itself"
+    return load.tensor.extents[let.along.axis]
+
+
+def _clamped(value: Expr, extent: Extent) -> Expr:
+    last = Binary("-", length_of(extent), _ONE, Scalar.I32)
+    if value.type is Scalar.U32:
+        known = BuiltinCall("min", (value, Cast(last, Scalar.U32)), Scalar.U32)
+        return Cast(known, Scalar.I32)
+    zero = Constant(0, Scalar.I32)
+    return BuiltinCall("clamp", (value, zero, last), Scalar.I32)

@@ -1,0 +1,20 @@
+"""The error for a tensor that belongs to another context."""
+
+from __future__ import annotations
+
+from kerngen.runtime.errors import ContextError
+
+
+def of_another_context(what: str, theirs: object, ours: object) -> ContextError:
+    """Return the error of a tensor, `what`, that belongs to `theirs` and not to `ours`.
+
+    Two contexts of one adapter look alike, so that words distinguish them.
+    """
+    given, expected = repr(theirs), repr(ours)
+    if given == expected:
+        given = f"another {given}"
+        expected = "that of this call: each open() makes a context of its own"
+    return ContextError(
+        f"{what} belongs to {given}; expected {expected}. "
+        f"Read it there and upload it here."
+    )

@@ -1,0 +1,122 @@
+"""The call plan: everything about a call that shapes and guard scalars decide.
+
+A plan holds the chosen shaders, compiled, with their workgroups.  It is made once, by
+`planner.py`, and then found again by the shapes of the arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, final
+
+from kerngen.plan.adapter import AdapterInfo
+from kerngen.runtime.calls.checks import Signature
+from kerngen.runtime.device.arena import Chunk
+from kerngen.runtime.device.shaders import Bound, CompiledShader
+from kerngen.runtime.values.elements import Element
+from kerngen.runtime.values.shapes import Shape
+
+Pair: TypeAlias = tuple[int, int]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a device allows."""
+
+    info: AdapterInfo
+    storage_buffers: int
+    binding_bytes: int
+    buffer_bytes: int
+    workgroups: int
+    uniform_alignment: int
+    storage_alignment: int
+    timestamps: bool = False
+    loop_turns: int | None = None
+    """After how many turns of all its loops an invocation is stopped, if it is."""
+    of_adapter: frozenset[str] = frozenset()
+    """The features that the device could have been opened with."""
+
+    @property
+    def tensor_bytes(self) -> int:
+        """The size of the largest tensor that a kernel can be given."""
+        return min(self.binding_bytes, self.buffer_bytes)
+
+    def lack_of(self, feature: str) -> str:
+        """Return why a device is without a feature, and what to do where that helps."""
+        if feature not in self.of_adapter:
+            return f"the adapter lacks the feature '{feature}'"
+        return (
+            f"the device was opened without the feature '{feature}', which its adapter "
+            f"has: add it to required_features"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a dispatch comes from: its stage, the schedule chosen for it, its shader."""
+
+    stage: str
+    strategy: str
+    shader: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One dispatch of a plan; `slots` are the numbers of the tensors that it binds."""
+
+    shader: CompiledShader
+    slots: tuple[int, ...]
+    pick: Callable[[Sequence[Bound]], tuple[Bound, ...]]
+    """Selects the bindings of the slots from those of all."""
+    x: int
+    y: int
+    origin: Origin
+
+
+@final
+@dataclass(frozen=True)
+class Inner:
+    """A temporary or a scratch buffer of a plan."""
+
+    element: type[Element]
+    shape: Shape
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Its size."""
+        return math.prod(self.shape) * self.element.DTYPE.itemsize
+
+
+@final
+@dataclass(slots=True, eq=False)
+class CallPlan:
+    """A kernel's steps for some shapes.
+
+    Slots number the parameters, then outputs, temporaries and scratch.  `written` are those
+    of the arguments that a call writes.  `conflicts` are
+    the pairs of arguments of which one is written; those in `mixed` may not even lie in
+    one buffer, as some dispatch writes the one and reads the other.
+    """
+
+    signature: Signature
+    steps: tuple[Step, ...]
+    outputs: tuple[tuple[type[Element], Shape], ...]
+    output_bytes: tuple[int, ...]
+    inner: tuple[Inner, ...]
+    inner_bytes: int
+    written: tuple[int, ...]
+    conflicts: tuple[Pair, ...]
+    mixed: frozenset[Pair]
+    stride: int
+    """What the uniform struct takes up in the arena; 0 if no step reads one."""
+    packed_in: int = -1
+    """The recording that last held a uniform struct of the plan."""
+    packed: tuple[Any, ...] = ()
+    """The scalars in it."""
+    packed_at: tuple[Chunk | None, int] = (None, 0)

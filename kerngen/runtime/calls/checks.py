@@ -1,0 +1,263 @@
+"""What is checked about the tensors of a call, in the user's words.
+
+Everything here depends on element types and shapes alone (and on the scalars that
+guards read), so that a call like an earlier one needs none of it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from kerngen.runtime.calls.belonging import of_another_context
+from kerngen.runtime.calls.ranges import (
+    LONGEST,
+    check_gathers,
+    check_ranges,
+    derive,
+    shape_of,
+    show_axis,
+)
+from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
+from kerngen.runtime.tensor import Tensor, is_tensor
+from kerngen.runtime.values.elements import Element, Leaf
+from kerngen.runtime.values.fields import is_leaf
+from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.shapes import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from kerngen.runtime.calls.kernel import Kernel, TensorSpec
+    from kerngen.runtime.context import Context
+
+_MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the shapes of a call determine.
+
+    `dims` holds the kernel's dims and its guard scalars; `values` the dims alone, in
+    the kernel's order, derived ones last.
+    """
+
+    dims: Mapping[str, int]
+    values: tuple[int, ...]
+    outputs: tuple[Shape, ...]
+    temporaries: tuple[Shape, ...]
+
+
+def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
+    """Return the context of the first tensor."""
+    for tensor in tensors:
+        if is_tensor(tensor):
+            return tensor.ctx
+    for spec, tensor in zip(kernel.inputs, tensors, strict=False):
+        raise _not_a_tensor(kernel, spec, tensor, f"argument '{spec.name}'")
+    raise ContextError(
+        f"{kernel.place}: no argument is a tensor; pass ctx= to choose the context."
+    )
+
+
+def not_a_context(kernel: Kernel, value: object) -> ContextError:
+    """Return the error of a `ctx=` that is none."""
+    return ContextError(
+        f"{kernel.place}: ctx is {kind_of(value)}; expected a context, as "
+        f"kerngen.runtime.open() returns it."
+    )
+
+
+def check_arguments(
+    kernel: Kernel, ctx: Context, tensors: Sequence[object], out: Sequence[object]
+) -> None:
+    """Refuse arguments that are no tensors, or that belong to another context."""
+    _check_count(kernel, "tensors", len(kernel.inputs), len(tensors))
+    for spec, tensor in zip(kernel.inputs, tensors, strict=True):
+        _check_tensor(kernel, ctx, spec, tensor, f"argument '{spec.name}'")
+    _check_count(kernel, "out tensors", len(kernel.outputs), len(out))
+    for spec, tensor in zip(kernel.outputs, out, strict=True):
+        if tensor is not None:
+            _check_tensor(kernel, ctx, spec, tensor, f"out '{spec.name}'")
+
+
+def _check_count(kernel: Kernel, what: str, expected: int, actual: int) -> None:
+    if actual != expected:
+        raise ShapeError(f"{kernel.place}: expected {expected} {what}, got {actual}.")
+
+
+def _check_tensor(
+    kernel: Kernel, ctx: Context, spec: TensorSpec, tensor: object, role: str
+) -> None:
+    if not is_tensor(tensor):
+        raise _not_a_tensor(kernel, spec, tensor, role)
+    if tensor.ctx is not ctx:
+        raise of_another_context(f"{kernel.place}: {role}", tensor.ctx, ctx)
+
+
+def _not_a_tensor(
+    kernel: Kernel, spec: TensorSpec, value: object, role: str
+) -> DtypeError:
+    rank = len(spec.axes)
+    maker = _MAKERS[rank] if rank < len(_MAKERS) else "tensor"
+    return DtypeError(
+        f"{kernel.place}: {role} is {kind_of(value)}; expected a tensor. "
+        f"Make one by ctx.{maker}({spec.name}, {spec.element.__name__})."
+    )
+
+
+def not_several(kernel: Kernel, out: object) -> DtypeError:
+    """Return the error of an `out=` that is no tuple where several outputs are."""
+    names = ", ".join(spec.name for spec in kernel.outputs)
+    given = "one tensor" if is_tensor(out) else kind_of(out)
+    return DtypeError(
+        f"{kernel.place}: out is {given}; expected a tuple of {len(kernel.outputs)} "
+        f"tensors, in the order of the outputs: ({names})."
+    )
+
+
+def resolve(
+    kernel: Kernel, tensors: Sequence[Tensor[Any, Any]], guards: Mapping[str, int]
+) -> Signature:
+    """Check elements, ranks and dims against the kernel, and find all shapes."""
+    for spec, tensor in zip(kernel.inputs, tensors, strict=True):
+        _check_element(kernel, spec, tensor.element, f"argument '{spec.name}'")
+    lengths = resolve_lengths(kernel, [tensor.shape for tensor in tensors], guards)
+    return Signature(
+        dims=lengths,
+        values=tuple(lengths[dim] for dim in kernel.lengths),
+        outputs=tuple(shape_of(spec.axes, lengths) for spec in kernel.outputs),
+        temporaries=tuple(shape_of(t.axes, lengths) for t in kernel.temporaries),
+    )
+
+
+def resolve_lengths(
+    kernel: Kernel, shapes: Sequence[Shape], guards: Mapping[str, int]
+) -> dict[str, int]:
+    """Check ranks, dims and subscripts, and return all lengths and the guard scalars."""
+    lengths: dict[str, int] = dict(guards)
+    sources: dict[str, str] = dict.fromkeys(guards, "the argument")
+    for spec, shape in zip(kernel.inputs, shapes, strict=True):
+        _match_shape(kernel, spec, shape, lengths, sources)
+    derive(kernel, lengths)
+    check_ranges(kernel, lengths)
+    check_gathers(kernel, lengths)
+    return lengths
+
+
+def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
+    """Return the shape of a tensor that comes as an array, to a reference.
+
+    NumPy would take the members of other structs by their places, so they are refused.
+    """
+    role = f"{kernel.place}: argument '{spec.name}'"
+    if spec.access == "update":
+        _check_changeable(role, array, spec.element)
+    shape, element = np.shape(array), spec.element
+    if not is_leaf(element):
+        actual = getattr(array, "dtype", None)
+        if actual != element.DTYPE:
+            name = element.__name__
+            raise DtypeError(f"{role} has dtype {actual}; expected {name}.DTYPE.")
+        return shape
+    _check_numbers(role, array, element)
+    rank = len(shape) - len(element.shape)
+    if rank < 0 or shape[rank:] != element.shape:
+        raise ShapeError(
+            f"{role} has shape {shape}; expected it to end in {element.shape}, the "
+            f"shape of {element.__name__}."
+        )
+    return shape[:rank]
+
+
+def _check_changeable(role: str, array: ArrayLike, element: type[Element]) -> None:
+    """Refuse what a reference can't change in place."""
+    if not isinstance(array, np.ndarray):
+        raise DtypeError(
+            f"{role} is {kind_of(array)}; expected an array, which is changed in place."
+        )
+    if not array.flags.writeable:
+        raise DtypeError(f"{role} is read-only, and is changed in place: pass a copy.")
+    if element.DTYPE.base.kind == "f" and array.dtype.kind in "biu":
+        raise DtypeError(
+            f"{role} has dtype {array.dtype}, and is changed in place: it can't hold "
+            f"every value of {element.__name__}."
+        )
+
+
+def _check_numbers(role: str, array: ArrayLike, element: type[Leaf]) -> None:
+    """Refuse an array of no numbers, or of floats that stand for integers."""
+    dtype = np.asarray(array).dtype
+    wanted = "biuf" if element.number.dtype.kind == "f" else "biu"
+    if dtype.kind not in wanted and np.size(array):
+        raise DtypeError(f"{role} has dtype {dtype}; expected {element.__name__}.")
+
+
+def check_out(
+    kernel: Kernel, signature: Signature, out: Sequence[Tensor[Any, Any] | None]
+) -> None:
+    """Refuse `out=` tensors of another shape or element type."""
+    for spec, shape, tensor in zip(kernel.outputs, signature.outputs, out, strict=True):
+        if tensor is None:
+            continue
+        _check_element(kernel, spec, tensor.element, f"out '{spec.name}'")
+        if tensor.shape != shape:
+            raise ShapeError(
+                f"{kernel.place}: out '{spec.name}' has shape {tensor.shape}; expected "
+                f"{_show_axes(kernel, spec, signature.dims)}."
+            )
+
+
+def _check_element(
+    kernel: Kernel, spec: TensorSpec, actual: type[Element], role: str
+) -> None:
+    if actual is not spec.element:
+        given, expected = actual.__name__, spec.element.__name__
+        if given == expected:
+            given = f"{actual.__module__}.{given}"
+            expected = f"{spec.element.__module__}.{expected}"
+        raise DtypeError(
+            f"{kernel.place}: {role} has {given} elements; expected {expected}."
+        )
+
+
+def _match_shape(
+    kernel: Kernel,
+    spec: TensorSpec,
+    shape: Shape,
+    lengths: dict[str, int],
+    sources: dict[str, str],
+) -> None:
+    known = dict(lengths)
+    if len(shape) != len(spec.axes):
+        raise ShapeError(
+            f"{kernel.place}: argument '{spec.name}' has shape {shape} (rank "
+            f"{len(shape)}); expected {_show_axes(kernel, spec, known)} (rank "
+            f"{len(spec.axes)})."
+        )
+    for number, (axis, length) in enumerate(zip(spec.axes, shape, strict=True)):
+        if isinstance(axis, int):
+            expected, reason = axis, f"axis {number} is always {axis}"
+        elif axis in lengths:
+            expected = lengths[axis]
+            reason = f"{axis} is {expected} from {sources[axis]}"
+        else:
+            lengths[axis] = length
+            sources[axis] = f"'{spec.name}' axis {number}"
+            expected = min(length, LONGEST)
+            reason = f"{axis} is {length}, and a dim is at most {LONGEST}"
+        if length != expected:
+            raise ShapeError(
+                f"{kernel.place}: argument '{spec.name}' has shape {shape}; expected "
+                f"{_show_axes(kernel, spec, known)}: {reason}."
+            )
+
+
+def _show_axes(kernel: Kernel, spec: TensorSpec, lengths: Mapping[str, int]) -> str:
+    """Write axes with what is known of them: `(k=4, n)`."""
+    words = [show_axis(kernel, axis, lengths) for axis in spec.axes]
+    return f"({', '.join(words)}{',' if len(words) == 1 else ''})"

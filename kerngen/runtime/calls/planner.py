@@ -1,0 +1,288 @@
+"""Making a plan: schedules, variants, workgroups and compiled shaders for some shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+from kerngen.plan.select import (
+    MOST_DISPATCHES,
+    NoCaseError,
+    Planned,
+    Selection,
+    TooManyStepsError,
+    select,
+)
+from kerngen.plan.size import Size, evaluate
+from kerngen.plan.text import to_text
+from kerngen.plan.tree import Dispatch
+from kerngen.runtime.calls.call_plan import (
+    CallPlan,
+    Capabilities,
+    Inner,
+    Origin,
+    Pair,
+    Step,
+)
+from kerngen.runtime.calls.checks import Signature
+from kerngen.runtime.calls.choices import Choice
+from kerngen.runtime.calls.ranges import shape_of
+from kerngen.runtime.device.shaders import Bound, ShaderKey, Shaders
+from kerngen.runtime.errors import Error, FeatureError, LimitError
+from kerngen.runtime.tensor import STORAGE_ALIGNMENT
+from kerngen.runtime.values.elements import f16, u32
+from kerngen.runtime.values.fields import holds_half
+from kerngen.runtime.values.shapes import Shape, round_up
+
+if TYPE_CHECKING:
+    from kerngen.runtime.calls.kernel import Dims, Kernel, Temporary
+
+
+MOST_TERMS = 2**31
+"""Above this, a lane's counter and its stride might pass 32 bits."""
+
+
+@final
+class Planner:
+    """Makes plans for a device."""
+
+    def __init__(self, capabilities: Capabilities, shaders: Shaders) -> None:
+        """Plan within the capabilities."""
+        self._capabilities = capabilities
+        self._shaders = shaders
+
+    def plan(self, kernel: Kernel, signature: Signature) -> CallPlan:
+        """Choose schedules and variants, and compile what they run."""
+        self._check_features(kernel)
+        dims = signature.dims
+        selection = self._select(kernel, dims)
+        temporaries = _temporaries(kernel, signature, selection)
+        inner = (
+            *(Inner(spec.element, shape) for spec, shape in temporaries),
+            *(Inner(u32, (_count(kernel, s.length, dims),)) for s in selection.scratch),
+        )
+        self._check_sizes(kernel, signature, inner)
+        names = [spec.name for spec in kernel.tensors]
+        names += [spec.name for spec, _ in temporaries]
+        slots = {name: slot for slot, name in enumerate(names)}
+        running = _recorded(kernel, selection, dims)
+        steps = tuple(self._step(kernel, each, slots, dims) for each in running)
+        outputs = [
+            Inner(spec.element, shape)
+            for spec, shape in zip(kernel.outputs, signature.outputs, strict=True)
+        ]
+        return CallPlan(
+            signature=signature,
+            steps=steps,
+            outputs=tuple((item.element, item.shape) for item in outputs),
+            output_bytes=tuple(item.nbytes for item in outputs),
+            inner=inner if steps else (),
+            inner_bytes=sum(item.nbytes for item in inner),
+            written=tuple(
+                slot
+                for slot, spec in enumerate(kernel.tensors)
+                if spec.access != "read"
+            ),
+            conflicts=_conflicts(kernel),
+            mixed=_mixed([each.dispatch for each in running], kernel),
+            stride=self._stride(kernel, steps),
+        )
+
+    def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
+        """Return what `plan` would run for some dims, compiling nothing."""
+        selection = self._select(kernel, dims)
+        running = _recorded(kernel, selection, dims)
+        return tuple(
+            Choice(
+                stage=origin.stage,
+                strategy=origin.strategy,
+                shaders=tuple(r.dispatch.wgsl for r in running if r.origin is origin),
+            )
+            for origin in selection.strategies
+        )
+
+    def _stride(self, kernel: Kernel, steps: Sequence[Step]) -> int:
+        if not any(step.shader.uniform_bytes for step in steps):
+            return 0
+        return round_up(kernel.uniform.SIZE, self._capabilities.uniform_alignment)
+
+    def _check_features(self, kernel: Kernel) -> None:
+        if self._capabilities.info.f16:
+            return
+        elements = [(spec.name, spec.element) for spec in kernel.tensors]
+        elements += [(spec.name, spec.element) for spec in kernel.temporaries]
+        elements += [(spec.name, spec.element) for spec in kernel.scalars]
+        for name, element in elements:
+            if holds_half(element):
+                held = "has f16 elements" if element is f16 else "holds f16 numbers"
+                raise FeatureError(
+                    f"{kernel.place}: '{name}' {held}; "
+                    f"{self._capabilities.lack_of('shader-f16')}."
+                )
+
+    def _select(self, kernel: Kernel, dims: Dims) -> Selection:
+        """Return what runs for some dims, in order."""
+        info = self._capabilities.info
+        try:
+            return select(kernel.body, dims, info)
+        except NoCaseError as error:
+            raise LimitError(
+                f"{kernel.place}: no schedule of stage '{error.stages[0]}' fits the "
+                f"adapter, which has {info.workgroup_bytes} bytes of workgroup memory, "
+                f"{info.invocations} invocations and "
+                f"{'subgroups' if info.subgroups else 'no subgroups'}."
+            ) from None
+        except TooManyStepsError as error:
+            raise LimitError(
+                f"{kernel.place}: stage '{error.stage}' takes {error.count} dispatches, "
+                f"one for each step; a call may have {MOST_DISPATCHES}. Make several "
+                "calls of fewer steps, each of which starts from the end of the last."
+            ) from None
+
+    def _check_sizes(
+        self, kernel: Kernel, signature: Signature, inner: Sequence[Inner]
+    ) -> None:
+        lengths = signature.dims
+        specs = [
+            (f"'{spec.name}'", Inner(spec.element, shape_of(spec.axes, lengths)))
+            for spec in kernel.tensors
+        ]
+        specs += [("a temporary", item) for item in inner]
+        limit = self._capabilities.tensor_bytes
+        for name, item in specs:
+            if round_up(item.nbytes, STORAGE_ALIGNMENT) > limit:
+                raise LimitError(
+                    f"{kernel.place}: {name} of shape {item.shape} takes {item.nbytes} "
+                    f"bytes; the adapter binds at most {limit}."
+                )
+
+    def _step(
+        self,
+        kernel: Kernel,
+        planned: Planned,
+        slots: Mapping[str, int],
+        dims: Dims,
+    ) -> Step:
+        capabilities, dispatch = self._capabilities, planned.dispatch
+        if len(dispatch.bindings) > capabilities.storage_buffers:
+            raise LimitError(
+                f"{kernel.place}: '{dispatch.wgsl}' binds {len(dispatch.bindings)} "
+                f"tensors; the adapter allows {capabilities.storage_buffers}."
+            )
+        terms, trips = evaluate(dispatch.terms, dims), evaluate(dispatch.trips, dims)
+        if terms >= MOST_TERMS:
+            raise LimitError(
+                f"{kernel.place}: '{dispatch.wgsl}' counts to {terms}; it can count to "
+                f"less than {MOST_TERMS}. Use smaller tensors."
+            )
+        most = capabilities.loop_turns
+        if most and trips > most:
+            raise LimitError(
+                f"{kernel.place}: '{dispatch.wgsl}' runs a loop {trips} "
+                f"times, and this adapter silently stops after {most}. Use smaller "
+                "tensors here, or another adapter."
+            )
+        x, y = self._fold(kernel, dispatch, _count(kernel, dispatch.groups, dims))
+        text = kernel.shader(dispatch)
+        key = ShaderKey.of(
+            text,
+            uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
+            writes=tuple(binding.writes for binding in dispatch.bindings),
+            constants=dispatch.constants,
+        )
+        bound = tuple(
+            (
+                len(slots) + planned.scratch[binding.name]
+                if binding.name in planned.scratch
+                else slots[binding.name]
+            )
+            for binding in dispatch.bindings
+        )
+        origin = planned.origin
+        return Step(
+            shader=self._shaders.compile(
+                key, text, f"'{kernel.name}' ({dispatch.wgsl})"
+            ),
+            slots=bound,
+            pick=_picker(bound),
+            x=x,
+            y=y,
+            origin=Origin(origin.stage, origin.strategy, dispatch.wgsl),
+        )
+
+    def _fold(self, kernel: Kernel, dispatch: Dispatch, groups: int) -> tuple[int, int]:
+        """Return the workgroups in x and y; shaders skip what is beyond the total."""
+        limit = self._capabilities.workgroups
+        if groups <= limit:
+            return groups, 1
+        if groups > limit * limit:
+            raise LimitError(
+                f"{kernel.place}: '{dispatch.wgsl}' needs {groups} workgroups; the "
+                f"adapter runs at most {limit} x {limit}."
+            )
+        y = -(-groups // limit)
+        return -(-groups // y), y
+
+
+def _recorded(kernel: Kernel, selection: Selection, dims: Dims) -> list[Planned]:
+    """Return the dispatches that have workgroups."""
+    return [
+        each
+        for each in selection.dispatches
+        if _count(kernel, each.dispatch.groups, dims)
+    ]
+
+
+def _count(kernel: Kernel, size: Size, dims: Dims) -> int:
+    """Return a number of things: workgroups, elements."""
+    count = evaluate(size, dims)
+    if count < 0:
+        folder = kernel.folder
+        place = f" in {folder}" if isinstance(folder, Path) else ""
+        raise Error(
+            f"{kernel.place}: its plan{place} asks for {count} workgroups or elements, "
+            f"by '{to_text(size)}'. Run 'kerngen build' again."
+        )
+    return count
+
+
+def _picker(
+    slots: tuple[int, ...],
+) -> Callable[[Sequence[Bound]], tuple[Bound, ...]]:
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return lambda bindings: tuple(bindings[slot] for slot in slots)
+
+
+def _temporaries(
+    kernel: Kernel, signature: Signature, selection: Selection
+) -> list[tuple[Temporary, Shape]]:
+    """Return the temporaries that something binds, with their shapes."""
+    bound = {b.name for each in selection.dispatches for b in each.dispatch.bindings}
+    pairs = zip(kernel.temporaries, signature.temporaries, strict=True)
+    return [(spec, shape) for spec, shape in pairs if spec.name in bound]
+
+
+def _conflicts(kernel: Kernel) -> tuple[Pair, ...]:
+    """Return the pairs of arguments of which at least one is written."""
+    return tuple(
+        (i, j)
+        for (i, first), (j, second) in combinations(enumerate(kernel.tensors), 2)
+        if not (first.access == second.access == "read")
+    )
+
+
+def _mixed(dispatches: Sequence[Dispatch], kernel: Kernel) -> frozenset[Pair]:
+    """Return the pairs of arguments that some dispatch binds, only one for writing."""
+    numbers = {spec.name: number for number, spec in enumerate(kernel.tensors)}
+    pairs: set[Pair] = set()
+    for dispatch in dispatches:
+        bound = [b for b in dispatch.bindings if b.name in numbers]
+        for first, second in combinations(bound, 2):
+            if first.writes != second.writes:
+                i, j = sorted((numbers[first.name], numbers[second.name]))
+                pairs.add((i, j))
+    return frozenset(pairs)

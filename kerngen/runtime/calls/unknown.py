@@ -1,0 +1,24 @@
+"""The error for a name that nothing was stored under."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from kerngen.runtime.errors import UnknownNameError
+
+_MOST_NAMES = 20
+
+
+def unknown_name(
+    owner: str, kind: str, name: object, known: Collection[str]
+) -> UnknownNameError:
+    """Return the error of an owner without a thing of that name, and with these."""
+    close = get_close_matches(str(name), known, n=1)
+    meant = f" Did you mean '{close[0]}'?" if close else ""
+    shown = ", ".join(f"'{each}'" for each in list(known)[:_MOST_NAMES]) or "none yet"
+    more = len(known) - _MOST_NAMES
+    rest = f" and {more} more" if more > 0 else ""
+    return UnknownNameError(
+        f"{owner}: no {kind} is called {name!r}.{meant} There are: {shown}{rest}."
+    )

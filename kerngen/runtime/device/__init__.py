@@ -1,0 +1,1 @@
+"""The device: adapters, memory, pipelines, recording, copies and timing, by wgpu."""

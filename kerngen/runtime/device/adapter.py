@@ -1,0 +1,151 @@
+"""The adapters of this machine: in which order they are, and which one a choice names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, cast, final, get_args
+
+from kerngen.runtime.backend import Kind
+from kerngen.runtime.device.native import load
+from kerngen.runtime.errors import NoAdapter
+
+AdapterKind: TypeAlias = Literal["gpu", "software", "reference"]
+
+VARIABLE: Final = "KERNGEN_ADAPTER"
+"""The environment variable that chooses an adapter."""
+
+_TYPES: Final = ("DiscreteGPU", "IntegratedGPU", "unknown", "CPU")
+_BACKENDS: Final = ("Metal", "D3D12", "Vulkan")
+_CHOICE: Final = re.compile(r"(?:([a-z]+)(?::(\d+))?|(\d+))")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """An adapter, and the number by which `open(adapter=number)` takes it.
+
+    `kind` is 'gpu' or 'software', `backend` the API by which it is reached.
+    """
+
+    number: int
+    name: str
+    kind: Kind
+    backend: str
+    of_wgpu: Any = field(repr=False, compare=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdapterChoice:
+    """A wish for an adapter: `gpu:1` is the second GPU, `1` the second of any kind."""
+
+    kind: AdapterKind | None = None
+    number: int | None = None
+
+    @classmethod
+    def parse(cls, value: str | int) -> AdapterChoice:
+        """Read a kind, a number, or both, as 'gpu', 1 or 'gpu:1'.
+
+        Raises:
+            NoAdapter: If it is none of these.
+        """
+        match = _CHOICE.fullmatch(str(value).strip().lower())
+        kind = match[1] if match else None
+        if match is None or kind not in (None, *get_args(AdapterKind)):
+            raise NoAdapter(
+                f"'{value}' names no adapter; expected one of "
+                f"{', '.join(get_args(AdapterKind))}, the number of one, or both: 'gpu:1'."
+            )
+        number = match[2] or match[3]
+        if kind == "reference" and number:
+            raise NoAdapter(f"'{value}': there is one reference, without a number.")
+        return cls(cast("AdapterKind | None", kind), int(number) if number else None)
+
+    def __str__(self) -> str:
+        """Return it as it is written: `gpu:1`."""
+        return ":".join(str(p) for p in (self.kind, self.number) if p is not None)
+
+    def pick(self, adapters: Sequence[Adapter]) -> Adapter | None:
+        """Return the adapter that is meant, if it is there."""
+        fitting = [a for a in adapters if self.kind in (None, a.kind)]
+        return dict(enumerate(fitting)).get(self.number or 0)
+
+
+def choice_of_environment() -> AdapterChoice | None:
+    """Return the choice in KERNGEN_ADAPTER, if there is one.
+
+    Raises:
+        NoAdapter: If it is not the name or number of an adapter.
+    """
+    value = os.environ.get(VARIABLE, "").strip()
+    return AdapterChoice.parse(value) if value else None
+
+
+def adapters() -> tuple[Adapter, ...]:
+    """List the adapters, the best first: GPUs, then software.
+
+    The numbers are those of `open(adapter=number)` and `KERNGEN_ADAPTER`.  They stay the
+    same while the machine and its drivers do, but two equal GPUs can't be distinguished.
+
+    Raises:
+        NoAdapter: If wgpu can't start.
+    """
+    try:
+        return in_order(list_adapters())
+    except (ImportError, OSError, RuntimeError) as error:
+        raise NoAdapter(f"wgpu does not start: {error}") from error
+
+
+def list_adapters() -> Sequence[Any]:
+    """Return what wgpu finds; raise what it does if it can't even start."""
+    # Not at the top: importing kerngen.runtime must stay cheap.
+    found: Sequence[Any] = load().gpu.enumerate_adapters_sync()
+    return found
+
+
+def in_order(found: Sequence[Any]) -> tuple[Adapter, ...]:
+    """Number what wgpu lists, the best first.
+
+    OpenGL reaches the hardware that another API lists already: Mesa's llvmpipe is listed
+    twice.  It counts where its kind has no other.
+    """
+    direct = {adapter_kind(a) for a in found if a.info["backend_type"] in _BACKENDS}
+    usable = [
+        adapter
+        for adapter in found
+        if adapter.info["backend_type"] in _BACKENDS
+        or adapter_kind(adapter) not in direct
+    ]
+    return tuple(
+        Adapter(
+            number,
+            adapter_name(adapter),
+            adapter_kind(adapter),
+            adapter.info["backend_type"],
+            adapter,
+        )
+        for number, adapter in enumerate(sorted(usable, key=_preference))
+    )
+
+
+def _preference(adapter: Any) -> tuple[int, int]:
+    info = adapter.info
+    return _rank(_TYPES, info["adapter_type"]), _rank(_BACKENDS, info["backend_type"])
+
+
+def _rank(order: Sequence[str], value: str) -> int:
+    return order.index(value) if value in order else len(order)
+
+
+def adapter_kind(adapter: Any) -> Kind:
+    """Return whether it is a GPU, or a CPU that does a GPU's work."""
+    return "software" if adapter.info["adapter_type"] == "CPU" else "gpu"
+
+
+def adapter_name(adapter: Any) -> str:
+    """Return its name, in its driver's words."""
+    info = adapter.info
+    return str(info["device"] or info["description"] or "unnamed adapter")

@@ -1,0 +1,73 @@
+"""The uniform arena: the uniform structs of recorded calls, in chunks of fixed size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+from kerngen.runtime.device.gpu import Buffer, Queue
+from kerngen.runtime.device.storage import Block
+
+CHUNK_BYTES = 256 * 1024
+"""The size of a chunk; chunks never grow, so bind groups to them stay good."""
+
+
+@final
+class Chunk:
+    """A buffer of uniform structs and the bytes that will be uploaded to it."""
+
+    __slots__ = ("block", "data", "used")
+
+    def __init__(self, block: Block[Buffer]) -> None:
+        """Start empty."""
+        self.block = block
+        self.data = bytearray(CHUNK_BYTES)
+        self.used = 0
+
+
+@final
+class UniformArena:
+    """Room for uniform structs, each addressed by a dynamic offset.
+
+    Chunks are filled in order and each is uploaded once per submission.  After it the
+    arena starts over with the first chunk: the queue keeps uploads in order, so what
+    was submitted has read the old contents.
+    """
+
+    def __init__(self, create: Callable[[int], Block[Buffer]]) -> None:
+        """Start without chunks; `create` makes the buffer of one."""
+        self._create = create
+        self._chunks: list[Chunk] = []
+        self._current = -1
+
+    def room(self, nbytes: int) -> Chunk:
+        """Return a chunk with room for `nbytes` at `chunk.used`.
+
+        The caller packs there, and then moves `used` on.
+        """
+        if self._current >= 0:
+            chunk = self._chunks[self._current]
+            if chunk.used + nbytes <= CHUNK_BYTES:
+                return chunk
+        if self._current + 1 == len(self._chunks):
+            self._chunks.append(Chunk(self._create(CHUNK_BYTES)))
+        self._current += 1
+        return self._chunks[self._current]
+
+    def upload(self, queue: Queue) -> None:
+        """Write what was packed to the device."""
+        for chunk in self._chunks[: self._current + 1]:
+            if chunk.used:
+                used = memoryview(chunk.data)[: chunk.used]
+                queue.write_buffer(chunk.block.memory, 0, used)
+
+    def reset(self) -> None:
+        """Start over with the first chunk."""
+        for chunk in self._chunks[: self._current + 1]:
+            chunk.used = 0
+        self._current = -1
+
+    def clear(self) -> None:
+        """Let go of all chunks."""
+        self._chunks.clear()
+        self._current = -1

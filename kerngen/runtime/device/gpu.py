@@ -1,0 +1,263 @@
+"""A typed facade over the part of wgpu that the runtime uses.
+
+wgpu ships no type information; these protocols keep its `Any` at the door.  Devices
+enter through `opening.py`, by a cast; everything else comes from a device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NewType, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.runtime.errors import (
+    DeviceLost,
+    Error,
+    OutOfMemoryError,
+    ValidationError,
+)
+
+GPUBuffer: TypeAlias = Any
+"""A caller's `wgpu.GPUBuffer`."""
+
+GPUDevice: TypeAlias = Any
+"""A caller's `wgpu.GPUDevice`."""
+
+BindGroup = NewType("BindGroup", object)
+BindGroupLayout = NewType("BindGroupLayout", object)
+CommandBuffer = NewType("CommandBuffer", object)
+Pipeline = NewType("Pipeline", object)
+PipelineLayout = NewType("PipelineLayout", object)
+QuerySet = NewType("QuerySet", object)
+ShaderModule = NewType("ShaderModule", object)
+
+MAP_READ = 0x1
+COPY_SRC = 0x4
+COPY_DST = 0x8
+UNIFORM = 0x40
+STORAGE = 0x80
+QUERY_RESOLVE = 0x200
+
+Descriptor: TypeAlias = Mapping[str, object]
+
+
+class Promise(Awaitable[None], Protocol):
+    """The end of a mapping."""
+
+    def sync_wait(self) -> None:
+        """Wait for it."""
+        ...
+
+
+class Buffer(Protocol):
+    """A buffer on the device."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        ...
+
+    @property
+    def usage(self) -> int:
+        """What it may be used for."""
+        ...
+
+    @property
+    def map_state(self) -> str:
+        """Whether it is 'unmapped', 'pending' or 'mapped'."""
+        ...
+
+    def map_async(self, mode: str, offset: int, size: int) -> Promise:
+        """Begin to map a range."""
+        ...
+
+    def read_mapped(self, buffer_offset: int, size: int, *, copy: bool) -> memoryview:
+        """Return the bytes of a mapped range."""
+        ...
+
+    def unmap(self) -> None:
+        """Give the mapped range back."""
+        ...
+
+    def destroy(self) -> None:
+        """Free the memory as soon as submitted work is done with it."""
+        ...
+
+
+class ComputePass(Protocol):
+    """An open compute pass."""
+
+    def set_pipeline(self, pipeline: Pipeline) -> None:
+        """Choose the shader."""
+        ...
+
+    def set_bind_group(
+        self, index: int, bind_group: BindGroup, offsets: Sequence[int]
+    ) -> None:
+        """Choose the buffers."""
+        ...
+
+    def dispatch_workgroups(self, x: int, y: int) -> None:
+        """Run x times y workgroups."""
+        ...
+
+    def end(self) -> None:
+        """Close the pass."""
+        ...
+
+
+class Encoder(Protocol):
+    """An open command encoder."""
+
+    def begin_compute_pass(self, *, timestamp_writes: Descriptor = ...) -> ComputePass:
+        """Open a compute pass, between two timestamps if they are given."""
+        ...
+
+    def resolve_query_set(
+        self,
+        query_set: QuerySet,
+        first_query: int,
+        query_count: int,
+        destination: Buffer,
+        destination_offset: int,
+    ) -> None:
+        """Record that timestamps are written to a buffer, as u64."""
+        ...
+
+    def copy_buffer_to_buffer(
+        self,
+        source: Buffer,
+        source_offset: int,
+        destination: Buffer,
+        destination_offset: int,
+        size: int,
+    ) -> None:
+        """Record a copy."""
+        ...
+
+    def clear_buffer(self, buffer: Buffer, offset: int, size: int) -> None:
+        """Record a fill with zeros."""
+        ...
+
+    def finish(self) -> CommandBuffer:
+        """Close the encoder."""
+        ...
+
+
+class Queue(Protocol):
+    """The device's queue."""
+
+    def submit(self, command_buffers: Sequence[CommandBuffer]) -> None:
+        """Run recorded work."""
+        ...
+
+    def write_buffer(
+        self, buffer: Buffer, offset: int, data: memoryview | NDArray[np.uint8]
+    ) -> None:
+        """Write before the next submission, after all earlier ones."""
+        ...
+
+
+class Device(Protocol):
+    """An open device."""
+
+    @property
+    def queue(self) -> Queue:
+        """Its queue."""
+        ...
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Its limits, by names such as 'max-buffer-size'."""
+        ...
+
+    @property
+    def features(self) -> Iterable[str]:
+        """Its features."""
+        ...
+
+    def create_buffer(self, *, size: int, usage: int) -> Buffer:
+        """Create a buffer."""
+        ...
+
+    def create_query_set(
+        self, *, type: Literal["timestamp"], count: int  # noqa: A002 - wgpu's word
+    ) -> QuerySet:
+        """Make room for timestamps."""
+        ...
+
+    def create_shader_module(self, *, label: str, code: str) -> ShaderModule:
+        """Compile WGSL."""
+        ...
+
+    def create_bind_group_layout(
+        self, *, entries: Sequence[Descriptor]
+    ) -> BindGroupLayout:
+        """Describe the buffers of a shader."""
+        ...
+
+    def create_pipeline_layout(
+        self, *, bind_group_layouts: Sequence[BindGroupLayout]
+    ) -> PipelineLayout:
+        """Describe the bind groups of a pipeline."""
+        ...
+
+    def create_compute_pipeline(
+        self, *, label: str, layout: PipelineLayout, compute: Descriptor
+    ) -> Pipeline:
+        """Make a shader ready to run."""
+        ...
+
+    def create_bind_group(
+        self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        """Bind buffers."""
+        ...
+
+    def create_command_encoder(self) -> Encoder:
+        """Begin to record."""
+        ...
+
+    def destroy(self) -> None:
+        """Free the device and everything on it."""
+        ...
+
+
+_RAISED_BY_WGPU = frozenset(
+    {KeyError, OverflowError, RuntimeError, TypeError, ValueError}
+)
+"""What wgpu raises besides classes of its own: exactly these, none derived from them."""
+
+
+_LOST = re.compile(r"device (?:is |was )?lost|lost (?:the )?device", re.IGNORECASE)
+"""Words in wgpu's texts about it; no name has the space of those words."""
+
+_FULL = re.compile(r"not enough memory|out of memory", re.IGNORECASE)
+"""Words in them about memory, also in a GPUValidationError."""
+
+
+def translate(error: Exception, aim: str) -> Error:
+    """Return an error of ours for what wgpu raised; `aim` is what it was 'to do'.
+
+    Errors of ours already, and those that can't come from wgpu, are raised again as they
+    are: a signal's handler may raise anything anywhere.
+    """
+    kind = type(error)
+    of_wgpu = kind in _RAISED_BY_WGPU or kind.__module__.partition(".")[0] == "wgpu"
+    if not of_wgpu:
+        raise error
+    text = str(error)
+    if _LOST.search(text):
+        return DeviceLost(
+            f"The device is lost; it was {aim}. Open a new context and upload again. "
+            f"{text}"
+        )
+    if kind.__name__ == "GPUOutOfMemoryError" or _FULL.search(text):
+        return OutOfMemoryError(
+            f"The device has too little memory {aim}. Drop tensors, or work on smaller "
+            f"ones; other programs may use it, too. {text}"
+        )
+    return ValidationError(f"The adapter refused {aim}: {text}")

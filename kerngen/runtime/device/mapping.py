@@ -1,0 +1,229 @@
+"""Mappings: how what a device wrote to a staging buffer gets to the host.
+
+wgpu maps by a promise, kept by a thread of each device: it wakes, polls, and wakes the
+reader again, about 60 us each way round.  A mapping of our own polls in the reader's
+thread first, and leaves it to that thread only what takes longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+from itertools import count
+from operator import attrgetter
+from threading import Event
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Protocol, final
+
+from kerngen.runtime.device.gpu import MAP_READ, Buffer, Device
+from kerngen.runtime.device.native import (
+    API,
+    PATIENCE,
+    destroyed,
+    handle_of,
+    untested,
+    wait,
+    wait_async,
+)
+from kerngen.runtime.endings import lost
+
+
+class Mapping(Protocol):
+    """A staging buffer on its way to be readable by the host."""
+
+    def wait(self) -> None:
+        """Wait for it; raise DeviceLost if the device is destroyed meanwhile."""
+        ...
+
+    def view(self) -> memoryview:
+        """Return the bytes, until `unmap`."""
+        ...
+
+    def unmap(self) -> None:
+        """Give the buffer back to the device."""
+        ...
+
+
+Map = Callable[[Buffer, int], Mapping]
+"""Begins to map so many bytes of a buffer, from its start."""
+
+
+@final
+class PromisedMapping:
+    """A mapping by wgpu's promises."""
+
+    def __init__(self, device: Device, buffer: Buffer, nbytes: int) -> None:
+        """Begin it."""
+        self._device = device
+        self._buffer = buffer
+        self._nbytes = nbytes
+        # wgpu-py's "READ" would submit an empty encoder first; ours has just run.
+        self._promise = buffer.map_async("READ_NOSYNC", 0, nbytes)
+
+    def wait(self) -> None:
+        """Wait for it."""
+        wait(self._device, self._promise)
+
+    async def wait_async(self) -> None:
+        """Wait for it without blocking the event loop."""
+        await wait_async(self._device, self._promise, self._buffer)
+
+    def view(self) -> memoryview:
+        """Return the bytes."""
+        return self._buffer.read_mapped(0, self._nbytes, copy=False)
+
+    def unmap(self) -> None:
+        """Give the buffer back."""
+        self._buffer.unmap()
+
+
+@final
+class DirectMapping:
+    """A mapping that its reader polls for."""
+
+    def __init__(
+        self, device: Device, polling: float, buffer: Buffer, nbytes: int
+    ) -> None:
+        """Begin it; its reader polls for so many seconds before it sleeps."""
+        self._device = device
+        self._polling = polling
+        self._library = library()
+        self._buffer = handle_of(buffer)
+        self._nbytes = nbytes
+        self._is_done = False
+        self._failure: BaseException | None = None
+        self._event: Event | None = None
+        self._library.map(self._buffer, nbytes, self)
+
+    def finish(self, failure: BaseException | None) -> None:
+        """Note that the library is done with it, in any thread."""
+        self._failure = failure
+        self._is_done = True
+        if self._event is not None:
+            self._event.set()
+
+    def wait(self) -> None:
+        """Poll for a while, and then wait as long as it takes."""
+        end = perf_counter() + self._polling
+        device = handle_of(self._device)
+        self._check_device()
+        self._library.poll(device)
+        while not self._is_done and perf_counter() < end:
+            self._check_device()
+            self._library.poll(device)
+        if not self._is_done:
+            self._sleep()
+        self._check_device()
+        if self._failure is not None:
+            raise self._failure
+
+    def _sleep(self) -> None:
+        """Let wgpu's thread poll, while this one waits and can be interrupted."""
+        self._check_device()
+        self._event = event = Event()
+        token = attrgetter("_poller")(self._device).get_token()
+        try:
+            while not self._is_done and not event.wait(PATIENCE):
+                self._check_device()
+        finally:
+            token.set_done()
+
+    def view(self) -> memoryview:
+        """Return the bytes."""
+        self._check_device()
+        return self._library.view(self._buffer, self._nbytes)
+
+    def unmap(self) -> None:
+        """Give the buffer back."""
+        self._library.unmap(self._buffer)
+
+    def _check_device(self) -> None:
+        if destroyed(self._device):
+            raise lost()
+
+
+@final
+class _Library:
+    """The calls of the library that mappings need, with one callback for all of them."""
+
+    def __init__(self) -> None:
+        api: Any = import_module(API)
+        self._ffi: Any = api.ffi
+        self._lib: Any = api.lib
+        self._checked: Any = api.libf
+        self._text: Any = api.from_c_string_view
+        self._numbers = count(1)
+        self._pending: dict[int, DirectMapping] = {}
+        self._info: Any = self._ffi.new("WGPUBufferMapCallbackInfo *")
+        self._info.mode = self._lib.WGPUCallbackMode_AllowProcessEvents
+        self._callback = self._ffi.callback(
+            "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)",
+            self._note,
+            onerror=self._interrupted,
+        )
+
+    def map(self, buffer: object, nbytes: int, mapping: DirectMapping) -> None:
+        """Begin to map; `mapping` is notified of the end, by a poll in whatever thread."""
+        number = next(self._numbers)
+        info = self._ffi.new("WGPUBufferMapCallbackInfo *", self._info[0])
+        info.callback = self._callback
+        info.userdata1 = self._ffi.cast("void *", number)
+        self._pending[number] = mapping
+        try:
+            self._checked.wgpuBufferMapAsync(buffer, MAP_READ, 0, nbytes, info[0])
+        except BaseException:
+            self._pending.pop(number, None)
+            raise
+
+    def poll(self, device: object) -> None:
+        """Call back for what is done, without waiting."""
+        self._lib.wgpuDevicePoll(device, 0, self._ffi.NULL)
+
+    def view(self, buffer: object, nbytes: int) -> memoryview:
+        """Return the bytes of a mapped buffer."""
+        start = self._checked.wgpuBufferGetConstMappedRange(buffer, 0, nbytes)
+        if start == self._ffi.NULL:
+            raise RuntimeError("The library has not mapped the buffer.")
+        return memoryview(self._ffi.buffer(start, nbytes))
+
+    def unmap(self, buffer: object) -> None:
+        """Give a buffer back."""
+        self._checked.wgpuBufferUnmap(buffer)
+
+    def _note(self, status: int, message: Any, number: Any, _: object) -> None:
+        mapping = self._pending.pop(self._as_int(number))
+        failure = None
+        if status != self._lib.WGPUMapAsyncStatus_Success:
+            failure = RuntimeError(f"Could not map a buffer: {self._text(message)}")
+        mapping.finish(failure)
+
+    def _interrupted(
+        self, _: object, error: BaseException, trace: TracebackType
+    ) -> None:
+        """Hand a signal's error to who waits: cffi would print and forget it.
+
+        Python runs a signal's handler at the first line after a call of the library in
+        which the signal came, and that may well be the first of `_note`.
+        """
+        names = trace.tb_frame.f_locals
+        mapping = names.get("mapping") or self._pending.pop(
+            self._as_int(names["number"]), None
+        )
+        if mapping is not None:
+            mapping.finish(error)
+
+    def _as_int(self, number: Any) -> int:
+        return int(self._ffi.cast("uintptr_t", number))
+
+
+library = cache(_Library)
+"""The library, loaded at its first use."""
+
+
+def mapping_of(device: Device, polling: float) -> Map:
+    """Return what maps buffers for readers that poll for so many seconds at first."""
+    if untested(device):
+        return partial(PromisedMapping, device)
+    return partial(DirectMapping, device, polling)

@@ -1,0 +1,165 @@
+"""A device's memory: pools by usage, leases, and the caller's own buffers."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import final
+from weakref import WeakValueDictionary
+
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.device.gpu import (
+    COPY_DST,
+    COPY_SRC,
+    MAP_READ,
+    STORAGE,
+    UNIFORM,
+    Buffer,
+    Device,
+    GPUBuffer,
+    translate,
+)
+from kerngen.runtime.device.limits import Limits
+from kerngen.runtime.device.pool import Pool
+from kerngen.runtime.device.shaders import BindGroups
+from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.errors import (
+    ContextError,
+    DtypeError,
+    LimitError,
+    OutOfMemoryError,
+    ShapeError,
+    ValidationError,
+)
+from kerngen.runtime.tensor import padded_size
+from kerngen.runtime.values.kinds import kind_of
+from kerngen.runtime.values.shapes import round_up
+
+_MOST_SIZES = 4096
+"""How many sizes are remembered with their capacities."""
+
+
+@final
+class Memory:
+    """Every buffer of a context; needs the context's lock throughout.
+
+    A buffer is freed by dropping it: the device keeps it until recorded and submitted
+    work is done with it.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        *,
+        bind_groups: BindGroups,
+        counters: Counters,
+        limits: Limits,
+        largest: int,
+    ) -> None:
+        """Start empty; `largest` is the adapter's limit for a buffer."""
+        self._device = device
+        self._bind_groups = bind_groups
+        self._counters = counters
+        self._limits = limits
+        self._largest = largest
+        self._numbers = count()
+        self._foreign: WeakValueDictionary[int, Block[Buffer]] = WeakValueDictionary()
+        self._sizes: dict[tuple[int, int], int] = {}
+        self.kept: list[Lease[Buffer]] | None = None
+        """Where a capture's block keeps what it leases: replays use it again."""
+        self.storage = self._pool("storage", STORAGE | COPY_SRC | COPY_DST)
+        self.uploads = self._pool("uploads", COPY_SRC | COPY_DST)
+        self.readbacks = self._pool("readbacks", MAP_READ | COPY_DST)
+
+    def lease(self, nbytes: int, least: int = 0) -> Lease[Buffer]:
+        """Return padded storage that has room for `least` bytes."""
+        sizes = self._sizes
+        capacity = sizes.get((nbytes, least)) or self._note_size(nbytes, least)
+        storage = self.storage
+        block = storage.take(capacity)
+        lease = Lease(block, nbytes, storage.returned, padded=True)
+        if self.kept is not None:
+            self.kept.append(lease)
+        return lease
+
+    def _note_size(self, nbytes: int, least: int) -> int:
+        """Return the capacity of a lease, and remember it: most sizes come again."""
+        padded = padded_size(nbytes, least)
+        if padded > self._largest:
+            raise LimitError(
+                f"A tensor of {nbytes} bytes is larger than any buffer of the adapter, "
+                f"which has at most {self._largest}."
+            )
+        if len(self._sizes) >= _MOST_SIZES:
+            self._sizes.clear()
+        self._sizes[nbytes, least] = capacity = self.storage.capacity_for(padded)
+        return capacity
+
+    def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
+        """Return a lease of a caller's buffer, which must suit."""
+        self._check_foreign(buffer, offset + nbytes)
+        block = self._foreign.get(id(buffer))
+        if block is None:
+            block = Block(next(self._numbers), buffer, buffer.size, escaped=True)
+            self._foreign[id(buffer)] = block
+        return Lease(block, nbytes, self.storage.returned, padded=False)
+
+    def hand_out(self, lease: Lease[Buffer]) -> GPUBuffer:
+        """Return the buffer of a lease, which is the caller's too from now on."""
+        block = lease.block
+        block.escaped = True
+        self._foreign[id(block.memory)] = block
+        return block.memory
+
+    def uniform_chunk(self, nbytes: int) -> Block[Buffer]:
+        """Return a buffer for uniform structs."""
+        memory = self._create(nbytes, UNIFORM | COPY_DST)
+        return Block(next(self._numbers), memory, nbytes)
+
+    def trim(self) -> None:
+        """Free what no tensor uses."""
+        for pool in (self.storage, self.uploads, self.readbacks):
+            pool.trim()
+
+    def _pool(self, name: str, usage: int) -> Pool[Buffer]:
+        def create(nbytes: int) -> Buffer:
+            return self._create(nbytes, usage)
+
+        return Pool(
+            name,
+            numbers=self._numbers,
+            create=create,
+            destroy=self._forget,
+            limits=self._limits,
+            largest=self._largest,
+        )
+
+    def _forget(self, block: Block[Buffer]) -> None:
+        self._bind_groups.forget(block.uid)
+
+    def _create(self, nbytes: int, usage: int) -> Buffer:
+        try:
+            return self._try_create(nbytes, usage)
+        except OutOfMemoryError:
+            self.trim()
+            return self._try_create(nbytes, usage)
+
+    def _try_create(self, nbytes: int, usage: int) -> Buffer:
+        try:
+            buffer = self._device.create_buffer(size=nbytes, usage=usage)
+        except Exception as error:
+            raise translate(error, f"to create a buffer of {nbytes} bytes") from error
+        self._counters.buffers_created += 1
+        return buffer
+
+    def _check_foreign(self, buffer: GPUBuffer, end: int) -> None:
+        if not (hasattr(buffer, "usage") and hasattr(buffer, "map_state")):
+            raise DtypeError(f"wrap: expected a wgpu.GPUBuffer, got {kind_of(buffer)}.")
+        if getattr(buffer, "_device", self._device) is not self._device:
+            raise ContextError("wrap: the buffer belongs to another device.")
+        if not buffer.usage & STORAGE:
+            raise ValidationError("wrap: the buffer lacks the usage STORAGE.")
+        if round_up(end, 4) > buffer.size:
+            raise ShapeError(
+                f"wrap: the tensor ends at byte {end} (in words of 4 bytes), the buffer "
+                f"at byte {buffer.size}."
+            )

@@ -1,0 +1,415 @@
+"""What wgpu-native can do beyond WebGPU; wgpu has no public names for it.
+
+Only versions that were tried are trusted with its private ones: a call with another
+signature would end the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from operator import attrgetter
+from threading import Lock, Thread
+from time import sleep
+from typing import Any, Literal, Protocol, TypeAlias, final
+from weakref import WeakKeyDictionary
+
+from kerngen.runtime.device.c_types import parse_together
+from kerngen.runtime.device.gpu import (
+    BindGroup,
+    BindGroupLayout,
+    Buffer,
+    ComputePass,
+    Descriptor,
+    Device,
+    Pipeline,
+    Promise,
+    ShaderModule,
+)
+from kerngen.runtime.endings import forked, lost
+
+TESTED = {(0, 32): 29}
+"""The versions of wgpu, each with the major version of its library."""
+
+_NO_CHECKS = 0
+
+PATIENCE = 0.5
+"""How many seconds pass before a wait looks whether its device is still there."""
+
+handle_of = attrgetter("_internal")
+"""What the library knows an object of wgpu by; no public name leads to it."""
+
+_NATIVE = "wgpu.backends.wgpu_native"
+API = f"{_NATIVE}._api"
+
+
+_loaded_by: dict[Literal["process"], int] = {}
+
+
+class MakeModule(Protocol):
+    """Makes shader modules, as `Device.create_shader_module` does."""
+
+    def __call__(self, *, label: str, code: str) -> ShaderModule:
+        """Compile WGSL."""
+        ...
+
+
+def load() -> Any:
+    """Return wgpu, with the types parsed that it would parse one by one.
+
+    Raises ContextError in a process that was forked from one that has it loaded: its
+    instance has lost its threads, and would wait for them for ever.
+    """
+    if _loaded_by.setdefault("process", os.getpid()) != os.getpid():
+        raise forked()
+    wgpu = import_module("wgpu")
+    # The backend loads at the first use of `wgpu.gpu`, not with wgpu itself.
+    import_module("wgpu.backends.auto")
+    native = sys.modules.get(_NATIVE)
+    if native is not None and not _untested_versions():
+        parse_together(native.ffi)
+    return wgpu
+
+
+def unchecked_modules(device: Device) -> MakeModule | str:
+    """Return what makes a device's shader modules without checks, or why nothing does.
+
+    Left out are the bounds checks of arrays in workgroup and private memory, and the
+    counters that end loops which never would.
+    """
+    reason = untested(device)
+    if reason:
+        return reason
+    api: Any = import_module(API)
+    lib, ffi = api.lib, api.ffi
+
+    def make(*, label: str, code: str) -> ShaderModule:
+        source = api.new_struct_p(
+            "WGPUShaderSourceWGSL *", code=api.to_c_string_view(code)
+        )
+        source[0].chain.next = ffi.NULL
+        source[0].chain.sType = lib.WGPUSType_ShaderSourceWGSL
+        descriptor = api.new_struct_p(
+            "WGPUShaderModuleDescriptor *",
+            nextInChain=ffi.cast("WGPUChainedStruct *", source),
+            label=api.to_c_string_view(label),
+        )
+        module = api.libf.wgpuDeviceCreateShaderModuleTrusted(
+            handle_of(device), descriptor, _NO_CHECKS
+        )
+        made: ShaderModule = api.GPUShaderModule(label, module, device)
+        return made
+
+    return make
+
+
+@final
+class DirectPass:
+    """A compute pass whose commands go straight to the library.
+
+    wgpu looks for errors after each call to it, which takes thrice as long; those of a
+    pass's commands are found when its encoder finishes.
+    """
+
+    __slots__ = ("_compute", "_lib", "_offsets", "handle")
+
+    def __init__(self, compute: ComputePass, api: Any) -> None:
+        """Stand in front of a pass of wgpu's."""
+        self._compute = compute
+        self.handle: object = handle_of(compute)
+        self._lib: Any = api.lib
+        self._offsets: Any = api.ffi.new("uint32_t []", 1)
+
+    def set_pipeline(self, pipeline: Pipeline) -> None:
+        """Choose the shader."""
+        self._lib.wgpuComputePassEncoderSetPipeline(self.handle, handle_of(pipeline))
+
+    def set_bind_group(
+        self, index: int, bind_group: BindGroup, offsets: Sequence[int]
+    ) -> None:
+        """Choose the buffers; there is one offset at most, of the uniform struct."""
+        held = self._offsets
+        if offsets:
+            held[0] = offsets[0]
+        self._lib.wgpuComputePassEncoderSetBindGroup(
+            self.handle, index, handle_of(bind_group), len(offsets), held
+        )
+
+    def dispatch_workgroups(self, x: int, y: int) -> None:
+        """Run x times y workgroups."""
+        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, 1)
+
+    def end(self) -> None:
+        """Close the pass."""
+        self._compute.end()
+
+
+class MakeBindGroup(Protocol):
+    """Makes bind groups, as `Device.create_bind_group` does."""
+
+    def __call__(
+        self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        """Bind buffers."""
+        ...
+
+
+def bind_groups_of(device: Device) -> MakeBindGroup:
+    """Return what makes a device's bind groups, without wgpu's own checks if possible.
+
+    These take as long as the library, which checks all that they check.
+    """
+    if untested(device):
+        return device.create_bind_group
+    api: Any = import_module(API)
+    ffi, new = api.ffi, api.libf.wgpuDeviceCreateBindGroup
+
+    def make(
+        *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
+    ) -> BindGroup:
+        array = ffi.new("WGPUBindGroupEntry[]", len(entries))
+        for slot, entry in zip(array, entries, strict=True):
+            resource: Any = entry["resource"]
+            slot.binding = entry["binding"]
+            slot.buffer = handle_of(resource["buffer"])
+            slot.offset = resource["offset"]
+            slot.size = resource["size"]
+        descriptor = ffi.new("WGPUBindGroupDescriptor *")
+        descriptor.label = api.to_c_string_view(label)
+        descriptor.layout = handle_of(layout)
+        descriptor.entryCount = len(entries)
+        descriptor.entries = array
+        group = new(handle_of(device), descriptor)
+        made: BindGroup = api.GPUBindGroup(label, group, device)
+        return made
+
+    return make
+
+
+Command: TypeAlias = tuple[Pipeline, BindGroup, int | None, int, int]
+"""A dispatch: its pipeline, bind group, the offset of its uniforms, and x, y."""
+
+
+class Commands(Protocol):
+    """Dispatches in a row, ready to be encoded as often as needed."""
+
+    def __len__(self) -> int:
+        """Count them."""
+        ...
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range in a pass that `direct_passes` made."""
+        ...
+
+
+@final
+class PlainCommands:
+    """Commands that are encoded by the methods of a pass."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        """Keep them."""
+        self._commands = commands
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._commands)
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range."""
+        last: Pipeline | None = None
+        for pipeline, group, offset, x, y in self._commands[start:stop]:
+            if pipeline is not last:
+                compute.set_pipeline(pipeline)
+                last = pipeline
+            compute.set_bind_group(0, group, () if offset is None else (offset,))
+            compute.dispatch_workgroups(x, y)
+
+
+@final
+class DirectCommands:
+    """Commands that go straight to the library, with all that it takes looked up before.
+
+    Each is two or three calls of it, about 1 us; a call of a kernel takes about 5.
+    """
+
+    def __init__(self, commands: Sequence[Command], api: Any) -> None:
+        """Look up what the library knows the commands' objects by."""
+        self._kept = commands
+        self._lib: Any = api.lib
+        self._ready = [
+            (
+                handle_of(pipeline),
+                handle_of(group),
+                int(offset is not None),
+                api.ffi.new("uint32_t []", [offset or 0]),
+                x,
+                y,
+            )
+            for pipeline, group, offset, x, y in commands
+        ]
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._ready)
+
+    def encode(self, compute: ComputePass, start: int, stop: int) -> None:
+        """Record those of a range."""
+        lib, to = self._lib, attrgetter("handle")(compute)
+        set_pipeline = lib.wgpuComputePassEncoderSetPipeline
+        set_bind_group = lib.wgpuComputePassEncoderSetBindGroup
+        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
+        last: object = None
+        for pipeline, group, count, offsets, x, y in self._ready[start:stop]:
+            if pipeline is not last:
+                set_pipeline(to, pipeline)
+                last = pipeline
+            set_bind_group(to, 0, group, count, offsets)
+            dispatch(to, x, y, 1)
+
+
+def commands_for(device: Device) -> Callable[[Sequence[Command]], Commands]:
+    """Return what makes commands ready for a device's passes."""
+    if untested(device):
+        return PlainCommands
+    return partial(DirectCommands, api=import_module(API))
+
+
+def direct_passes(device: Device) -> Callable[[ComputePass], ComputePass]:
+    """Return what makes a device's passes faster to record, where that was tested."""
+    if untested(device):
+        return lambda compute: compute
+    return partial(DirectPass, api=import_module(API))
+
+
+def tick_seconds(device: Device) -> float:
+    """Return how long a tick of the device's timestamps is: in WebGPU a nanosecond."""
+    if type(device).__module__ != API:
+        return 1e-9
+    lib: Any = import_module(API).lib
+    return float(lib.wgpuQueueGetTimestampPeriod(handle_of(device.queue))) * 1e-9
+
+
+def wait(device: Device, promise: Promise) -> None:
+    """Wait for a promise; raise DeviceLost if its device is destroyed meanwhile.
+
+    wgpu has a thread for each device that keeps promises; it ends with the device, and
+    `promise.sync_wait` would wait for ever.
+    """
+    if not untested(device):
+        kept = attrgetter("_thread_event")(promise)
+        while not kept.wait(PATIENCE) and not destroyed(device):
+            pass
+        if destroyed(device):
+            raise lost()
+    promise.sync_wait()
+
+
+async def wait_async(device: Device, promise: Promise, mapped: Buffer) -> None:
+    """Wait for the mapping of a buffer, not blocking the event loop; else as `wait`."""
+    if untested(device):
+        return await promise
+    _outlive_loop(promise)
+    _WATCH.add(promise, device, mapped)
+    try:
+        await promise
+    except RuntimeError:
+        if destroyed(device):
+            raise lost() from None
+        raise
+    return None
+
+
+def _outlive_loop(promise: Promise) -> None:
+    """Let a promise be kept after its event loop was closed: nobody awaits it then."""
+    call_soon: Callable[..., object] | None = vars(promise)["_call_soon_threadsafe"]
+    if call_soon is None:
+        return
+
+    def call(*callback: Any) -> None:
+        try:
+            call_soon(*callback)
+        except RuntimeError:
+            return  # the loop is closed: asyncio has no other reason
+
+    vars(promise)["_call_soon_threadsafe"] = call
+
+
+@final
+class _Watch:
+    """Ends mappings of devices that were destroyed, which nobody else does.
+
+    It destroys the buffer: then the library calls the promise's callback.  To settle the
+    promise alone would free that callback, and the library would still call it when the
+    device is released: a segmentation fault in one of five runs of the tests.
+
+    A thread looks after all that are awaited, and ends when none is left.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._awaited: WeakKeyDictionary[Promise, tuple[Device, Buffer]]
+        self._awaited = WeakKeyDictionary()
+        self._thread: Thread | None = None
+
+    def add(self, promise: Promise, device: Device, mapped: Buffer) -> None:
+        with self._lock:
+            self._awaited[promise] = device, mapped
+            if self._thread is None:
+                self._thread = Thread(target=self._look_after, daemon=True)
+                self._thread.start()
+
+    def _look_after(self) -> None:
+        left = True
+        while left:
+            sleep(PATIENCE)
+            with self._lock:
+                left = False
+                try:
+                    left = self._look()
+                finally:
+                    if not left:
+                        self._thread = None
+
+    def _look(self) -> bool:
+        """End what is never kept; return whether promises are left.
+
+        No name of one outlives this, or it would be kept from being collected.
+        """
+        for promise, (device, mapped) in list(self._awaited.items()):
+            settled = _settled(promise)
+            if settled or destroyed(device):
+                del self._awaited[promise]
+                if not settled:
+                    mapped.destroy()
+        return bool(self._awaited)
+
+
+_WATCH = _Watch()
+
+
+def _settled(promise: Promise) -> bool:
+    return bool(attrgetter("_thread_event")(promise).is_set())
+
+
+def destroyed(device: Device) -> bool:
+    """Return whether a device was destroyed."""
+    return attrgetter("_poller")(device) is None
+
+
+def untested(device: Device) -> str:
+    """Return why a device can't be trusted with private calls, if so."""
+    module = type(device).__module__
+    if module != API:
+        return f"the device is one of {module}, not of wgpu-native"
+    return _untested_versions()
+
+
+def _untested_versions() -> str:
+    wgpu, native = import_module("wgpu"), import_module(_NATIVE)
+    version, library = wgpu.version_info[:2], native.lib_version_info[0]
+    if TESTED.get(version) == library:
+        return ""
+    return f"wgpu {wgpu.__version__} on wgpu-native {library} was not tested for it"

@@ -1,0 +1,123 @@
+"""The pool: free buffers by size class, handed out again lowest number first.
+
+The order matters: a step that is repeated gets the same buffers each time, and so finds
+its bind groups in their cache.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Generic, TypeVar, final
+
+from kerngen.runtime.device.limits import Limits
+from kerngen.runtime.device.storage import Block
+
+T = TypeVar("T")
+
+SMALLEST = 256
+"""The smallest capacity."""
+
+
+def size_class(nbytes: int) -> int:
+    """Return the capacity for a size: four steps to each power of two.
+
+    At most a quarter of a buffer is wasted.
+    """
+    if nbytes <= SMALLEST:
+        return SMALLEST
+    step = 1 << ((nbytes - 1).bit_length() - 3)
+    return -(-nbytes // step) * step
+
+
+@final
+class Pool(Generic[T]):
+    """Buffers of one usage.  `create` makes one, `destroy` frees one.
+
+    `returned` is filled by leases from any thread; all else needs the context's lock.
+    The pool holds on to the blocks in use, too: were they reachable from their tensors
+    alone, the cyclic garbage collector would finalise the buffers along with the lease
+    that hands them back.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        numbers: count[int],
+        create: Callable[[int], T],
+        destroy: Callable[[Block[T]], None],
+        limits: Limits,
+        largest: int,
+    ) -> None:
+        """Start empty; `numbers` yields the uids, `largest` bounds the capacity."""
+        self.name = name
+        self.returned: deque[Block[T]] = deque()
+        self.free_bytes = 0
+        self.hits = 0
+        self.misses = 0
+        self._numbers = numbers
+        self._create = create
+        self._destroy = destroy
+        self._limits = limits
+        self._largest = largest
+        self._free: dict[int, list[tuple[int, Block[T]]]] = {}
+        self._used: dict[int, Block[T]] = {}
+
+    def acquire(self, nbytes: int) -> Block[T]:
+        """Return a block of at least `nbytes`."""
+        return self.take(self.capacity_for(nbytes))
+
+    def capacity_for(self, nbytes: int) -> int:
+        """Return the capacity of a block for a size."""
+        return min(size_class(nbytes), self._largest)
+
+    def take(self, capacity: int) -> Block[T]:
+        """Return a block of a capacity that `capacity_for` returned."""
+        if self.returned:
+            self.collect()
+        free = self._free.get(capacity)
+        if free:
+            self.hits += 1
+            self.free_bytes -= capacity
+            block = heappop(free)[1]
+        else:
+            self.misses += 1
+            block = Block(next(self._numbers), self._create(capacity), capacity)
+        self._used[block.uid] = block
+        return block
+
+    def release(self, block: Block[T]) -> None:
+        """Take a block back, or free it: if it is not ours, or the pool is full."""
+        self._used.pop(block.uid, None)
+        too_much = self.free_bytes + block.capacity > self._limits.pooled_bytes
+        if block.escaped or too_much:
+            self._destroy(block)
+            return
+        self.free_bytes += block.capacity
+        heappush(self._free.setdefault(block.capacity, []), (block.uid, block))
+
+    def discard(self, block: Block[T]) -> None:
+        """Free a block in use that must not be used again."""
+        self._used.pop(block.uid, None)
+        self._destroy(block)
+
+    def collect(self) -> None:
+        """Take back what leases returned."""
+        while self.returned:
+            self.release(self.returned.popleft())
+
+    def trim(self) -> None:
+        """Free every free block."""
+        self.collect()
+        for free in self._free.values():
+            for _, block in free:
+                self._destroy(block)
+        self._free.clear()
+        self.free_bytes = 0
+
+    def __repr__(self) -> str:
+        """Say how well the pool does."""
+        return f"Pool({self.name}: {self.hits} hits, {self.misses} misses)"

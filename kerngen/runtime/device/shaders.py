@@ -1,0 +1,312 @@
+"""Pipelines by what defines the shader, and bind groups by the buffers they bind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from threading import Lock
+from typing import Final, TypeAlias, final
+
+from kerngen.runtime.caches import Cache
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.device.gpu import (
+    BindGroup,
+    BindGroupLayout,
+    Buffer,
+    Descriptor,
+    Device,
+    Pipeline,
+    PipelineLayout,
+    translate,
+)
+from kerngen.runtime.device.native import MakeModule, bind_groups_of
+from kerngen.runtime.errors import ValidationError
+
+Bound: TypeAlias = tuple[int, int, int]
+"""A binding: the block's number, the offset in it, and the bytes."""
+
+GroupKey: TypeAlias = tuple[int, int, tuple[Bound, ...]]
+"""A bind group: the shader's number, the uniform chunk's, and the storage bindings."""
+
+SUBGROUPS: Final = "enable subgroups;"
+"""The line that WGSL wants before a shader that uses subgroups."""
+
+_PIPELINES = 4096
+_COMMENT: Final = re.compile(r"//[^\n]*")
+"""A comment: WGSL has no text in which `//` is none."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ShaderKey:
+    """What defines a pipeline on a device: code, without its comments, and bindings.
+
+    `constants` are the values of its overrides.
+    """
+
+    code: str
+    uniform_bytes: int
+    writes: tuple[bool, ...]
+    constants: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        uniform_bytes: int,
+        writes: tuple[bool, ...],
+        constants: tuple[tuple[str, int], ...] = (),
+    ) -> ShaderKey:
+        """Return the key of a shader's text: kernels of equal code share a pipeline."""
+        return cls(_COMMENT.sub("", text).strip(), uniform_bytes, writes, constants)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledShader:
+    """A pipeline, numbered, with the layout of its bind group."""
+
+    uid: int
+    label: str
+    pipeline: Pipeline
+    layout: BindGroupLayout
+    uniform_bytes: int
+
+
+@final
+class Shaders:
+    """Compiles shaders; the same text with the same layout is compiled once.
+
+    That holds for all contexts on a device together that compile in the same way: each
+    counts what it compiled, and what it found.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        counters: Counters,
+        make_module: MakeModule | None = None,
+    ) -> None:
+        """Start with what is compiled on the device already; see `GpuBackend`."""
+        self._compiler = _compiler_of(device, make_module)
+        self.cache: Cache[ShaderKey, CompiledShader] = Cache(
+            "pipelines", _PIPELINES, self._compiler.shaders
+        )
+        self._counters = counters
+
+    def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
+        """Return the compiled shader of a text, for which naga's messages have lines.
+
+        `label` names it in the adapter's errors.
+        """
+        with self._compiler.lock:
+            known = self.cache.get(key)
+            if known is not None:
+                return known
+            try:
+                shader = self._compiler.compile(key, text, label)
+            except Exception as error:
+                raise translate(error, f"to compile the shader of {label}") from error
+            self._counters.pipelines_created += 1
+            self.cache.put(key, shader)
+            return shader
+
+    def forget(self, shaders: frozenset[CompiledShader]) -> None:
+        """Drop compiled shaders; who needs one still compiles it anew."""
+        with self._compiler.lock:
+            for key, shader in self.cache.entries():
+                if shader in shaders:
+                    self.cache.discard(key)
+
+
+@final
+class _Compiler:
+    """What is compiled on a device; `shaders` and `compile` need the lock."""
+
+    def __init__(self, device: Device, make_module: MakeModule) -> None:
+        """Start with nothing compiled."""
+        self.lock = Lock()
+        self.shaders: dict[ShaderKey, CompiledShader] = {}
+        self._device = device
+        self._make_module = make_module
+        self._numbers = count()
+        self._enables_subgroups: bool | None = None
+        self._layouts: dict[
+            tuple[int, tuple[bool, ...]], tuple[BindGroupLayout, PipelineLayout]
+        ] = {}
+
+    def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
+        """Return a new pipeline, with a number that no other one of the device has."""
+        group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
+        module = self._make_module(label=label, code=self._accepted(text))
+        pipeline = self._device.create_compute_pipeline(
+            label=label,
+            layout=pipeline_layout,
+            compute={
+                "module": module,
+                "entry_point": "main",
+                "constants": dict(key.constants),
+            },
+        )
+        return CompiledShader(
+            next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
+        )
+
+    def _accepted(self, text: str) -> str:
+        """Return a shader's text without the line that this naga refuses.
+
+        naga 29 compiles subgroups, but not the line that enables them (gfx-rs/wgpu 5555).
+        An empty line replaces it, so that naga's messages name lines of the file.
+        """
+        if f"\n{SUBGROUPS}\n" not in text:
+            return text
+        if self._enables_subgroups is None:
+            self._enables_subgroups = self._accepts(SUBGROUPS)
+        if self._enables_subgroups:
+            return text
+        return text.replace(f"\n{SUBGROUPS}\n", "\n\n", 1)
+
+    def _accepts(self, text: str) -> bool:
+        try:
+            self._make_module(label="probe", code=text)
+        except Exception as error:
+            refusal = translate(error, "to compile a probe")
+            if isinstance(refusal, ValidationError):
+                return False
+            raise refusal from error
+        return True
+
+    def _layout(
+        self, uniform_bytes: int, writes: tuple[bool, ...]
+    ) -> tuple[BindGroupLayout, PipelineLayout]:
+        known = self._layouts.get((uniform_bytes, writes))
+        if known is not None:
+            return known
+        entries = [_storage_entry(i, writes=w) for i, w in enumerate(writes, start=1)]
+        if uniform_bytes:
+            entries.insert(0, _uniform_entry(uniform_bytes))
+        group_layout = self._device.create_bind_group_layout(entries=entries)
+        pipeline_layout = self._device.create_pipeline_layout(
+            bind_group_layouts=[group_layout]
+        )
+        self._layouts[uniform_bytes, writes] = group_layout, pipeline_layout
+        return group_layout, pipeline_layout
+
+
+def _compiler_of(device: Device, unchecked: MakeModule | None) -> _Compiler:
+    """Return the one compiler of a device, or the one that leaves checks out.
+
+    The device itself keeps them: pipelines refer to their device, so that a dictionary
+    with weak keys would keep every device alive for ever.
+    """
+    name = "_kerngen_unchecked" if unchecked else "_kerngen"
+    fresh = _Compiler(device, unchecked or device.create_shader_module)
+    compiler: _Compiler = vars(device).setdefault(name, fresh)
+    return compiler
+
+
+def _uniform_entry(uniform_bytes: int) -> Descriptor:
+    buffer = {
+        "type": "uniform",
+        "has_dynamic_offset": True,
+        "min_binding_size": uniform_bytes,
+    }
+    return {"binding": 0, "visibility": "COMPUTE", "buffer": buffer}
+
+
+def _storage_entry(binding: int, *, writes: bool) -> Descriptor:
+    kind = "storage" if writes else "read-only-storage"
+    return {"binding": binding, "visibility": "COMPUTE", "buffer": {"type": kind}}
+
+
+@final
+class BindGroups:
+    """Bind groups by shader and buffers; they go when one of their buffers goes."""
+
+    def __init__(self, device: Device, counters: Counters) -> None:
+        """Start empty."""
+        self.cache: Cache[GroupKey, BindGroup] = Cache("bind groups", 16384)
+        self._device = device
+        self._make = bind_groups_of(device)
+        self._counters = counters
+        self.changes = 0
+        """How often groups were forgotten: what was found before may be gone."""
+        self._users: dict[int, set[GroupKey]] = {}
+        self._probe: BindGroupLayout | None = None
+
+    def create(
+        self,
+        key: GroupKey,
+        shader: CompiledShader,
+        uniforms: Buffer | None,
+        buffers: Sequence[Buffer],
+    ) -> BindGroup:
+        """Create and remember the bind group of a key that the cache lacks."""
+        bound = key[2]
+        entries = [
+            _bind(i, buffer, offset, size)
+            for i, (buffer, (_, offset, size)) in enumerate(
+                zip(buffers, bound, strict=True), start=1
+            )
+        ]
+        if uniforms is not None and shader.uniform_bytes:
+            entries.insert(0, _bind(0, uniforms, 0, shader.uniform_bytes))
+        try:
+            group = self._make(
+                label=shader.label, layout=shader.layout, entries=entries
+            )
+        except Exception as error:
+            raise translate(
+                error, f"to bind the arguments of {shader.label}"
+            ) from error
+        self._counters.bind_groups_created += 1
+        evicted = self.cache.put(key, group)
+        if evicted is not None:
+            self._unlink(evicted)
+        for uid, _, _ in bound:
+            self._users.setdefault(uid, set()).add(key)
+        return group
+
+    def probe(self, buffer: Buffer) -> None:
+        """Raise wgpu's error about a destroyed buffer, before a submission aborts."""
+        if self._probe is None:
+            self._probe = self._device.create_bind_group_layout(
+                entries=[_storage_entry(0, writes=False)]
+            )
+        self._device.create_bind_group(
+            label="probe", layout=self._probe, entries=[_bind(0, buffer, 0, 4)]
+        )
+
+    def forget(self, uid: int) -> None:
+        """Drop the bind groups of a block that is freed."""
+        self.changes += 1
+        for key in self._users.pop(uid, ()):
+            self.cache.discard(key)
+            self._unlink(key)
+
+    def forget_shaders(self, uids: frozenset[int]) -> None:
+        """Drop the bind groups of shaders that are no longer run."""
+        self.changes += 1
+        for key, _ in self.cache.entries():
+            if key[0] in uids:
+                self.cache.discard(key)
+                self._unlink(key)
+
+    def _unlink(self, key: GroupKey) -> None:
+        """Forget which blocks a bind group uses."""
+        for uid, _, _ in key[2]:
+            if uid in self._users:
+                self._users[uid].discard(key)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self.changes += 1
+        self.cache.clear()
+        self._users.clear()
+
+
+def _bind(binding: int, buffer: Buffer, offset: int, size: int) -> Descriptor:
+    resource = {"buffer": buffer, "offset": offset, "size": size}
+    return {"binding": binding, "resource": resource}

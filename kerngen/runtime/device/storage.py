@@ -1,0 +1,70 @@
+"""Memory: blocks, and the leases through which tensors share them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeAlias, TypeVar, final
+
+T = TypeVar("T")
+
+
+@final
+class Block(Generic[T]):
+    """One buffer of a context: `memory` of `capacity` bytes.
+
+    `uid` numbers the blocks of a context in the order of their creation.  `used_in` is
+    the number of the recording that last used the block.  `writes` counts the calls that
+    wrote it, `losses` the recordings with such calls that an error ended.  A block that
+    has `escaped` to a caller, or came from one, never enters the pool.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "capacity",
+        "escaped",
+        "losses",
+        "memory",
+        "uid",
+        "used_in",
+        "writes",
+    )
+
+    def __init__(
+        self, uid: int, memory: T, capacity: int, *, escaped: bool = False
+    ) -> None:
+        """Number a buffer."""
+        self.uid = uid
+        self.memory = memory
+        self.capacity = capacity
+        self.escaped = escaped
+        self.used_in = -1
+        self.writes = 0
+        self.losses = 0
+
+
+Returned: TypeAlias = "deque[Block[T]]"
+"""Blocks whose last tensor is gone; filled from any thread, emptied by the pool."""
+
+
+@final
+class Lease(Generic[T]):
+    """The right to `nbytes` of a block; ends with the last tensor that holds it.
+
+    The end comes whenever Python drops the object, in any thread and even in the middle
+    of the pool's own work, so it only appends to a queue.
+    """
+
+    __slots__ = ("block", "nbytes", "padded", "returned")
+
+    def __init__(
+        self, block: Block[T], nbytes: int, returned: Returned[T], *, padded: bool
+    ) -> None:
+        """Lease a block; `padded` if it is ours up to a multiple of 16 bytes."""
+        self.block = block
+        self.nbytes = nbytes
+        self.returned = returned
+        self.padded = padded
+
+    def __del__(self) -> None:
+        """Hand the block back."""
+        self.returned.append(self.block)

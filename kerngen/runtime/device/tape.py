@@ -1,0 +1,329 @@
+"""What a capture records on a device, and how it is run again.
+
+A tape takes the recorder's place while the block runs: the launcher that works on it
+checks, plans, leases and binds as ever, and what it then records goes to the tape.  A
+replay encodes that into the recording of the context, at the price of wgpu's calls.
+
+What a capture must own, or another call between two replays would change it unnoticed:
+uniforms in chunks that no other call packs into, and the memory of all that it leased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
+
+from kerngen.runtime.backend import AnyTensor
+from kerngen.runtime.calls.call_plan import CallPlan, Step
+from kerngen.runtime.calls.capture import Capture, changed, within_capture
+from kerngen.runtime.calls.launch import Launcher
+from kerngen.runtime.calls.scalars import prepare
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.device.arena import UniformArena
+from kerngen.runtime.device.gpu import Buffer, Device
+from kerngen.runtime.device.memory import Memory
+from kerngen.runtime.device.native import Command, Commands, commands_for
+from kerngen.runtime.device.recorder import Ready, Recorder
+from kerngen.runtime.device.shaders import BindGroups
+from kerngen.runtime.device.storage import Block, Lease
+
+if TYPE_CHECKING:
+    from kerngen.runtime.calls.kernel import Kernel
+    from kerngen.runtime.context import Context
+
+_numbers: Final = count(2)
+"""Tapes are recordings, too, whose numbers are negative; -1 is no recording's."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dispatches:
+    """Dispatches in a row, with nothing between them; `origins` name them in profiles."""
+
+    commands: Commands
+    origins: tuple[tuple[str, Step], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy on the device."""
+
+    source: Block[Buffer]
+    start: int
+    target: Block[Buffer]
+    offset: int
+    nbytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """A fill with zeros."""
+
+    target: Block[Buffer]
+    offset: int
+    nbytes: int
+
+
+@final
+@dataclass(slots=True)
+class Call:
+    """A call with scalars that replays change: it is packed and bound at each replay.
+
+    Its uniforms can't lie where those of an earlier replay lay, which may not have run.
+    """
+
+    kernel: Kernel
+    plan: CallPlan
+    scalars: tuple[Any, ...]
+    slots: tuple[AnyTensor, ...]
+    names: Mapping[int, str]
+
+    def changed(self, changes: Mapping[str, float]) -> tuple[Any, ...]:
+        """Return the scalars after changes, checked."""
+        dims = self.plan.signature.values
+        return changed(self.kernel, dims, self.scalars, self.names, changes)
+
+
+Part: TypeAlias = Dispatches | Copy | Clear | Call
+
+
+@final
+class Tape:
+    """What a capture's block records on a device; needs the context's lock throughout.
+
+    While the block runs it is a `Recording`; afterwards `replay` encodes its parts.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        *,
+        memory: Memory,
+        launcher: Launcher,
+        recorder: Recorder,
+        counters: Counters,
+        opened: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Start with nothing recorded; replays go by way of the context's own parts.
+
+        `opened` locks the context, or raises if it has ended.
+        """
+        self.serial = -next(_numbers)
+        self.arena = UniformArena(memory.uniform_chunk)
+        self.bind_groups = BindGroups(device, counters)
+        self.leases: list[Lease[Buffer]] = []
+        self.changing: tuple[tuple[Any, ...], Mapping[int, str]] | None = None
+        """The scalars of the call that is being recorded, if replays change some."""
+        self._device = device
+        self._launcher = launcher
+        self._recorder = recorder
+        self._counters = counters
+        self._opened = opened
+        self._ready = commands_for(device)
+        self._commands: list[Command] = []
+        self._origins: list[tuple[str, Step]] = []
+        self._parts: list[Part] = []
+        self._kernels: dict[Kernel, None] = {}
+        self._names: dict[str, None] = {}
+        self._used: dict[Block[Buffer], None] = {}
+        self._writes: dict[Block[Buffer], int] = {}
+        self._calls = 0
+
+    @property
+    def kernels(self) -> Collection[Kernel]:
+        """The kernels that it runs."""
+        return self._kernels
+
+    # ---- recording
+
+    def record(
+        self,
+        kernel: Kernel,
+        plan: CallPlan,
+        slots: Sequence[AnyTensor],
+        bound: Sequence[Ready],
+        offset: int,
+    ) -> None:
+        """Note the dispatches of a call, or the call if replays change its scalars."""
+        self._kernels[kernel] = None
+        self._names[kernel.name] = None
+        self.leases += [tensor.lease for tensor in slots]
+        self._use(*(tensor.lease.block for tensor in slots))
+        if self.changing is not None:
+            scalars, names = self.changing
+            self._end_row()
+            self._parts.append(Call(kernel, plan, scalars, tuple(slots), names))
+            return
+        self._calls += 1
+        for slot in plan.written:
+            self._note_write(slots[slot].lease.block)
+        for step, group in bound:
+            shader = step.shader
+            at = offset if shader.uniform_bytes else None
+            self._commands.append((shader.pipeline, group, at, step.x, step.y))
+            self._origins.append((kernel.name, step))
+
+    def copy(
+        self,
+        source: Block[Buffer],
+        start: int,
+        target: Block[Buffer],
+        offset: int,
+        nbytes: int,
+    ) -> None:
+        """Note a copy."""
+        self._end_row()
+        self._use(source, target)
+        target.writes += 1
+        self._parts.append(Copy(source, start, target, offset, nbytes))
+
+    def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
+        """Note a fill with zeros."""
+        self._end_row()
+        self._use(target)
+        target.writes += 1
+        self._parts.append(Clear(target, offset, nbytes))
+
+    def has(self, block: Block[Buffer]) -> bool:
+        """Refuse an upload."""
+        del block
+        raise within_capture("an upload")
+
+    def stage(self, nbytes: int) -> Block[Buffer]:
+        """Refuse an upload."""
+        del nbytes
+        raise within_capture("an upload")
+
+    def check_allows(self, what: str) -> None:
+        """Refuse what can't be recorded."""
+        raise within_capture(what)
+
+    def relieve(self) -> None:
+        """Do nothing: a capture grows as its block does."""
+
+    def submit(self) -> None:
+        """Do nothing: what a block records never runs by itself."""
+
+    def finish(self) -> None:
+        """Close the block: make the commands ready, and upload their uniforms."""
+        self._end_row()
+        self.arena.upload(self._device.queue)
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self._parts.clear()
+        self._used.clear()
+        self._writes.clear()
+        self.leases.clear()
+        self.bind_groups.clear()
+        self.arena.clear()
+
+    def _use(self, *blocks: Block[Buffer]) -> None:
+        self._used.update(dict.fromkeys(blocks))
+
+    def _note_write(self, block: Block[Buffer]) -> None:
+        block.writes += 1
+        self._writes[block] = self._writes.get(block, 0) + 1
+
+    def _end_row(self) -> None:
+        """Let what follows be a part of its own."""
+        if self._commands:
+            ready = self._ready(self._commands)
+            self._parts.append(Dispatches(ready, tuple(self._origins)))
+            self._commands, self._origins = [], []
+
+    # ---- replaying
+
+    def replay(self, times: int, changes: Mapping[str, float]) -> None:
+        """Encode all parts so many times; nothing is encoded if the changes don't fit."""
+        with self._opened():
+            self._replay(times, changes)
+
+    def _replay(self, times: int, changes: Mapping[str, float]) -> None:
+        calls = [part for part in self._parts if isinstance(part, Call)]
+        fresh = [call.changed(changes) for call in calls]
+        recorder = self._recorder
+        if any(isinstance(part, Copy | Clear) for part in self._parts):
+            recorder.check_allows("a copy")
+        escaped = [block for block in self._used if block.escaped]
+        recorder.check_callers_buffers(escaped)
+        for call, scalars in zip(calls, fresh, strict=True):
+            call.scalars = scalars
+        for block, writes in self._writes.items():
+            block.writes += writes * times
+        try:
+            for _ in range(times):
+                self._encode(escaped)
+        except BaseException as error:
+            recorder.give_up(error)
+            raise
+        finally:
+            # A submission on the way has begun another recording: the last one counts.
+            for block in self._used:
+                block.used_in = recorder.serial
+        self._counters.calls += self._calls * times
+
+    def _encode(self, escaped: Sequence[Block[Buffer]]) -> None:
+        for part in self._parts:
+            match part:
+                case Dispatches():
+                    self._encode_row(part, escaped)
+                case Copy(source, start, target, offset, nbytes):
+                    self._recorder.copy(source, start, target, offset, nbytes)
+                case Clear(target, offset, nbytes):
+                    self._recorder.clear(target, offset, nbytes)
+                case Call(kernel, plan, scalars, slots):
+                    self._launcher.record(kernel, plan, scalars, slots)
+                    self._counters.calls += 1
+                case _:
+                    assert_never(part)
+
+    def _encode_row(self, row: Dispatches, escaped: Sequence[Block[Buffer]]) -> None:
+        """Encode dispatches, submitting in between as calls would."""
+        recorder, start, total = self._recorder, 0, len(row.commands)
+        while start < total:
+            recorder.expect(self._names, self._writes, escaped)
+            if recorder.tracer is None:
+                stop = min(total, start + recorder.room)
+                compute = recorder.open_pass()
+            else:
+                stop = start + 1
+                compute = recorder.open_traced_pass(
+                    recorder.tracer, *row.origins[start]
+                )
+            row.commands.encode(compute, start, stop)
+            recorder.note_dispatches(stop - start)
+            start = stop
+
+
+@final
+class TapeLauncher:
+    """Launches kernels on a tape, as `Launcher` does on the recorder."""
+
+    def __init__(self, tape: Tape, capture: Capture, launcher: Launcher) -> None:
+        """Launch by a launcher that records on the capture's tape."""
+        self._tape = tape
+        self._capture = capture
+        self._launcher = launcher
+
+    def launch(
+        self,
+        ctx: Context,
+        kernel: Kernel,
+        tensors: tuple[AnyTensor, ...],
+        scalars: tuple[Any, ...],
+        out: tuple[AnyTensor | None, ...],
+    ) -> tuple[AnyTensor, ...]:
+        """Check the arguments, record the kernel and return its outputs."""
+        names = self._capture.changeable(kernel, scalars)
+        if names:
+            self._tape.changing = prepare(kernel, scalars), names
+        try:
+            return self._launcher.launch(ctx, kernel, tensors, scalars, out)
+        finally:
+            self._tape.changing = None

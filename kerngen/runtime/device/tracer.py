@@ -1,0 +1,80 @@
+"""What a profile collects while work is recorded, and reads when it has run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.runtime.calls.call_plan import Origin, Step
+from kerngen.runtime.device.gpu import Device
+from kerngen.runtime.device.native import tick_seconds
+from kerngen.runtime.device.timing import Slots, Stamps
+from kerngen.runtime.profile import Event
+
+PASSES = 1024
+"""How many passes share a set of queries; WebGPU allows 4096 queries, two for each."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """A dispatch, recorded in the next pass of its recording."""
+
+    kernel: str
+    call: int
+    origin: Origin
+
+
+@final
+class Tracer:
+    """Timestamps around single dispatches; needs the context's lock but for `read`."""
+
+    def __init__(self, device: Device) -> None:
+        """Start with nothing noted."""
+        self._device = device
+        self._recordings: list[tuple[Stamps, list[_Noted]]] = []
+        self._recording = -1
+        self._slots: Slots | None = None
+        self._events: tuple[Event, ...] | None = None
+
+    def note(self, recording: int, call: int, kernel: str, step: Step) -> Stamps:
+        """Note a dispatch of a recording; return the timestamps of its pass."""
+        if self._slots is None or not self._slots.room:
+            self._slots = Slots(self._device, PASSES)
+            self._recording = -1
+        if recording != self._recording:
+            # A submission resolves those that it writes.
+            self._recordings.append((Stamps(self._slots), []))
+            self._recording = recording
+        stamps, noted = self._recordings[-1]
+        noted.append(_Noted(kernel, call, step.origin))
+        return stamps
+
+    def read(self) -> tuple[Event, ...]:
+        """Wait for what was submitted, once; return it without what errors lost."""
+        if self._events is None:
+            self._events = self._read()
+        return self._events
+
+    def _read(self) -> tuple[Event, ...]:
+        timed = [
+            (noted, begin, end)
+            for stamps, several in self._recordings
+            if stamps.submitted
+            for noted, (begin, end) in zip(several, stamps.read().tolist(), strict=True)
+        ]
+        # A clock that began long ago has more digits than a float.
+        first = min((begin for _, begin, _ in timed), default=0)
+        tick = tick_seconds(self._device)
+        return tuple(
+            Event(
+                kernel=noted.kernel,
+                stage=noted.origin.stage,
+                strategy=noted.origin.strategy,
+                shader=noted.origin.shader,
+                call=noted.call,
+                start=(begin - first) * tick,
+                seconds=max(end - begin, 0) * tick,
+            )
+            for noted, begin, end in timed
+        )

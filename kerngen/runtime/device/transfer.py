@@ -1,0 +1,175 @@
+"""Copies between host and device, in program order with recorded work.
+
+The device copies words of 4 bytes.  Only a view of 16-bit elements can start or end in
+the middle of one; such a range is read and written with its neighbours, on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kerngen.runtime.backend import AnyTensor, Bytes, Range
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.device.gpu import Buffer, Device, translate
+from kerngen.runtime.device.mapping import Map, Mapping
+from kerngen.runtime.device.memory import Memory
+from kerngen.runtime.device.recorder import Recording
+from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.values.shapes import round_up
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Reads under way: one mapping, its buffer, and where in it the wanted bytes are."""
+
+    block: Block[Buffer]
+    mapping: Mapping
+    pieces: Sequence[tuple[int, int]]
+    """The first byte and the number of bytes of each read."""
+
+    def finish(self) -> list[Bytes]:
+        """Return the bytes of each read, once the mapping is there."""
+        mapped = np.frombuffer(self.mapping.view(), np.uint8)
+        data = [mapped[start : start + nbytes].copy() for start, nbytes in self.pieces]
+        del mapped
+        self.mapping.unmap()
+        return data
+
+
+@final
+class Transfers:
+    """Uploads, reads and copies; needs the context's lock throughout."""
+
+    def __init__(
+        self,
+        device: Device,
+        memory: Memory,
+        recorder: Recording,
+        counters: Counters,
+        *,
+        map_: Map,
+    ) -> None:
+        """Work on a device's memory; `map_` maps staging buffers for readers that wait."""
+        self._map = map_
+        self._queue = device.queue
+        self._memory = memory
+        self._recorder = recorder
+        self._counters = counters
+
+    def upload(self, lease: Lease[Buffer], offset: int, data: Bytes) -> None:
+        """Write bytes at an offset of a lease."""
+        if not _covers_words(lease, offset, data.nbytes):
+            offset, data = self._with_neighbours(lease, offset, data)
+        elif data.nbytes % 4:
+            data = np.concatenate([data, np.zeros(-data.nbytes % 4, np.uint8)])
+        self._counters.uploads += 1
+        block = lease.block
+        if not self._recorder.has(block):
+            self._write(block, offset, data)
+            block.writes += 1
+            return
+        # The queue would write before the recorded work runs, so copy from staging.
+        staged = self._recorder.stage(data.nbytes)
+        self._write(staged, 0, data)
+        self._recorder.copy(staged, 0, block, offset, data.nbytes)
+        self._recorder.relieve()
+
+    def begin_reads(self, ranges: Sequence[Range], map_: Map | None = None) -> Reading:
+        """Submit what is recorded, and begin to read ranges, all in one staging buffer."""
+        recorder = self._recorder
+        recorder.check_allows("a read")
+        total = sum(_words(offset, nbytes)[1] for _, offset, nbytes in ranges)
+        block = self._memory.readbacks.acquire(total)
+        try:
+            pieces = list(self._stage(ranges, block))
+            recorder.submit()
+            mapping = (map_ or self._map)(block.memory, total)
+        except Exception as error:
+            self._memory.readbacks.discard(block)
+            raise translate(error, "to read a tensor") from error
+        self._counters.readbacks += len(pieces)
+        return Reading(block, mapping, pieces)
+
+    def _stage(
+        self, ranges: Sequence[Range], block: Block[Buffer]
+    ) -> Iterator[tuple[int, int]]:
+        """Record the copies to a staging buffer; yield where each read finds its bytes."""
+        at = 0
+        for lease, offset, nbytes in ranges:
+            start, length = _words(offset, nbytes)
+            self._recorder.copy(lease.block, start, block, at, length)
+            yield at + offset - start, nbytes
+            at += length
+
+    def end_reads(self, reading: Reading) -> None:
+        """Take the staging buffer of reads back."""
+        self._memory.readbacks.release(reading.block)
+
+    def read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
+        """Return a range, waiting for it."""
+        reading = self.begin_reads([(lease, offset, nbytes)])
+        reading.mapping.wait()
+        (data,) = reading.finish()
+        self.end_reads(reading)
+        return data
+
+    def copy(self, source: AnyTensor, target: AnyTensor) -> None:
+        """Copy the elements of a tensor to another, as if through a temporary."""
+        nbytes = target.nbytes
+        origin: Lease[Buffer] = source.lease
+        goal: Lease[Buffer] = target.lease
+        if nbytes == 0 or source.binding[:2] == target.binding[:2]:
+            return
+        if source.offset % 4 or not _covers_words(goal, target.offset, nbytes):
+            data = self.read(origin, source.offset, nbytes)
+            self.upload(goal, target.offset, data)
+            return
+        words = round_up(nbytes, 4)
+        start, block = source.offset, origin.block
+        if block is goal.block:
+            # A copy within one buffer is not allowed.
+            between = self._memory.lease(words)
+            self._recorder.copy(block, start, between.block, 0, words)
+            start, block = 0, between.block
+        self._recorder.copy(block, start, goal.block, target.offset, words)
+        self._recorder.relieve()
+
+    def clear(self, lease: Lease[Buffer], offset: int, nbytes: int) -> None:
+        """Fill a range of a lease with zeros."""
+        if not _covers_words(lease, offset, nbytes):
+            self.upload(lease, offset, np.zeros(nbytes, np.uint8))
+        elif nbytes:
+            self._recorder.clear(lease.block, offset, round_up(nbytes, 4))
+            self._recorder.relieve()
+
+    def _with_neighbours(
+        self, lease: Lease[Buffer], offset: int, data: Bytes
+    ) -> tuple[int, Bytes]:
+        start, stop = offset - offset % 4, round_up(offset + data.nbytes, 4)
+        words = self.read(lease, start, stop - start)
+        words[offset - start : offset - start + data.nbytes] = data
+        return start, words
+
+    def _write(self, block: Block[Buffer], offset: int, data: Bytes) -> None:
+        try:
+            self._queue.write_buffer(block.memory, offset, data)
+        except Exception as error:
+            raise translate(error, "to write a tensor") from error
+
+
+def _words(offset: int, nbytes: int) -> tuple[int, int]:
+    """Return the start and the length of the words of 4 bytes that have a range."""
+    start = offset - offset % 4
+    return start, round_up(offset + nbytes, 4) - start
+
+
+def _covers_words(lease: Lease[Buffer], offset: int, nbytes: int) -> bool:
+    """Return whether a range may be written in words of 4 bytes."""
+    if offset % 4:
+        return False
+    return nbytes % 4 == 0 or (lease.padded and offset + nbytes == lease.nbytes)

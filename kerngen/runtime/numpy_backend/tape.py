@@ -1,0 +1,102 @@
+"""What a capture keeps in a reference context, where NumPy runs it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+
+from kerngen.runtime.backend import AnyTensor
+from kerngen.runtime.calls.capture import Capture, changed
+from kerngen.runtime.calls.checks import Signature
+
+if TYPE_CHECKING:
+    from kerngen.runtime.calls.kernel import Kernel
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is checked, with a tensor for every output."""
+
+    kernel: Kernel
+    signature: Signature
+    tensors: tuple[AnyTensor, ...]
+    scalars: tuple[Any, ...]
+    outputs: tuple[AnyTensor, ...]
+
+    @property
+    def written(self) -> tuple[AnyTensor, ...]:
+        """The tensors that it changes."""
+        given = zip(self.kernel.inputs, self.tensors, strict=True)
+        updated = [tensor for spec, tensor in given if spec.access == "update"]
+        return (*updated, *self.outputs)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A call, and the names of the scalars that replays change, by position."""
+
+    call: Call
+    names: Mapping[int, str]
+
+    def changed(self, changes: Mapping[str, float]) -> Captured:
+        """Return it after changes, checked."""
+        call = self.call
+        dims = call.signature.values
+        scalars = changed(call.kernel, dims, call.scalars, self.names, changes)
+        return replace(self, call=replace(call, scalars=scalars))
+
+
+Part: TypeAlias = Captured | Callable[[], None]
+"""A call, or a copy or a fill with zeros."""
+
+
+@final
+class NumpyTape:
+    """The calls and copies of a capture's block; needs the context's lock throughout."""
+
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[None]],
+        run: Callable[[Call], None],
+    ) -> None:
+        """Start with none; `opened` locks the context, `run` runs a call."""
+        self.parts: list[Part] = []
+        self.capture: Capture | None = None
+        """Whose tape it is, while the block runs."""
+        self._opened = opened
+        self._run = run
+
+    @property
+    def kernels(self) -> Collection[Kernel]:
+        """The kernels that it runs."""
+        calls = [part.call for part in self.parts if isinstance(part, Captured)]
+        return {call.kernel for call in calls}
+
+    def add(self, call: Call, scalars: tuple[object, ...]) -> None:
+        """Keep a call; `scalars` are those that it was given."""
+        names = cast("Capture", self.capture).changeable(call.kernel, scalars)
+        for tensor in call.written:
+            tensor.lease.block.writes += 1
+        self.parts.append(Captured(call, names))
+
+    def replay(self, times: int, changes: Mapping[str, float]) -> None:
+        """Run all of it so many times; nothing is run if the changes don't fit."""
+        with self._opened():
+            self.parts = [
+                part.changed(changes) if isinstance(part, Captured) else part
+                for part in self.parts
+            ]
+            for _ in range(times):
+                for part in self.parts:
+                    if isinstance(part, Captured):
+                        self._run(part.call)
+                    else:
+                        part()
+
+    def release(self) -> None:
+        """Drop the calls, and with them their tensors."""
+        self.parts.clear()

@@ -1,0 +1,1 @@
+"""Values that calls take: element types, structs, vectors, and their bytes."""

@@ -1,0 +1,193 @@
+"""Between NumPy and the bytes of a tensor, never losing a value unsaid.
+
+A vector or matrix has axes of its own in NumPy, behind those of the tensor; in memory
+there may be gaps between its parts.  A struct is a record of its `DTYPE`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kerngen.runtime.errors import DtypeError, ShapeError
+from kerngen.runtime.struct import Struct, check_instance, fit_of
+from kerngen.runtime.values.elements import BY_DTYPE, Element, Number
+from kerngen.runtime.values.fields import is_leaf
+from kerngen.runtime.values.foreign import as_array
+from kerngen.runtime.values.records import conform, numbers
+from kerngen.runtime.values.shapes import Shape
+
+Values: TypeAlias = ArrayLike | Struct | Sequence[Struct | Sequence[Struct]]
+"""What a tensor is made from: whatever NumPy takes, records, or instances of structs."""
+
+_HINTS = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
+
+
+def guess_element(array: Values) -> type[Element]:
+    """Return the element type that an array has already, or refuse."""
+    dtype = as_array(array).dtype
+    element = BY_DTYPE.get(dtype.newbyteorder("<"))
+    if element is not None:
+        return element
+    if dtype.kind in "VO":
+        raise DtypeError(
+            "Records and structs don't show their element type; give their class: "
+            "ctx.tensor(a, Particle)."
+        )
+    hint = _HINTS.get(dtype.kind)
+    advice = f"; give the type: ctx.tensor(a, {hint})" if hint else ""
+    raise DtypeError(f"No element type holds {dtype}{advice}.")
+
+
+def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shape]:
+    """Return an array as a tensor's memory holds it, and the shape of the tensor."""
+    if not is_leaf(element):
+        records = _records(array, cast("type[Struct]", element))
+        return records, records.shape
+    data = convert(cast("ArrayLike", array), element.number)
+    shape = outer_shape(data.shape, element)
+    if element.DTYPE.itemsize == element.number.size * math.prod(element.shape):
+        return data, shape
+    memory = np.zeros(shape, element.DTYPE)
+    numbers(memory)[...] = data
+    return memory, shape
+
+
+def window(
+    data: NDArray[np.uint8], element: type[Element], shape: Shape
+) -> NDArray[Any]:
+    """Return a view of bytes of memory as the elements that they hold."""
+    base, inner = element.DTYPE.base, element.DTYPE.shape
+    elements = data.view(base).reshape((*shape, *inner))
+    # A struct's record may have one field 'value', too, and no gap to leave out.
+    return numbers(elements) if is_leaf(element) else elements
+
+
+def from_memory(
+    data: NDArray[np.uint8], element: type[Element], shape: Shape
+) -> NDArray[Any]:
+    """Return the elements in bytes of memory, without the gaps in vectors."""
+    return np.ascontiguousarray(window(data, element, shape)).reshape(
+        numpy_shape(shape, element)
+    )
+
+
+def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
+    """Return what a reference computed, in the type that the tensor has."""
+    return np.asarray(array, dtype=array_dtype(element))
+
+
+def array_dtype(element: type[Element]) -> np.dtype[Any]:
+    """Return the dtype of a NumPy array of elements; axes of vectors are the array's."""
+    return element.number.dtype if is_leaf(element) else element.DTYPE
+
+
+def as_value(array: NDArray[Any], element: type[Element]) -> Any:
+    """Return the only element of an array as Python has it."""
+    if not is_leaf(element):
+        return cast("type[Struct]", element).unpack(array.tobytes())
+    if not element.shape:
+        return array.item()
+    return fit_of(element)(array.reshape(element.shape))
+
+
+def numpy_shape(shape: Shape, element: type[Element]) -> Shape:
+    """Return the shape of the NumPy array of a tensor."""
+    return (*shape, *element.shape) if is_leaf(element) else shape
+
+
+def outer_shape(shape: Shape, element: type[Element]) -> Shape:
+    """Return a NumPy array's shape without the axes of each vector or matrix."""
+    inner = element.shape if is_leaf(element) else ()
+    depth = len(shape) - len(inner)
+    if depth < 0 or shape[depth:] != inner:
+        raise ShapeError(
+            f"An array of {element.__name__} elements ends in the axes {inner}, got "
+            f"shape {shape}."
+        )
+    return shape[:depth]
+
+
+def _records(array: Values, element: type[Struct]) -> NDArray[np.void]:
+    """Return records or instances of a struct in its `DTYPE`."""
+    try:
+        source = as_array(array)
+    except ShapeError:
+        if isinstance(_first_of(array), Struct):
+            raise
+        raise _no_instances(element, "nested values") from None
+    if source.dtype.names is None and source.size == 0:
+        return np.zeros(source.shape, element.DTYPE)
+    if source.dtype.names is None and source.dtype != object:
+        raise _no_instances(element, f"an array of {source.dtype}")
+    if source.dtype != object:
+        return conform(source, element)
+    if source.ndim != 1:  # what follows counts in one dimension
+        for index in np.ndindex(source.shape):
+            check_instance(source[index], element, index)
+    return element.pack_array(source.reshape(-1).tolist()).reshape(source.shape)
+
+
+def _first_of(values: object) -> object:
+    """Return the first element in nested lists and tuples."""
+    first: Any = values
+    while isinstance(first, list | tuple) and first:
+        first = cast("Sequence[Any]", first)[0]
+    return cast("object", first)
+
+
+def _no_instances(element: type[Struct], given: str) -> DtypeError:
+    name = element.__name__
+    return DtypeError(
+        f"{name} elements are made of instances of {name} or of records, got {given}. Of "
+        f"tuples, write [{name}(*values) for values in ...]; of NumPy's fields, an array "
+        f"of {name}.DTYPE."
+    )
+
+
+def convert(array: ArrayLike, number: Number) -> NDArray[Any]:
+    """Return an array as contiguous numbers.
+
+    Floats may round, but nothing turns into an infinity or wraps around, and floats
+    never become integers.
+    """
+    source = as_array(array)
+    if source.dtype == number.dtype:
+        return np.ascontiguousarray(source).reshape(source.shape)
+    allowed = "biu" if number.is_integer else "biuf"
+    if source.dtype.kind not in allowed:
+        raise DtypeError(
+            f"An array of {source.dtype} does not convert to {number.name} elements; "
+            f"convert it first, by array.astype(...), if that is what you mean."
+        )
+    if number.is_integer:
+        _check_range(source, number)
+        return source.astype(number.dtype, order="C")
+    return _to_floats(source, number)
+
+
+def _check_range(source: NDArray[Any], number: Number) -> None:
+    if source.size == 0:
+        return
+    for extreme in (int(source.min()), int(source.max())):
+        if not number.lowest <= extreme <= number.highest:
+            raise DtypeError(f"The array holds {extreme}, which no {number.name} can.")
+
+
+def _to_floats(source: NDArray[Any], number: Number) -> NDArray[Any]:
+    try:
+        with np.errstate(over="raise", invalid="ignore"):
+            return source.astype(number.dtype, order="C")
+    except FloatingPointError:
+        raise DtypeError(
+            f"The array holds a number beyond the range of {number.name}."
+        ) from None
+
+
+def as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bytes of a contiguous array, without a copy."""
+    return array.reshape(-1).view(np.uint8)

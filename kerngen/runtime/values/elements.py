@@ -1,0 +1,198 @@
+"""The element types of tensors, as marker classes that type checkers distinguish.
+
+`f32` is both the type in annotations (`Matrix[f32]`) and the value that
+constructors take (`ctx.matrix(array, f32)`).  So do the classes of vectors and matrices
+in `vector_types.py`, which like these have no instances, and the generated classes of structs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, cast, final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from kerngen.plan.hostmath import I32_MAX, I32_MIN, U32_MAX
+from kerngen.runtime.errors import DtypeError
+from kerngen.runtime.values.shapes import Shape
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number:
+    """How memory keeps a number: its NumPy dtype, `struct` code, and finite range.
+
+    `limit` is what the magnitude of a real must stay below, or it rounds to infinity.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    code: str
+    lowest: float
+    highest: float
+    limit: float = 0.0
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is i32 or u32."""
+        return not self.limit
+
+    @property
+    def size(self) -> int:
+        """The bytes of one."""
+        return self.dtype.itemsize
+
+
+_F32_MAX = (2 - 2.0**-23) * 2.0**127
+F32 = Number("f32", np.dtype("<f4"), "f", -_F32_MAX, _F32_MAX, _F32_MAX + 2.0**103)
+F16 = Number("f16", np.dtype("<f2"), "e", -65504.0, 65504.0, 65520.0)
+I32 = Number("i32", np.dtype("<i4"), "i", I32_MIN, I32_MAX)
+U32 = Number("u32", np.dtype("<u4"), "I", 0, U32_MAX)
+
+
+class Element:
+    """What all element types have: the dtype of one in memory, gaps included."""
+
+    __slots__ = ()
+
+    DTYPE: ClassVar[np.dtype[Any]]
+
+
+class Leaf(Element):
+    """A scalar, vector or matrix: numbers of one type, in memory as WGSL keeps them.
+
+    `shape` is that of a value: () of a scalar, (columns, rows) of a matrix.  `stride`
+    is the distance from one vector to the next, in a tensor of them or in a matrix.
+    """
+
+    __slots__ = ()
+
+    number: ClassVar[Number]
+    shape: ClassVar[Shape] = ()
+    stride: ClassVar[int] = 0
+    dtype: ClassVar[np.dtype[Any]]
+    """Of scalars alone."""
+
+    def __init_subclass__(
+        cls, *, of: Number, shape: Shape = (), stride: int = 0
+    ) -> None:
+        """Describe the type: `shape` numbers, and what vectors are rounded up to."""
+        super().__init_subclass__()
+        cls.number, cls.shape, cls.stride = of, shape, stride or of.size
+        cls.DTYPE = leaf_dtype(of, shape, cls.stride, in_array=True)
+        if not shape:
+            # NumPy takes a class with a dtype for that: `t.dtype == f32` is true.
+            cls.dtype = of.dtype
+
+
+def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
+    """Return a dtype for elements `stride` bytes apart: a record of one field, `value`.
+
+    If they lie one behind the other, it is their own.
+    """
+    own: np.dtype[Any] = np.dtype(dtype)
+    if own.itemsize == stride:
+        return own
+    return np.dtype({"names": ["value"], "formats": [own], "itemsize": stride})
+
+
+def arrayed(dtype: np.dtype[Any], lengths: Shape) -> np.dtype[Any]:
+    """Return the dtype of an array of elements; NumPy itself would nest sub-arrays."""
+    return np.dtype((dtype.base, (*lengths, *dtype.shape))) if lengths else dtype
+
+
+def leaf_dtype(
+    number: Number, shape: Shape, stride: int, *, in_array: bool = False
+) -> np.dtype[Any]:
+    """Return the dtype of a value; `stride` is that of vectors, as in `Leaf`."""
+    if not shape:
+        return number.dtype
+    vector = arrayed(number.dtype, shape[-1:])
+    if in_array or len(shape) > 1:
+        vector = spaced(vector, stride)
+    return arrayed(vector, shape[:-1])
+
+
+@final
+class f32(Leaf, of=F32):
+    """32-bit floats."""
+
+    __slots__ = ()
+
+
+@final
+class f16(Leaf, of=F16):
+    """16-bit floats: a storage type, read and computed as f32."""
+
+    __slots__ = ()
+
+
+@final
+class i32(Leaf, of=I32):
+    """Signed 32-bit integers."""
+
+    __slots__ = ()
+
+
+@final
+class u32(Leaf, of=U32):
+    """Unsigned 32-bit integers."""
+
+    __slots__ = ()
+
+
+E = TypeVar("E", bound=Element)
+
+
+ELEMENTS: tuple[type[Leaf], ...] = (f32, f16, i32, u32)
+"""Every scalar type."""
+
+BY_DTYPE: dict[np.dtype[Any], type[Leaf]] = {
+    element.number.dtype: element for element in ELEMENTS
+}
+"""The scalar type that holds a NumPy dtype exactly."""
+
+NumpyType: TypeAlias = (
+    "type[np.float32 | np.float16 | np.int32 | np.uint32] | np.dtype[Any]"
+)
+"""NumPy's type of numbers, which names the scalar type that holds them."""
+
+_NEAREST: Final = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
+"""The scalar type to take for a kind of NumPy's."""
+
+
+def as_element(element: type[E] | NumpyType) -> type[E]:
+    """Return an element type; NumPy's float32, float16, int32 and uint32 name theirs.
+
+    Raises:
+        DtypeError: If it is none.
+    """
+    if isinstance(element, type) and issubclass(element, Element):
+        stated: object = getattr(element, "DTYPE", None)
+        if isinstance(stated, np.dtype) and stated.itemsize:
+            return element
+    dtype = _numpy_dtype(element)
+    if dtype is not None and dtype in BY_DTYPE and not isinstance(element, str):
+        return cast("type[E]", BY_DTYPE[dtype])
+    shown = str(getattr(element, "__name__", repr(element)))
+    nearest = _NEAREST.get(dtype.kind) if dtype else None
+    hint = f" Write {nearest}." if nearest else ""
+    if isinstance(element, int):
+        hint = " A shape of several lengths is a tuple: ctx.zeros((3, 4), f32)."
+    raise DtypeError(
+        f"Expected an element type of kerngen.runtime (f32, f16, i32, u32, vec3f, ...) "
+        f"or the class of a struct, got {shown}.{hint}"
+    )
+
+
+def _numpy_dtype(element: object) -> np.dtype[Any] | None:
+    """Return the dtype of a type of NumPy or Python, or of a name such as 'float32'."""
+    known = (np.number, int, float)
+    is_number = isinstance(element, type) and issubclass(element, known)
+    if not is_number and not isinstance(element, np.dtype | str):
+        return None
+    try:
+        return np.dtype(cast("DTypeLike", element)).newbyteorder("<")
+    except TypeError:  # of names that NumPy does not know, and of groups of types
+        return None

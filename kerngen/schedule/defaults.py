@@ -1,0 +1,398 @@
+"""Choose schedules where the user has not: what suits a stage, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from kerngen.ir.builtins.evaluate import constant_value
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Constant,
+    DimValue,
+    Expr,
+    Extent,
+    Index,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.schedule.contraction import product_of
+from kerngen.schedule.flash.attention import attention_of
+from kerngen.schedule.flash.strategy import suits_flash
+from kerngen.schedule.gemm.strategy import fits_gemm, row_of
+from kerngen.schedule.gemm.tiling import (
+    LARGE_OPTIONS,
+    SMALL,
+    SMALL_OPTIONS,
+)
+from kerngen.schedule.gemv.strategy import fits_gemv
+from kerngen.schedule.lowering.cooperation import reduction_of
+from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
+from kerngen.schedule.plain import is_plain
+from kerngen.schedule.recurrence.in_steps import fits_steps
+from kerngen.schedule.recurrence.strategy import fits_loop
+from kerngen.schedule.rows.run import Part, Run, run_of
+from kerngen.schedule.rows.strategy import fits_rows, values_held
+from kerngen.schedule.scan.form import fits_scan
+from kerngen.schedule.scatter.shape import scatter_of
+from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
+from kerngen.schedule.task import Options, Task
+
+SHORT_ROW: Final = 16
+"""Below this many terms, lanes that share a row are mostly idle."""
+
+SHORT_COLUMN: Final = 32
+"""Below this many terms, so are the slices of a column."""
+
+MANY_RESULTS: Final = 16384
+"""So many results keep a device busy with one invocation each."""
+
+NARROW: Final = 64
+SMALL_PRODUCT: Final = 512 * 512
+"""The sides, or the elements, up to which a product has small tiles."""
+
+FEW_ROWS: Final = 64
+LONG_ROW: Final = 65536
+"""Fewer rows than that, of more elements, are work for several workgroups each."""
+
+FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
+    (32, {"tile": (64, 64, 32)}),
+    (64, {}),
+    (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
+)
+"""The tiles of `flash` for attention of up to so many columns.
+
+Beyond those of a tile the scores are computed again for each.
+"""
+
+FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
+FLASH_NARROW_ROWS: Final[Options] = {"tile": (64, 64, 64), "rows": (4,)}
+"""For few queries: all lanes of a workgroup have columns of their own, or share them."""
+
+FEW_QUERIES: Final = 16
+"""So many leave most of a tile of 64 empty, and as a rule most of a device."""
+
+MANY_SCORES: Final = 2**25
+"""So many f32 are the 128 MiB that WebGPU promises of a binding: more are not stored."""
+
+MANY_COMPARISONS: Final = 1 << 14
+MANY_TO_SORT: Final = 1 << 24
+FEW_BINS: Final = 16
+"""A keyed reduction may compare each term with each result in one dispatch.  Up to so many
+comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
+and with few bins, faster than any sort."""
+
+MANY_LANES: Final = 1024
+LONG_LIGHT: Final = 16384
+LONG_HEAVY: Final = 8192
+"""So many lanes are worth their barriers for rows of more elements than that: where few
+lanes can hold them, and where those have to hold several values of each element."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A strategy with its options, when it applies, and why it was chosen.
+
+    It runs together what fits of so many stages, the first one included.
+    """
+
+    strategy: str
+    reason: str
+    guard: Expr | None = None
+    options: Options = field(default_factory=dict)
+    together: int = 1
+
+
+def default_choices(task: Task) -> Iterator[Choice]:
+    """Yield the compiler's own schedules for a stage; the last has no guard.
+
+    All of them stay within WebGPU's default limits, but for those whose guards ask what
+    the adapter offers.
+    """
+    for choice in _candidates(task):
+        holds = True if choice.guard is None else _holds(choice.guard)
+        if holds is False:
+            continue
+        if holds is True:
+            yield replace(choice, guard=None)
+            return
+        yield choice
+
+
+def _holds(guard: Expr) -> bool | None:
+    """Return whether a guard holds, if that is the same for all sizes."""
+    match guard:
+        case Binary(
+            "and", Binary("<", a, Constant(most)), Binary(">", b, Constant(least))
+        ):
+            never = a == b and most <= least
+            return False if never else _joined(guard, decisive=False)
+        case Binary("and" | "or" as op):
+            return _joined(guard, decisive=op == "or")
+        case _:
+            value = constant_value(guard)
+            return None if value is None else bool(value)
+
+
+def _joined(guard: Binary, *, decisive: bool) -> bool | None:
+    """Return what two guards come to, where one outcome of either is `decisive`."""
+    sides = (_holds(guard.left), _holds(guard.right))
+    if decisive in sides:
+        return decisive
+    return None if None in sides else not decisive
+
+
+def _candidates(task: Task) -> Iterator[Choice]:
+    if task.stage.loop:
+        yield _in_order(task)
+        return
+    if not is_plain(task.stage):
+        yield from _with_vectors(task)
+        return
+    if not fits_scan(task):
+        yield Choice("scan", "each prefix from the one before")
+        return
+    keyed = [*_keyed(task)]
+    yield from keyed
+    if keyed and keyed[-1].guard is None:
+        return
+    yield from _attention(task)
+    yield from _together(task)
+    if task.reduction is None:
+        yield Choice("map", "the stage holds no reduction")
+        return
+    if fits_gemm(task):
+        yield from _untiled(task)
+        return
+    if len(reduction_of(task).indices) > 1:
+        yield from _unless_tiles_fill(task)
+    else:
+        yield _of_one_row(task)
+    yield from _in_tiles(task)
+
+
+def _keyed(task: Task) -> Iterator[Choice]:
+    """Yield `scatter` for keyed reductions of many terms and results."""
+    found = scatter_of(task)
+    if isinstance(found, str) or fits_scatter(task):
+        return
+    comparisons = _size((*task.domain, *found.reduce.indices))
+    reason = "a key chooses the result of each term"
+    if by_lists(found):
+        many = _compare(comparisons, ">", MANY_TO_SORT)
+        guard = _both(_compare(_size(found.bins), ">", FEW_BINS), many)
+        yield Choice("scatter", reason, guard)
+        return
+    yield Choice("scatter", reason, _compare(comparisons, ">", MANY_COMPARISONS))
+    yield Choice("generic", "few terms and results")
+
+
+def _in_order(task: Task) -> Choice:
+    """Return what computes a recurrence."""
+    if not fits_loop(task):
+        return Choice("loop", "only what is left of a recurrence is stored")
+    if not fits_steps(task):
+        return Choice("steps", "a step reads other elements of the one before")
+    return Choice("recur", "a recurrence at each element of the other indices")
+
+
+def _attention(task: Task) -> Iterator[Choice]:
+    """Yield attention in one pass, in tiles that suit the number of columns."""
+    found = attention_of(task)
+    if isinstance(found, str):
+        return
+    together, columns = len(found.stages), found.column.extent
+    if not suits_flash(task, FLASH_ROWS):
+        few = _compare(found.row.extent, "<=", FEW_QUERIES)
+        narrow = _both(few, _compare(columns, "<=", 64))
+        reason = "few queries, and many workgroups that share the keys"
+        for guard, options in ((narrow, FLASH_NARROW_ROWS), (few, FLASH_ROWS)):
+            yield Choice("flash", reason, guard, options, together)
+    reason = "attention in one pass over the keys, which stores no scores"
+    for most, options in FLASH_TILES:
+        guard = _compare(columns, "<=", most)
+        yield Choice("flash", reason, guard, options, together)
+    scores = _size((*found.batch, found.row, found.key))
+    many = _compare(scores, ">", MANY_SCORES)
+    widest = FLASH_TILES[-1][1]
+    yield Choice("flash", f"{reason}: they are many", many, widest, together)
+
+
+def _in_tiles(task: Task) -> Iterator[Choice]:
+    """Yield tiles by the size of a product: small ones or large ones."""
+    found, row = product_of(task)
+    sides = row.extent, found.column.extent
+    narrow = _either(*(_compare(side, "<=", NARROW) for side in sides))
+    few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)
+    reason = "two factors, each read once per tile"
+    small = f"{reason}; there would be few large tiles"
+    yield Choice("gemm", small, _either(narrow, few), SMALL_OPTIONS)
+    yield Choice("gemm", reason, None, LARGE_OPTIONS)
+
+
+def _with_vectors(task: Task) -> Iterator[Choice]:
+    """Yield what computes with vectors: it reduces in parts where rows are few."""
+    if task.reduction is None:
+        yield Choice("map", "the stage holds no reduction")
+        return
+    long = _compare(_size(task.reduction.indices), ">", LONG_ROW)
+    reason = "a long reduction for few results"
+    if not task.domain:
+        few_terms = _compare(_size(task.reduction.indices), "<", SHORT_ROW)
+        yield Choice("generic", f"below {SHORT_ROW} terms", few_terms)
+        yield Choice("reduce", "there is one result")
+        return
+    few = _compare(_size(task.domain), "<", FEW_ROWS)
+    yield Choice("reduce", reason, _both(few, long))
+    yield Choice("generic", "an invocation per result")
+
+
+def _of_one_row(task: Task) -> Choice:
+    one_row = _compare(row_of(task).extent, "==", 1)
+    if not fits_gemv(task):
+        return Choice("gemv", "a product with one row reads the matrix once", one_row)
+    return Choice(_alone(task), "there is one row, and no tile to fill", one_row)
+
+
+def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
+    """Yield what does without tiles, for windows and the like that leave them empty.
+
+    A tile pays off where it is as deep as the terms are many, at most, and where a
+    quarter of each side is filled.
+    """
+    found, row = product_of(task)
+    few_terms = _compare(_size(found.over), "<", SMALL.k)
+    few_rows = _compare(row.extent, "<", SMALL.m)
+    few_columns = _compare(found.column.extent, "<", SMALL.n // 4)
+    empty = _either(_either(few_terms, few_rows), few_columns)
+    for choice in _untiled(task):
+        guard = empty if choice.guard is None else _both(empty, choice.guard)
+        yield replace(choice, guard=guard)
+
+
+def _untiled(task: Task) -> Iterator[Choice]:
+    if not is_contiguous_at_all(task):
+        yield Choice("generic", "nothing is read contiguously")
+        return
+    alone, over = _alone(task), reduction_of(task).indices
+    if alone == "rows":
+        yield _in_parts(task, task.domain, over)
+    short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
+    is_gemv = not fits_gemv(task)
+    # Strategy rows has a way of its own for short ones, but not for windows.
+    if task.domain and (is_gemv or alone != "rows" or len(over) > 1):
+        yield Choice("generic", f"below {short} terms in a row", _short(task, short))
+    if is_gemv:
+        yield Choice("gemv", "a product of a matrix and a vector")
+        return
+    if alone == "rows":
+        yield _on_many_lanes(task, over, together=1)
+    yield Choice(alone, "a reduction over contiguous memory")
+
+
+def _alone(task: Task) -> str:
+    """Return what suits a reduction over contiguous memory."""
+    in_rows = task.domain and not is_columnwise(task)
+    return "rows" if in_rows and not fits_rows(task.at_most(1)) else "reduce"
+
+
+def _in_parts(
+    task: Task, rows: tuple[Index, ...], columns: tuple[Index, ...]
+) -> Choice:
+    """Give few and long rows to several workgroups each, one stage after the other."""
+    guard = _compare(_size(columns), ">", LONG_ROW)
+    if rows:
+        few = _compare(_size(rows), "<", FEW_ROWS)
+        guard = _both(few, guard)
+    strategy = "map" if task.reduction is None else "reduce"
+    return Choice(strategy, "few rows, too long for a workgroup each", guard)
+
+
+def _short(task: Task, most: int) -> Expr:
+    """Return whether an invocation does well to reduce alone.
+
+    Windows have short rows, but many terms: where results are few, lanes share them.
+    """
+    *outer, last = reduction_of(task).indices
+    few_terms = _compare(_size(reduction_of(task).indices), "<", most)
+    if not outer:
+        return few_terms
+    short_row = _compare(last.extent, "<", most)
+    many = _compare(_size(task.domain), ">=", MANY_RESULTS)
+    return _either(few_terms, _both(short_row, many))
+
+
+def _together(task: Task) -> Iterator[Choice]:
+    """Yield `rows` for several stages, unless the rows are few and long."""
+    run = _run_together(task)
+    if run is not None:
+        yield _in_parts(task, run.rows, run.columns)
+        together = len(run.stages)
+        yield _on_many_lanes(task, run.columns, together=together)
+        reason = f"{together} stages share their rows"
+        yield Choice("rows", reason, together=together)
+
+
+def _on_many_lanes(task: Task, columns: tuple[Index, ...], *, together: int) -> Choice:
+    """Give long rows as many lanes as large adapters have in a workgroup."""
+    light = values_held(task.at_most(together)) <= 1
+    most = LONG_LIGHT if light else LONG_HEAVY
+    long = _compare(_size(columns), ">", most)
+    enough = _compare(UniformValue("adapter.invocations", Scalar.I32), ">=", MANY_LANES)
+    subgroups = UniformValue("adapter.subgroups", Scalar.BOOL)
+    return Choice(
+        "rows",
+        "long rows, and an adapter with many lanes",
+        _both(_both(long, enough), subgroups),
+        {"lanes": (MANY_LANES,), "subgroups": (1,)},
+        together,
+    )
+
+
+def _run_together(task: Task) -> Run | None:
+    """Return the stages that are best run together from this one on, if any.
+
+    At least two go over the elements of a row, or there would be nothing to share; and
+    none is of two factors or a scan, which have better ways.
+    """
+    run = run_of(task)
+    while isinstance(run, Run):
+        tasks = [replace(task, stage=stage) for stage in run.stages]
+        tiled = [not fits_gemm(each) or not fits_scan(each) for each in tasks]
+        if not any(tiled):
+            sharing = sum(run.part(stage) is not Part.ONE for stage in run.stages)
+            return run if sharing > 1 else None
+        end = tiled.index(True)
+        run = run_of(task.at_most(end)) if end else ""
+    return None
+
+
+def _size(indices: tuple[Index, ...]) -> Expr:
+    """Return the number of elements of a domain that has an index."""
+    first, *rest = (index.extent for index in indices)
+    total = _extent(first)
+    for extent in rest:
+        total = Binary("*", total, _extent(extent), Scalar.I32)
+    return total
+
+
+def _extent(extent: Extent) -> Expr:
+    if isinstance(extent, int):
+        return Constant(extent, Scalar.I32)
+    return DimValue(extent)
+
+
+def _both(one: Expr, other: Expr) -> Expr:
+    return Binary("and", one, other, Scalar.BOOL)
+
+
+def _either(one: Expr, other: Expr) -> Expr:
+    return Binary("or", one, other, Scalar.BOOL)
+
+
+def _compare(left: Extent | Expr, op: BinaryOp, right: int) -> Expr:
+    side = _extent(left) if isinstance(left, int | str) else left
+    return Binary(op, side, Constant(right, Scalar.I32), Scalar.BOOL)

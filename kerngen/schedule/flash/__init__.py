@@ -1,0 +1,1 @@
+"""Strategy `flash`: attention in one pass over the keys."""

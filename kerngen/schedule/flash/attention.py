@@ -1,0 +1,432 @@
+"""Recognise attention: sums of values over keys, weighted by the softmax of scores.
+
+    score[i, j] = scale * sum[p] q[i, p] * k[j, p];
+    top[i]      = max[j] score[i, j];
+    total[i]    = sum[j] exp(score[i, j] - top[i]);
+    y[i, c]     = sum[j] exp(score[i, j] - top[i]) / total[i] * v[j, c];
+
+The score is any function of the product, of the indices and of tensors: a mask, a bias, a
+soft cap.  The weights may be a `let` of their own, and the division may follow the sum.
+Such stages are one pass over the keys, by a theorem: `sum_j exp(s_j - m) g_j`, with `m` the
+maximum of `s`, may be summed block by block, if what is there is multiplied by
+`exp(m_before - m_after)` where a block raises the maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final, final
+
+from kerngen.ir.analysis.conditions import identity_of
+from kerngen.ir.analysis.reads import free_indices, is_at, loads
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    BuiltinCall,
+    Constant,
+    DimValue,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    Role,
+    Select,
+    Tensor,
+)
+from kerngen.ir.staging.grouping import MAX_TENSORS
+from kerngen.ir.staging.stages import Define, Stage, Write
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, walk
+from kerngen.schedule.conjunctions import all_parts
+from kerngen.schedule.contraction import Contraction, contraction_of
+from kerngen.schedule.task import Task
+
+DOT: Final = LocalValue("dot product", Scalar.F32)
+TOP: Final = LocalValue("largest score", Scalar.F32)
+TOTAL: Final = LocalValue("total of weights", Scalar.F32)
+SUM: Final = LocalValue("weighted sum", Scalar.F32)
+MEAN: Final = LocalValue("weighted mean", Scalar.F32)
+"""What a pass computes, as the equations name it; no user's name has a space."""
+
+_ZERO: Final = identity_of("sum", Scalar.F32)
+_LOWEST: Final = identity_of("max", Scalar.F32)
+
+
+@final
+@dataclass(frozen=True)
+class Attention:
+    """Stages that are one pass over the keys, for each row and column of the result.
+
+    `score` is a function of `DOT`; `value` depends on the key and the column, not on the
+    row.  `finish` has the steps that use `SUM`, `MEAN`, `TOP` and `TOTAL`, and `beside` what is
+    stored of each row.  All of it uses the indices of the first stage.
+    """
+
+    stages: tuple[Stage, ...]
+    product: Contraction
+    row: Index
+    score: Expr
+    value: Expr
+    column: Index
+    finish: Stage
+    beside: tuple[tuple[tuple[Index, ...], Write], ...]
+    differs: bool
+    """Whether conditions leave out keys of some rows that count for others."""
+
+    @property
+    def key(self) -> Index:
+        """The index that the softmax is over."""
+        return self.product.column
+
+    @property
+    def tensors(self) -> frozenset[Tensor]:
+        """All that a pass reads and writes."""
+        product, kept = self.product, [write for _, write in self.beside]
+        steps = (*self.finish.steps, *kept)
+        values = [product.left, product.right, self.score, self.value]
+        read = _tensors(*values, *(step.value for step in steps))
+        return frozenset((*read, *(x.tensor for x in steps if isinstance(x, Write))))
+
+    @property
+    def batch(self) -> tuple[Index, ...]:
+        """The other indices of the result: each of them has keys of its own."""
+        own = (self.row, self.column)
+        return tuple(index for index in self.finish.domain if index not in own)
+
+
+class _NoAttention(Exception):  # noqa: N818 - an answer, not an error
+    """Why stages are no attention."""
+
+
+def attention_of(task: Task) -> Attention | str:
+    """Return the attention that begins with a stage, or why there is none."""
+    found = contraction_of(task)
+    if isinstance(found, str):
+        return found
+    is_sum = found.kind == "sum" and found.type is Scalar.F32
+    if found.row is None or not is_sum:
+        return "it is no product of queries and keys"
+    try:
+        return _Reader(task, found, found.row).read()
+    except _NoAttention as reason:
+        return str(reason)
+
+
+@final
+class _Reader:
+    """Reads stages in order, with what they compute in terms of `DOT`, `TOP`, `TOTAL`."""
+
+    def __init__(self, task: Task, product: Contraction, row: Index) -> None:
+        self._task = task
+        self._product = product
+        self._row = row
+        self._known: dict[Tensor, tuple[tuple[Index, ...], Expr]] = {}
+        self._score: Expr | None = None
+        self._value: Expr | None = None
+        self._differs = False
+        self._written: list[tuple[tuple[Index, ...], Write]] = []
+
+    def read(self) -> Attention:
+        """Return the attention."""
+        first, *following = self._task.following
+        self._take(first, {index: index for index in first.domain})
+        for number, stage in enumerate(following):
+            renaming = self._renaming(stage)
+            finish = self._take(stage, renaming)
+            if self._value is not None:
+                stages = (first, *following[: number + 1])
+                return self._found(stages, finish)
+        message = "no sum over its columns, weighted by a softmax, follows it"
+        raise _NoAttention(message)
+
+    def _renaming(self, stage: Stage) -> dict[Index, Index]:
+        """Return what a stage's indices are called in the first, by what it reads."""
+        renaming: dict[Index, Index] = {}
+        for load in stage.reads:
+            if load.tensor not in self._known:
+                continue
+            own, _ = self._known[load.tensor]
+            for subscript, index in zip(load.subscripts, own, strict=True):
+                known = isinstance(subscript, IndexValue) and (
+                    subscript.index.extent == index.extent
+                    and renaming.setdefault(subscript.index, index) == index
+                )
+                if not known:
+                    message = f"'{load.tensor.name}' is read at other places, too"
+                    raise _NoAttention(message)
+        if not renaming:
+            message = f"'{stage.name}', which follows, reads nothing of it"
+            raise _NoAttention(message)
+        return renaming
+
+    def _take(self, stage: Stage, renaming: dict[Index, Index]) -> Stage:
+        """Remember what a stage computes; return it in terms of what is known."""
+        self._rename_others(stage, renaming)
+        domain = tuple(renaming[index] for index in stage.domain)
+        before = self._value
+        steps = tuple(
+            replace(step, value=self._rewritten(step.value, renaming))
+            for step in stage.steps
+        )
+        taken = replace(stage, domain=domain, steps=steps)
+        if self._value is before:
+            self._remember(taken)
+        return taken
+
+    def _rename_others(self, stage: Stage, renaming: dict[Index, Index]) -> None:
+        """Name indices apart that only this stage has."""
+        names = {index.name for index in self._product_domain}
+        for index in stage.domain:
+            if index in renaming:
+                continue
+            name = index.name
+            if name in names:
+                name = self._task.scratch_name(f"{name}_column")
+            renaming[index] = Index(name, index.extent)
+
+    @property
+    def _product_domain(self) -> tuple[Index, ...]:
+        return self._task.domain
+
+    def _remember(self, stage: Stage) -> None:
+        """Note the values of tensors that later stages read."""
+        values: dict[str, Expr] = {}
+        for step in stage.steps:
+            value = _with_locals(step.value, values)
+            match step:
+                case Define(local):
+                    values[local.name] = value
+                case Write(tensor) if not step.is_partial:
+                    self._known[tensor] = (stage.domain, value)
+                    self._written.append((stage.domain, replace(step, value=value)))
+                case Write(tensor):
+                    message = f"a part of '{tensor.name}' is written"
+                    raise _NoAttention(message)
+
+    def _rewritten(self, expr: Expr, renaming: Mapping[Index, Index]) -> Expr:
+        match expr:
+            case IndexValue(index):
+                return IndexValue(renaming.get(index, index))
+            case Load(tensor=tensor) if tensor in self._known:
+                return self._known[tensor][1]
+            case Reduce():
+                return self._reduced(expr, renaming)
+            case _:
+                return map_children(expr, lambda part: self._rewritten(part, renaming))
+
+    # Reductions
+
+    def _reduced(self, expr: Reduce, renaming: Mapping[Index, Index]) -> Expr:
+        """Return what a reduction is: the product, or one over the keys."""
+        if not self._known:
+            return DOT
+        over = tuple(renaming.get(index) for index in expr.indices)
+        if over != (self._product.column,):
+            message = "a reduction that follows is not over its columns"
+            raise _NoAttention(message)
+        body = self._rewritten(expr.body, renaming)
+        if expr.kind == "max":
+            return self._maximum(body)
+        if expr.kind == "sum":
+            return self._sum(body)
+        message = f"no softmax has a '{expr.kind}'"
+        raise _NoAttention(message)
+
+    def _maximum(self, body: Expr) -> Expr:
+        computed = any(node in (TOP, TOTAL) for node in walk(body))
+        if computed or self._score not in (None, body):
+            message = "its softmax has one maximum, that of the scores"
+            raise _NoAttention(message)
+        self._score = body
+        return TOP
+
+    def _sum(self, body: Expr) -> Expr:
+        """Return the total of the weights, or the weighted sum of values."""
+        term = _weighted(body, self._product.column)
+        if term is None or term.score != self._score:
+            message = "a sum that follows is not of exp(score - the largest score)"
+            raise _NoAttention(message)
+        if not term.factors:
+            return self._scaled(TOTAL, term)
+        value = reduce(_times, term.factors)
+        fixed = {self._row}.isdisjoint(free_indices(value))
+        if not fixed or _is_computed(value) or self._value is not None:
+            message = "what is weighted depends on the row, or there are two such sums"
+            raise _NoAttention(message)
+        self._value = self._where_known(value, term)
+        return self._scaled(SUM, term)
+
+    def _where_known(self, value: Expr, term: _Term) -> Expr:
+        """Return what is weighted, or 0 for a key that counts for no row.
+
+        What lies there, as in a cache that is not full, may be no number.
+        """
+        parts = [
+            part
+            for each, holds in term.conditions
+            for part in all_parts(each, holds=holds)
+        ]
+        for condition, holds in parts:
+            if self._row in free_indices(condition) or _is_computed(condition):
+                self._differs = True
+                continue
+            sides = (value, _ZERO) if holds else (_ZERO, value)
+            value = Select(condition, *sides, Scalar.F32)
+        return value
+
+    def _scaled(self, total: Expr, term: _Term) -> Expr:
+        """Return what each term is multiplied with, outside of the sum; of nothing 0."""
+        if not term.outer:
+            return total
+        value, outer = total, [*term.outer]
+        if total == SUM and ("/", TOTAL) in outer:
+            value = MEAN
+            outer.remove(("/", TOTAL))
+        for op, factor in outer:
+            value = Binary(op, value, factor, Scalar.F32)
+        extent = self._product.column.extent
+        if term.conditions:
+            empty: Expr = Binary("==", TOTAL, _ZERO, Scalar.BOOL)
+        elif isinstance(extent, str):
+            none = Constant(0, Scalar.I32)
+            empty = Binary("==", DimValue(extent), none, Scalar.BOOL)
+        else:
+            return value
+        return Select(empty, _ZERO, value, Scalar.F32)
+
+    # The whole
+
+    def _found(self, stages: tuple[Stage, ...], finish: Stage) -> Attention:
+        assert self._score is not None, "compared with the score of each sum"
+        assert self._value is not None, "the last stage has it"
+        first = set(self._task.domain) - {self._product.column}
+        columns = [index for index in finish.domain if index not in first]
+        if len(columns) != 1 or set(finish.domain) != {*first, *columns}:
+            message = f"'{finish.name}' has other axes than rows and one of columns"
+            raise _NoAttention(message)
+        if columns[0] not in free_indices(self._value):
+            message = "what is weighted has no columns"
+            raise _NoAttention(message)
+        beside = tuple(self._stored(stages))
+        found = Attention(
+            stages,
+            self._product,
+            self._row,
+            self._score,
+            self._value,
+            columns[0],
+            finish,
+            beside,
+            self._differs,
+        )
+        self._check_tensors(found)
+        return found
+
+    def _stored(
+        self, stages: tuple[Stage, ...]
+    ) -> Iterator[tuple[tuple[Index, ...], Write]]:
+        """Yield what must be stored of each row."""
+        others = [s for s in self._task.staged.stages if s not in stages]
+        for domain, write in self._written:
+            read = any(write.tensor in other.tensors_read for other in others)
+            if write.tensor.role is Role.LET and not read:
+                continue
+            if self._product.column in domain:
+                message = f"'{write.tensor.name}' is read elsewhere, too"
+                raise _NoAttention(message)
+            yield domain, write
+
+    def _check_tensors(self, found: Attention) -> None:
+        """Make sure that nothing is read that the pass writes, and that all is bound."""
+        own = [step for step in found.finish.steps if isinstance(step, Write)]
+        written = {step.tensor for step in own} | {w.tensor for _, w in found.beside}
+        product = found.product
+        read = set(_tensors(product.left, product.right, found.score, found.value))
+        read |= set(_tensors(*(write.value for _, write in found.beside)))
+        ends = [load for step in found.finish.steps for load in loads(step.value)]
+        elsewhere = {x.tensor for x in ends if not is_at(x, found.finish.domain)}
+        if not written.isdisjoint(read | elsewhere):
+            message = "it reads what it writes"
+            raise _NoAttention(message)
+        if len(found.tensors) > MAX_TENSORS:
+            message = f"it takes more than {MAX_TENSORS} tensors"
+            raise _NoAttention(message)
+
+
+def _tensors(*values: Expr) -> Iterator[Tensor]:
+    return (load.tensor for value in values for load in loads(value))
+
+
+def _with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    if isinstance(expr, LocalValue) and expr.name in values:
+        return values[expr.name]
+    return map_children(expr, lambda part: _with_locals(part, values))
+
+
+# Terms
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """`exp(score - TOP)` times `factors` of each key, and then by what is the same for all."""
+
+    score: Expr
+    factors: tuple[Expr, ...] = ()
+    outer: tuple[tuple[BinaryOp, Expr], ...] = ()
+    conditions: tuple[tuple[Expr, bool], ...] = ()
+    """Those of its score, each with the outcome that lets the term count."""
+
+
+def _weighted(expr: Expr, key: Index) -> _Term | None:
+    """Take a term apart; a condition of it becomes one of its score."""
+    match expr:
+        case BuiltinCall("exp", (Binary("-", score, LocalValue() as top),)):
+            return _Term(score) if top == TOP and not _is_summed(score) else None
+        case Binary("*", left, right):
+            for weight, other in ((left, right), (right, left)):
+                found = _weighted(weight, key)
+                if found is not None:
+                    return _multiplied(found, "*", other, key)
+            return None
+        case Binary("/", left, right):
+            found = _weighted(left, key)
+            return None if found is None else _multiplied(found, "/", right, key)
+        case Select(condition, then, otherwise) if otherwise == _ZERO:
+            found = _weighted(then, key)
+            return None if found is None else _under(found, condition, holds=True)
+        case Select(condition, then, otherwise) if then == _ZERO:
+            found = _weighted(otherwise, key)
+            return None if found is None else _under(found, condition, holds=False)
+        case _:
+            return None
+
+
+def _multiplied(term: _Term, op: BinaryOp, by: Expr, key: Index) -> _Term | None:
+    if key not in free_indices(by) and DOT not in set(walk(by)):
+        return replace(term, outer=(*term.outer, (op, by)))
+    if op == "/":
+        by = Binary("/", Constant(1.0, Scalar.F32), by, Scalar.F32)
+    return replace(term, factors=(*term.factors, by))
+
+
+def _under(term: _Term, condition: Expr, *, holds: bool) -> _Term:
+    sides = (term.score, _LOWEST) if holds else (_LOWEST, term.score)
+    score = Select(condition, *sides, Scalar.F32)
+    return replace(term, score=score, conditions=(*term.conditions, (condition, holds)))
+
+
+def _times(left: Expr, right: Expr) -> Expr:
+    return Binary("*", left, right, Scalar.F32)
+
+
+def _is_computed(expr: Expr) -> bool:
+    return any(node in (DOT, TOP, TOTAL, SUM) for node in walk(expr))
+
+
+def _is_summed(expr: Expr) -> bool:
+    return any(node in (TOP, TOTAL, SUM) for node in walk(expr))

@@ -1,0 +1,581 @@
+"""Strategy `flash` for few queries, as one that is decoded: many workgroups share the keys.
+
+A workgroup has four rows, and some of the keys: a part.  Its lanes read the keys in runs,
+and add up the products of each key through workgroup memory; then they have a key each,
+with its score; then a few columns each, to which they add the values.  The rows may be of
+several heads, if those share their keys.  Each part leaves its largest score, its total
+and its sums; a second dispatch joins the parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from kerngen.ir.nodes import Expr, Index
+from kerngen.ir.types import F32_MAX, Scalar
+from kerngen.plan.size import (
+    ONE,
+    Size,
+    ceil_div,
+    maximum,
+    minimum,
+    product_of,
+)
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.contraction import LEFT, RIGHT
+from kerngen.schedule.flash.attention import DOT, Attention
+from kerngen.schedule.flash.head_groups import HeadGroup, head_group
+from kerngen.schedule.flash.key_bounds import KeyBounds
+from kerngen.schedule.flash.scale import row_values, share, sum_values
+from kerngen.schedule.gemm.tiling import VECTOR
+from kerngen.schedule.lowering.addresses import row_major
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.identities import across, infinity
+from kerngen.schedule.lowering.steps import tensors_in_runs, write_steps
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.per_element import linear_group, start_invocation, unravel
+from kerngen.schedule.program import Shader
+from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.task import Task
+from kerngen.shader import tree as t
+
+SIZE: Final = 128
+"""Lanes of a workgroup, and the keys that it takes at a time: one for each lane."""
+
+RUN: Final = 4
+"""So many lanes read a key together: 64 bytes of it."""
+
+GROUPS: Final = 512
+"""So many workgroups keep a large device busy: keys are cut up to that number."""
+
+JOIN_SIZE: Final = 64
+
+
+@final
+@dataclass(frozen=True)
+class KeySplit:
+    """How the keys are cut into parts, for rows of heads that share them."""
+
+    found: Attention
+    columns: int
+
+    @property
+    def heads(self) -> HeadGroup | None:
+        """Which heads are rows of the same keys."""
+        return head_group(self.found)
+
+    @property
+    def outer(self) -> tuple[Index, ...]:
+        """The indices that keep keys of their own."""
+        heads = self.heads
+        own = None if heads is None else heads.index
+        return tuple(index for index in self.found.batch if index != own)
+
+    @property
+    def rows(self) -> Size:
+        """How many rows read the same keys."""
+        heads = self.heads
+        return extent_size(self.found.row.extent) * (
+            ONE if heads is None else heads.size
+        )
+
+    @property
+    def tiles(self) -> Size:
+        """How many workgroups there are for each part of the keys."""
+        heads, columns = self.heads, extent_size(self.found.column.extent)
+        count = ONE if heads is None else heads.count
+        row_tiles, column_tiles = ceil_div(self.rows, VECTOR), ceil_div(
+            columns, self.columns
+        )
+        return product_of((domain_size(self.outer), count, row_tiles, column_tiles))
+
+    @property
+    def parts(self) -> Size:
+        """How many parts there are: as many as keep a device busy, of 128 keys or more."""
+        fill = ceil_div(GROUPS, maximum(self.tiles, 1))
+        keys = ceil_div(extent_size(self.found.key.extent), SIZE)
+        return maximum(minimum(fill, keys), 1)
+
+
+@final
+@dataclass
+class FlashRows:
+    """Writes the shaders; what is `whole` reads vectors of four."""
+
+    task: Task
+    found: Attention
+    columns: int
+    whole: bool
+    body: list[t.Stmt] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.split = KeySplit(self.found, self.columns)
+        lanes = dict.fromkeys(self.wide(), LANES) if self.whole else {}
+        self.builder = s = ShaderBuilder(self.task, lanes)
+        self.vectors = self.columns // VECTOR
+        self.shares = SIZE // self.vectors
+        names = ("products", "weights", "maxima")
+        sizes = (SIZE * RUN, SIZE, SIZE // RUN)
+        self.products, self.weights, self.maxima = (
+            s.workgroup_array(name, f"array<vec4f, {size}>", 16 * size)
+            for name, size in zip(names, sizes, strict=True)
+        )
+        self.rows: list[dict[Index, t.Expr]] = []
+
+    def wide(self) -> set[str]:
+        """Return the tensors that are read in vectors."""
+        product, found = self.found.product, self.found
+        names = tensors_in_runs((product.left,), product.last)
+        names |= tensors_in_runs((product.right,), product.last)
+        return names | tensors_in_runs((found.value,), found.column)
+
+    def scratch(self) -> tuple[Scratch, ...]:
+        """Return what the parts leave: sums, and each row's largest score and total."""
+        found = self.found
+        rows = domain_size((*found.batch, found.row)) * self.split.parts
+        return (
+            Scratch(self._sums, rows * extent_size(found.column.extent)),
+            Scratch(self._ends, rows * 2),
+        )
+
+    @property
+    def _sums(self) -> str:
+        return self.task.scratch_name("parts")
+
+    @property
+    def _ends(self) -> str:
+        return self.task.scratch_name("part_rows")
+
+    def _let(self, wanted: str, value: t.Expr) -> t.Ident:
+        name = t.Ident(self.builder.fresh(wanted))
+        self.body.append(t.Let(name.name, value))
+        return name
+
+    def shader(self) -> Shader:
+        """Return the first dispatch."""
+        s = self.builder
+        first = t.Ident(s.fresh("first_key"))
+        self._place()
+        self.body += self._declare()
+        turn = t.Binary("*", t.u32(SIZE), self.parts)
+        start = self.begin + self.part * SIZE
+        inner = self._turn(first)
+        self.body.append(t.Blank())
+        self.body.append(t.count_up(first.name, start, self.end, turn, *inner))
+        self.body.append(t.Blank())
+        self._leave()
+        keys = extent_size(self.found.key.extent)
+        over = domain_size(self.found.product.over)
+        turns = ceil_div(keys, self.split.parts * SIZE)
+        return s.finish(
+            self.body,
+            groups=self.split.tiles * self.split.parts,
+            workgroup_size=SIZE,
+            summary="first of two dispatches: four rows and some of the keys.",
+            variant="" if self.whole else "edge",
+            trips=turns * (ceil_div(over, 4) + SIZE // self.shares + 1),
+        )
+
+    # Where this workgroup works
+
+    def _place(self) -> None:
+        """Name this workgroup's part, rows and columns."""
+        s, found, split = self.builder, self.found, self.split
+        self.parts = self._let("parts", to_wgsl(self.split.parts, s))
+        group = self._let("group", linear_group(s))
+        rest: t.Expr = self._let("tile", group // self.parts)
+        self.part = self._let("part", group % self.parts)
+        extent = s.extent(found.column.extent)
+        columns = (extent + (self.columns - 1)) // self.columns
+        if isinstance(found.column.extent, str):
+            columns = self._let("tile_columns", columns)
+        self.first_column = self._let("first_column", rest % columns * self.columns)
+        rest = rest // columns
+        size = self._heads_size()
+        rows = s.extent(found.row.extent) * size
+        row_tiles = self._let("row_tiles", (rows + (VECTOR - 1)) // VECTOR)
+        first_row = self._let("first_row", rest % row_tiles * VECTOR)
+        rest = rest // row_tiles
+        head: t.Expr = t.ZERO
+        if split.heads is not None:
+            extent = s.extent(split.heads.index.extent)
+            count = self._let("groups", (extent + size - t.ONE) // size)
+            head = self._let("first_head", rest % count * size)
+            rest = rest // count
+        outer = self._let("outer", rest)
+        limit = s.size(split.outer)
+        self.body.append(t.If(outer >= limit, (t.Return(),)))
+        at = unravel(s, self.body, split.outer, outer) if split.outer else {}
+        self._place_rows(at, first_row, rows, head)
+        last = t.Binary("-", s.extent(found.row.extent), t.ONE)
+        bounds = KeyBounds.of(found.score, found.row, found.key)
+        self.begin, self.end = bounds.write(s, self.body, (t.ZERO, last), SIZE)
+
+    def _heads_size(self) -> t.Expr:
+        heads = self.split.heads
+        if heads is None:
+            return t.ONE
+        return self._let("heads", to_wgsl(heads.size, self.builder))
+
+    def _place_rows(
+        self, at: dict[Index, t.Expr], first: t.Expr, rows: t.Expr, head: t.Expr
+    ) -> None:
+        """Name the indices of each of the four rows; beyond the last, those of that."""
+        s, found, heads = self.builder, self.found, self.split.heads
+        self.shared = dict(at)
+        if heads is not None:
+            self.shared[heads.index] = head
+        self.inside: list[t.Expr] = []
+        extent = s.extent(found.row.extent)
+        for n in range(VECTOR):
+            number = first + n
+            near = self._let(f"row_{n}", t.call("min", number, rows - t.ONE))
+            row = dict(at)
+            is_inside = number < rows
+            row[found.row] = near
+            if heads is not None:
+                limit = s.extent(heads.index.extent)
+                own = self._let(f"head_{n}", head + near // extent)
+                row[found.row] = self._let(f"query_{n}", near % extent)
+                row[heads.index] = self._let(
+                    f"near_head_{n}", t.call("min", own, limit - t.ONE)
+                )
+                is_inside = t.all_of(is_inside, own < limit)
+            self.rows.append(row)
+            self.inside.append(is_inside)
+
+    def _declare(self) -> list[t.Stmt]:
+        s = self.builder
+        self.share = self._let("share", share(s, self.found.key.extent))
+        self.top, self.total = (t.Ident(s.fresh(n)) for n in ("top", "total"))
+        self.sums = [t.Ident(s.fresh(f"sum_{n}")) for n in range(VECTOR)]
+        return [
+            t.Var(self.top.name, t.call("vec4f", t.Literal(repr(-F32_MAX)))),
+            t.Var(self.total.name, None, "vec4f"),
+            *(t.Var(x.name, None, "vec4f") for x in self.sums),
+        ]
+
+    # The pass over the keys
+
+    def _turn(self, first: t.Ident) -> list[t.Stmt]:
+        """Take as many keys as there are lanes."""
+        s = self.builder
+        raised, scale, own, new = (
+            t.Ident(s.fresh(n)) for n in ("raised", "scale", "score", "weight")
+        )
+        body = [*self._multiply(first), t.BARRIER, *self._score(first, own)]
+        body += [t.Assign(self.weights[s.lane], own), t.BARRIER]
+        count = SIZE // RUN
+        few = [self.weights[s.lane * RUN + n] for n in range(RUN)]
+        largest = t.call("max", t.call("max", *few[:2]), t.call("max", *few[2:]))
+        body += [
+            t.If(s.lane < t.u32(count), (t.Assign(self.maxima[s.lane], largest),)),
+            t.BARRIER,
+            t.Var(raised.name, self.top),
+            t.count_up(
+                (n := t.Ident(s.fresh("number"))).name,
+                0,
+                t.u32(count),
+                1,
+                t.Assign(raised, t.call("max", raised, self.maxima[n])),
+            ),
+            t.Let(scale.name, t.call("exp", t.Binary("-", self.top, raised))),
+            t.Let(new.name, t.call("exp", t.Binary("-", own, raised)) * self.share),
+            t.Assign(self.top, raised),
+            t.Assign(self.total, t.Binary("+", self.total * scale, new)),
+            t.Assign(self.weights[s.lane], new),
+            t.BARRIER,
+        ]
+        body += [
+            t.Assign(total, t.Member(scale, c), "*=")
+            for total, c in zip(self.sums, COMPONENTS, strict=True)
+        ]
+        return [*body, *self._add_values(first), t.BARRIER]
+
+    def _multiply(self, first: t.Expr) -> list[t.Stmt]:
+        """Multiply some keys with the rows: four lanes share a key, each has four."""
+        s, found = self.builder, self.found
+        over = found.product.last
+        width = LANES if self.whole else 1
+        keys = [t.Ident(s.fresh(f"key_{n}")) for n in range(RUN)]
+        dots = [t.Ident(s.fresh(f"dot_{n}")) for n in range(RUN)]
+        last = s.extent(found.key.extent) - t.ONE
+        body: list[t.Stmt] = []
+        for n, (key, dot) in enumerate(zip(keys, dots, strict=True)):
+            place = first + (s.lane // RUN + n * (SIZE // RUN))
+            body.append(t.Let(key.name, t.call("min", place, last)))
+            body.append(t.Var(dot.name, t.call("vec4f", t.Literal("0.0"))))
+        term = t.Ident(s.name(over.name))
+        inner: list[t.Stmt] = []
+        factors = [
+            self._named(inner, f"q_{n}", found.product.left, {**row, over: term}, over)
+            for n, row in enumerate(self.rows)
+        ]
+        for n, (key, dot) in enumerate(zip(keys, dots, strict=True)):
+            at = {**self.shared, found.key: key, over: term}
+            right = self._named(inner, f"k_{n}", found.product.right, at, over)
+            parts = tuple(self._term(left, right, inner) for left in factors)
+            inner.append(t.Assign(dot, t.Call("vec4f", parts), "+="))
+        start = s.lane % RUN * width
+        loop = t.count_up(term.name, start, s.extent(over.extent), RUN * width, *inner)
+        body.append(loop)
+        for n, dot in enumerate(dots):
+            place = (s.lane // RUN + n * (SIZE // RUN)) * RUN + s.lane % RUN
+            body.append(t.Assign(self.products[place], dot))
+        return body
+
+    def _named(
+        self,
+        body: list[t.Stmt],
+        name: str,
+        factor: Expr,
+        at: dict[Index, t.Expr],
+        along: Index,
+    ) -> t.Ident:
+        """Name what a factor is, or four of its neighbours along an index."""
+        vector = along if self.whole else None
+        lowerer = Lowerer(self.builder, at, body, vector=vector, label=name)
+        value = lowerer.lower(factor)
+        found = lowerer.widen(value, Scalar.F32) if self.whole else value.expr
+        named = t.Ident(self.builder.fresh(name))
+        body.append(t.Let(named.name, found))
+        return named
+
+    def _term(self, left: t.Expr, right: t.Expr, body: list[t.Stmt]) -> t.Expr:
+        """Return the product of one row's factor and a key's."""
+        product = self.found.product
+        if self.whole and product.is_product:
+            return t.call("dot", left, right)
+        lowerer = Lowerer(self.builder, {}, body, label="term")
+        lowerer.locals[LEFT] = Value(left, wide=self.whole)
+        lowerer.locals[RIGHT] = Value(right, wide=self.whole)
+        value = lowerer.lower(product.term)
+        if not self.whole:
+            return value.expr
+        named = t.Ident(self.builder.fresh("terms"))
+        body.append(t.Let(named.name, lowerer.widen(value, Scalar.F32)))
+        return across("sum", named)
+
+    def _score(self, first: t.Expr, own: t.Ident) -> list[t.Stmt]:
+        """Compute the scores of the lane's own key, for each row."""
+        s, found = self.builder, self.found
+        key, whole = (t.Ident(s.fresh(n)) for n in ("own_key", "product"))
+        extent = s.extent(found.key.extent)
+        places = [self.products[s.lane * RUN + n] for n in range(RUN)]
+        pairs = [t.Binary("+", *places[:2]), t.Binary("+", *places[2:])]
+        body: list[t.Stmt] = [
+            t.Let(key.name, t.call("min", first + s.lane, extent - t.ONE)),
+            t.Let(whole.name, t.Binary("+", *pairs)),
+        ]
+        scores: list[t.Expr] = []
+        for row, component in zip(self.rows, COMPONENTS, strict=True):
+            at = {**row, found.key: key}
+            lowerer = Lowerer(s, at, body, label="score")
+            lowerer.locals[DOT.name] = Value(t.Member(whole, component))
+            scores.append(lowerer.lower(found.score).expr)
+        none = t.call("vec4f", infinity(s, negative=True))
+        inside = first + s.lane < extent
+        chosen = t.call("select", none, t.Call("vec4f", tuple(scores)), inside)
+        return [*body, t.Let(own.name, chosen)]
+
+    def _add_values(self, first: t.Expr) -> list[t.Stmt]:
+        """Add the weights times the values: a lane has four columns, for some keys."""
+        s, found = self.builder, self.found
+        keys = SIZE // self.shares
+        number, key, weight = (
+            t.Ident(s.fresh(n)) for n in ("number", "value_key", "row_weights")
+        )
+        share = s.lane // self.vectors * keys
+        # Behind the last key that counts may be anything: it has no weight.
+        last = self.end - t.ONE
+        inner: list[t.Stmt] = [
+            t.Let(key.name, t.call("min", first + (share + number), last)),
+            t.Let(weight.name, self.weights[share + number]),
+        ]
+        value = self._value(inner, {**self.shared, found.key: key})
+        inner += [
+            t.Assign(total, self._weighted(t.Member(weight, c), value), "+=")
+            for total, c in zip(self.sums, COMPONENTS, strict=True)
+        ]
+        return [t.count_up(number.name, 0, t.u32(keys), 1, *inner)]
+
+    def _weighted(self, weight: t.Expr, value: t.Expr) -> t.Expr:
+        """Return a row's weight times values, which may be NaN where a row leaves them out.
+
+        Reading takes longer than the selection, and more than all arithmetic.
+        """
+        term = weight * value
+        if not self.found.differs:
+            return term
+        counts = t.Binary("!=", weight, t.Literal("0.0"))
+        return t.call("select", t.call("vec4f", t.Literal("0.0")), term, counts)
+
+    def _value(self, body: list[t.Stmt], at: dict[Index, t.Expr]) -> t.Expr:
+        """Name the values of the lane's four columns; beyond the last, those of that."""
+        s, column = self.builder, self.found.column
+        extent = s.extent(column.extent)
+        first = self.first_column + self._own_column()
+        if self.whole:
+            near = t.call("min", first, extent - t.u32(VECTOR))
+            return self._named(
+                body, "v", self.found.value, {**at, column: near}, column
+            )
+        parts: list[t.Expr] = []
+        for n in range(VECTOR):
+            near = t.call("min", first + n, extent - t.ONE)
+            lowerer = Lowerer(s, {**at, column: near}, body, label="v")
+            parts.append(lowerer.lower(self.found.value).expr)
+        named = t.Ident(s.fresh("v"))
+        body.append(t.Let(named.name, t.Call("vec4f", tuple(parts))))
+        return named
+
+    def _own_column(self) -> t.Expr:
+        return self.builder.lane % self.vectors * VECTOR
+
+    # What a part leaves
+
+    def _leave(self) -> None:
+        """Add up what the lanes of a column have, and those of all keys; store it."""
+        s = self.builder
+        ends = s.scratch(self._ends, Scalar.F32, written=True)
+        kept = s.scratch(self._sums, Scalar.F32, written=True)
+        whole = self._over_lanes(self.total)
+        for n, (row, inside) in enumerate(zip(self.rows, self.inside, strict=True)):
+            place = self._let(f"place_{n}", self._row_place(row))
+            joined = self._over_shares(self.sums[n])
+            stores: list[t.Stmt] = []
+            first = self.first_column + self._own_column()
+            for c, component in enumerate(COMPONENTS):
+                column = first + c
+                extent = s.extent(self.found.column.extent)
+                store = kept.store(place * extent + column, t.Member(joined, component))
+                stores.append(t.If(column < extent, (store,)))
+            own = t.all_of(s.lane < t.u32(self.vectors), inside)
+            self.body.append(t.If(own, tuple(stores)))
+            once = t.all_of(s.lane.equals(0), self.first_column.equals(0), inside)
+            component = COMPONENTS[n]
+            of_row = (
+                ends.store(place * 2, t.Member(self.top, component)),
+                ends.store(place * 2 + 1, t.Member(whole, component)),
+            )
+            self.body.append(t.If(once, of_row))
+
+    def _row_place(self, row: dict[Index, t.Expr]) -> t.Expr:
+        """Return which of all parts of all rows this one is."""
+        s, found = self.builder, self.found
+        indices = (*found.batch, found.row)
+        place = row_major(
+            s, tuple(i.extent for i in indices), [row[i] for i in indices]
+        )
+        return place * self.parts + self.part
+
+    def _over_lanes(self, value: t.Ident) -> t.Ident:
+        """Return the sum over all lanes, in a fixed order."""
+        s = self.builder
+        self.body += [t.Assign(self.weights[s.lane], value), t.BARRIER]
+        whole, number = (t.Ident(s.fresh(n)) for n in ("row_totals", "number"))
+        add = t.Assign(whole, self.weights[number], "+=")
+        self.body += [
+            t.Var(whole.name, t.call("vec4f", t.Literal("0.0"))),
+            t.count_up(number.name, 0, t.u32(SIZE), 1, add),
+            t.BARRIER,
+        ]
+        return whole
+
+    def _over_shares(self, value: t.Ident) -> t.Ident:
+        """Return the sum over the lanes that have the same columns."""
+        s = self.builder
+        self.body += [t.Assign(self.weights[s.lane], value), t.BARRIER]
+        joined = t.Ident(s.fresh("joined"))
+        column = s.lane % self.vectors
+        total: t.Expr = self.weights[column]
+        for number in range(1, self.shares):
+            total = t.Binary("+", total, self.weights[column + number * self.vectors])
+        self.body += [t.Let(joined.name, total), t.BARRIER]
+        return joined
+
+    # The second dispatch
+
+    def joining(self) -> Shader:
+        """Return the second dispatch: an invocation for each result."""
+        found = self.found
+        task = replace(self.task, label=f"{self.task.label}.join")
+        s = ShaderBuilder(task, {})
+        domain = found.finish.domain
+        body, place = start_invocation(s, JOIN_SIZE, s.size(domain))
+        at = unravel(s, body, domain, place)
+        indices = (*found.batch, found.row)
+        row, parts, part, top, total, sums, near, scale = (
+            t.Ident(s.fresh(name))
+            for name in (
+                "row",
+                "parts",
+                "part",
+                "top",
+                "total",
+                "weighted",
+                "near",
+                "scale",
+            )
+        )
+        number = row_major(
+            s, tuple(i.extent for i in indices), [at[i] for i in indices]
+        )
+        kept = s.scratch(self._sums, Scalar.F32, written=False)
+        ends = s.scratch(self._ends, Scalar.F32, written=False)
+        extent = s.extent(found.column.extent)
+        raise_top = t.Assign(top, t.call("max", top, ends.load((row + part) * 2)))
+        count = KeySplit(found, self.columns).parts
+        fall = t.Binary("-", ends.load(near * 2), top)
+        body += [
+            t.Let(parts.name, to_wgsl(count, s)),
+            t.Let(row.name, number * parts),
+            t.Var(top.name, t.Literal(repr(-F32_MAX))),
+            t.Var(total.name, t.Literal("0.0")),
+            t.Var(sums.name, t.Literal("0.0")),
+            t.count_up(part.name, 0, parts, 1, raise_top),
+            t.count_up(
+                part.name,
+                0,
+                parts,
+                1,
+                t.Let(near.name, row + part),
+                t.Let(scale.name, t.call("exp", fall)),
+                t.Assign(total, scale * ends.load(near * 2 + 1), "+="),
+                t.Assign(
+                    sums, scale * kept.load(near * extent + at[found.column]), "+="
+                ),
+            ),
+        ]
+        self._steps(s, body, at, (top, total, sums))
+        return s.finish(
+            body,
+            groups=ceil_div(domain_size(domain), JOIN_SIZE),
+            workgroup_size=JOIN_SIZE,
+            summary="second of two dispatches: the parts together.",
+            trips=count * 2,
+        )
+
+    def _steps(
+        self,
+        shader: ShaderBuilder,
+        body: list[t.Stmt],
+        at: dict[Index, t.Expr],
+        found: tuple[t.Ident, t.Ident, t.Ident],
+    ) -> None:
+        """Do the last stage's steps, and keep what is kept of each row."""
+        top, total, sums = found
+        keys = self.found.key.extent
+        values = row_values(shader, keys, (top, total))
+        values |= sum_values(shader, keys, Value(sums), total)
+        lowerer = Lowerer(shader, at, body, locals=values)
+        write_steps(lowerer, self.found.finish)
+        kept = Lowerer(shader, at, [], locals=values)
+        for domain, write in self.found.beside:
+            stage = replace(self.found.finish, domain=domain, steps=(write,))
+            write_steps(kept, stage)
+        if kept.block:
+            first = at[self.found.column].equals(0)
+            body.append(t.If(first, tuple(kept.block)))

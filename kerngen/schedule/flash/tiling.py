@@ -1,0 +1,105 @@
+"""The numbers of attention in one pass, and what they must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.schedule.gemm.tiling import VECTOR, Tiling, tiling_of
+from kerngen.schedule.task import Options
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FlashTiling:
+    """How a workgroup cuts attention.
+
+    It has `queries` rows of `columns` results, and goes over the keys, `keys` at a time.
+    Of their scores an invocation holds `micro_queries x micro_keys`.  `terms` of queries
+    and keys are in workgroup memory at once, then `weights` of the keys with their values.
+    With `rows` it has so many alone, all of them of the same keys, and these are cut into
+    parts: for few queries.
+    """
+
+    queries: int = 64
+    keys: int = 64
+    columns: int = 64
+    micro_queries: int = 8
+    micro_keys: int = 8
+    terms: int = 16
+    weights: int = 16
+    rows: int = 0
+
+    @property
+    def scores(self) -> Tiling:
+        """The tiles of the product of queries and keys."""
+        return _tiling(
+            (self.queries, self.keys, self.terms),
+            (self.micro_queries, self.micro_keys),
+        )
+
+    @property
+    def values(self) -> Tiling:
+        """The tiles of the product of weights and values, on the same invocations."""
+        across = max(self.keys // self.micro_keys, 1)
+        return _tiling(
+            (self.queries, self.columns, self.weights),
+            (self.micro_queries, self.columns // across),
+        )
+
+    @property
+    def turns(self) -> int:
+        """In how many turns the weights of each block of keys go through memory."""
+        return self.scores.columns * VECTOR // self.weights
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with the numbers, in the user's words; the first only."""
+        if self.rows:
+            if self.columns not in ROW_COLUMNS:
+                listed = ", ".join(map(str, ROW_COLUMNS))
+                yield f"with rows, a tile has one of {listed} columns"
+            return
+        sizes = (self.micro_queries, self.micro_keys)
+        if any(size % VECTOR or not size for size in sizes):
+            yield "micro's sizes must be positive multiples of 4"
+            return
+        faults = (*self.scores.faults(), *self.values.faults())
+        if faults:
+            yield faults[0]
+            return
+        rows, columns = self.scores.rows, self.scores.columns
+        if rows & (rows - 1) or columns & (columns - 1):
+            yield f"{columns} x {rows} invocations are no powers of two"
+        elif columns > self.weights or self.weights > columns * VECTOR:
+            yield (
+                f"{self.weights} keys at a time do not suit {columns} invocations "
+                f"along the keys"
+            )
+
+
+ROW_COLUMNS: Final = (32, 64, 128, 256)
+"""Which columns the lanes of a workgroup share, four to a lane."""
+
+
+def _tiling(tile: tuple[int, int, int], micro: tuple[int, int]) -> Tiling:
+    return tiling_of({"tile": tile, "micro": micro})
+
+
+FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "tile": ("queries", "keys", "columns"),
+    "micro": ("micro_queries", "micro_keys"),
+    "depth": ("terms", "weights"),
+    "rows": ("rows",),
+}
+"""The fields that each option of `flash` sets, in the order of its values."""
+
+
+def flash_tiling(options: Options) -> FlashTiling:
+    """Return the tiling that a schedule's options ask for."""
+    given = {
+        field: value
+        for option, values in options.items()
+        for field, value in zip(FIELDS[option], values, strict=True)
+    }
+    return FlashTiling(**given)

@@ -1,0 +1,1 @@
+"""Strategy `gemm`: matrix products in tiles."""

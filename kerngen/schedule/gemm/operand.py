@@ -1,0 +1,366 @@
+"""One operand of a tiled matrix product: from storage, by registers, to its tile.
+
+A tile holds, for every term, the vectors of four neighbours along the operand's own
+index, in blocks: an invocation reads the same vector of each block.  So all that its
+reads differ by are constants, and one bounds check is enough for them.  Where memory runs
+along the reduction instead, an invocation loads four lines of four terms and turns them
+over in registers.  Either way it stores whole vectors, and none writes part of another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final, TypeVar, final
+
+from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.nodes import Expr, Index
+from kerngen.schedule.contraction import tile_axis
+from kerngen.schedule.gemm.tiling import VECTOR, Tiling
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.identities import identity
+from kerngen.schedule.lowering.linear import Linear, linear_read
+from kerngen.schedule.lowering.values import COMPONENTS, LANES
+from kerngen.schedule.per_element import places, unravel
+from kerngen.shader import declarations as wgsl
+from kerngen.shader import tree as t
+
+_VECTOR_BYTES: Final = 16
+
+BANKS: Final = 8
+"""So many vectors lie side by side in the banks of workgroup memory."""
+
+T = TypeVar("T")
+N = TypeVar("N", int, t.Expr)
+
+
+@final
+@dataclass
+class Operand:
+    """Writes the statements that bring one operand into workgroup memory.
+
+    `factor` is its value, `outer` its own index, `over` the reduction's, which one
+    counter goes over; a tile has `blocks` of `across` vectors along `outer`.  `origin` is
+    where the workgroup's tile starts there.  What lies beyond the end of `outer` is read from its
+    last place, as nobody uses it; terms beyond the last one are 0.  Where all is
+    `whole`, vectors in memory are, and a turn of the loop has all its terms.
+    """
+
+    builder: ShaderBuilder
+    factor: Expr
+    outer: Index
+    over: tuple[Index, ...]
+    name: str
+    blocks: int
+    across: int
+    tiling: Tiling
+    whole: bool
+    origin: t.Expr = t.ZERO
+    batch: dict[Index, t.Expr] = field(default_factory=dict)
+    _units: list[_Unit] = field(default_factory=list)
+    _vector: str = ""
+
+    def __post_init__(self) -> None:
+        """Declare the tile."""
+        axis = tile_axis(self.factor, self.over[-1], self.outer)
+        self.along_terms = axis == self.over[-1]
+        self.turns_over = self.along_terms and self.whole
+        self.lines = VECTOR if self.turns_over else 1
+        self.linear = linear_read(self.factor, self.outer, self.over, axis)
+        self.line = self.blocks * self.across
+        self.count = self.line * self.tiling.k // self.lines
+        if self.along_terms:
+            sizes = [self.across + self.tiling.pad, self.blocks, self.tiling.k]
+        else:
+            sizes = [self.line + self.tiling.pad, self.tiling.k]
+        if self.tiling.buffers > 1:
+            sizes.append(self.tiling.buffers)
+        type_ = self.vector_type
+        for size in sizes:
+            type_ = f"array<{type_}, {size}>"
+        size = _VECTOR_BYTES * prod(sizes)
+        self._tile = self.builder.workgroup_array(f"{self.name}_tile", type_, size)
+
+    def tile(self, buffer: t.Expr | None) -> t.Expr:
+        """Return the tile; of two, the one of that number."""
+        return self._tile if buffer is None else self._tile[buffer]
+
+    @property
+    def lanes(self) -> int:
+        """How many elements an address counts as one."""
+        return LANES if self.whole else 1
+
+    @property
+    def counter(self) -> str:
+        """What counts the terms: the reduction's index, where there is one."""
+        return self.over[0].name if len(self.over) == 1 else "term"
+
+    @property
+    def vector_type(self) -> str:
+        """What four neighbours are in WGSL."""
+        return wgsl_type(self.factor.type, LANES)
+
+    def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
+        """Find this invocation's vectors in the tile."""
+        self.batch = dict(batch)
+        turns = -(-self.count // self.tiling.invocations)
+        self._units = [_Unit(self, number, turns) for number in range(turns)]
+        return [stmt for unit in self._units for stmt in unit.place()]
+
+    def declare(self) -> list[t.Stmt]:
+        """Declare the registers between storage and tile."""
+        return [
+            t.Var(register.name, None, self.vector_type)
+            for unit in self._units
+            for register in unit.registers
+        ]
+
+    def fetch(self, first: t.Expr) -> list[t.Stmt]:
+        """Load the terms from `first` on into registers."""
+        return [
+            stmt for unit in self._units for stmt in unit.guarded(unit.fetch(first))
+        ]
+
+    def stage(self, buffer: t.Expr | None) -> list[t.Stmt]:
+        """Store the registers to the tile."""
+        tile = self.tile(buffer)
+        return [stmt for unit in self._units for stmt in unit.guarded(unit.stage(tile))]
+
+    def inside(self, outer: t.Expr) -> t.Expr:
+        """Return the place of a vector, or of a line, that is not beyond the end."""
+        if not self.whole:
+            return outer
+        return self._before_end(outer, 1 if self.turns_over else VECTOR)
+
+    def vector_from(self, linear: Linear, address: t.Expr) -> t.Expr:
+        """Return the four neighbours in memory that begin at an address."""
+        if self.whole:
+            return self._at_address(linear, address, [])
+        if not self._vector:
+            self._vector = self._declare_vector_from(linear)
+        return t.call(self._vector, address)
+
+    def _at_address(
+        self, linear: Linear, address: t.Expr, block: list[t.Stmt]
+    ) -> t.Expr:
+        element = (linear.indices, address)
+        lowerer = Lowerer(self.builder, {}, block, label=self.name, element=element)
+        return lowerer.lower(self.factor).expr
+
+    def vector(self, outer: t.Expr, over: t.Expr, block: list[t.Stmt]) -> t.Expr:
+        """Return four neighbours in memory."""
+        if not self.whole:
+            if not self._vector:
+                self._vector = self._declare_vector()
+            return t.call(self._vector, *self._place(self.batch, outer, over))
+        axis = self.over[-1] if self.turns_over else self.outer
+        terms = places(self.builder, self.over, over)
+        at = {**self.batch, self.outer: outer, **terms}
+        lowerer = Lowerer(self.builder, at, block, vector=axis, label=self.name)
+        return lowerer.widen(lowerer.lower(self.factor), self.factor.type)
+
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+        """Return what an invocation reads of a block, of the tile's line of a term."""
+        if not self.along_terms:
+            return line[at + block * self.across]
+        turn = self.exchange(term)
+        return line[block][t.Binary("^", at, t.u32(turn)) if turn else at]
+
+    def exchange(self, term: N) -> N:
+        """Return what a vector's place in its block is exchanged by, by its term.
+
+        Neighbouring lanes store the terms of one line, which lie below each other:
+        without that they would meet in few banks of workgroup memory.
+        """
+        if self.across % BANKS or self.tiling.k % BANKS:
+            return term * 0
+        if not self.turns_over:
+            return term % BANKS
+        return term // VECTOR * VECTOR // (self.tiling.k // BANKS)
+
+    def clear(self, count: t.Expr) -> list[t.Stmt]:
+        """Set the terms in registers to 0 that are not among the first `count`."""
+        return [stmt for unit in self._units for stmt in unit.clear(count)]
+
+    # The edge
+
+    def _declare_vector_from(self, linear: Linear) -> str:
+        """Declare the function that reads four neighbours from an address on.
+
+        Beyond an end it is all the same which elements are read, if there are any.
+        """
+        s = self.builder
+        name = s.fresh(f"{self.name}_vector")
+        start, last = t.Ident(s.fresh("start")), t.Ident(s.fresh("last"))
+        body: list[t.Stmt] = [t.Let(last.name, linear.last(s))]
+        addresses = (
+            start + linear.step(s, self.outer, t.u32(n), 1) for n in range(VECTOR)
+        )
+        elements = tuple(
+            self._at_address(linear, t.call("min", address, last), body)
+            for address in addresses
+        )
+        about = (
+            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
+            "beyond its end, the last one."
+        )
+        return self._declare(name, ((start.name, "u32"),), body, elements, about)
+
+    def _declare(
+        self,
+        name: str,
+        parameters: tuple[tuple[str, str], ...],
+        body: list[t.Stmt],
+        elements: tuple[t.Expr, ...],
+        about: str,
+    ) -> str:
+        type_ = self.vector_type
+        body.append(t.Return(t.Call(type_, elements)))
+        function = wgsl.Function(name, parameters, type_, tuple(body), about)
+        self.builder.declare(f"function {name}", function)
+        return name
+
+    def _place(self, batch: Mapping[Index, T], outer: T, term: T) -> list[T]:
+        """Return what an element depends on; the place along memory is the last."""
+        used = free_indices(self.factor)
+        ends = (outer, term) if self.along_terms else (term, outer)
+        return [*(at for index, at in batch.items() if index in used), *ends]
+
+    def _declare_vector(self) -> str:
+        """Declare the function that reads four neighbours, but none beyond an end."""
+        s = self.builder
+        single = len(self.over) == 1
+        number = s.name(self.counter, "value" if single else "counter")
+        names = {i: s.name(i.name) for i in (*self.batch, self.outer)}
+        batch = {index: names[index] for index in self.batch}
+        place = self._place(batch, names[self.outer], number)
+        name = s.fresh(f"{self.name}_vector")
+        at = {index: t.Ident(called) for index, called in names.items()}
+        body: list[t.Stmt] = []
+        elements = tuple(self._elements(at, t.Ident(number), body))
+        about = (
+            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
+            "beyond an end, the last ones."
+        )
+        parameters = tuple((called, "u32") for called in place)
+        return self._declare(name, parameters, body, elements, about)
+
+    def _elements(
+        self, at: Mapping[Index, t.Expr], term: t.Expr, body: list[t.Stmt]
+    ) -> Iterator[t.Expr]:
+        s, nearest = self.builder, t.Ident(self.builder.fresh("nearest"))
+        last = t.Binary("-", s.size(self.over), t.ONE)
+        body.append(t.Let(nearest.name, t.call("min", term, last)))
+        terms = unravel(s, body, self.over, nearest)
+        for n in range(VECTOR):
+            outer = self._before_end(at[self.outer] + n, 1)
+            place = {**at, self.outer: outer, **terms}
+            yield Lowerer(s, place, body, label=self.name).lower(self.factor).expr
+
+    def _before_end(self, outer: t.Expr, width: int) -> t.Expr:
+        """Return a place, or the last one behind which `width` elements are left."""
+        last = t.Binary("-", self.builder.extent(self.outer.extent), t.u32(width))
+        return t.call("min", outer, last)
+
+
+@final
+class _Unit:
+    """What an invocation brings in one of its turns: a vector, or four lines of one."""
+
+    def __init__(self, operand: Operand, number: int, turns: int) -> None:
+        self._operand = operand
+        self._number = number
+        self._turn = f"_{number}" if turns > 1 else ""
+        self.registers = self._name_lines("load")
+        self._places = self._name_lines(operand.outer.name)
+        self._unit, self._at = self._name("unit"), self._name("at")
+        self._over = self._name(operand.counter)
+        self._starts = self._name_lines("from") if operand.linear else []
+
+    def _name(self, what: str, line: str = "") -> t.Ident:
+        o = self._operand
+        return t.Ident(o.builder.fresh(f"{o.name}_{what}{self._turn}{line}"))
+
+    def _name_lines(self, what: str) -> list[t.Ident]:
+        if self._operand.lines == 1:
+            return [self._name(what)]
+        return [self._name(what, f"_line_{n}") for n in range(self._operand.lines)]
+
+    def place(self) -> Iterator[t.Stmt]:
+        """Name the place in the tile, and those in memory."""
+        o = self._operand
+        unit = o.builder.lane + self._number * o.tiling.invocations
+        if o.turns_over:
+            blocks = o.tiling.k // VECTOR
+            at, over = self._unit // blocks, self._unit % blocks * VECTOR
+        elif o.along_terms:
+            at, over = self._unit // o.tiling.k, self._unit % o.tiling.k
+        else:
+            at, over = self._unit % o.line, self._unit // o.line
+        yield t.Let(self._unit.name, unit)
+        yield t.Let(self._at.name, at)
+        yield t.Let(self._over.name, over)
+        for line, place in enumerate(self._places):
+            yield t.Let(place.name, o.inside(o.origin + (self._at * VECTOR + line)))
+        if o.linear:
+            yield from self._start(o.linear)
+
+    def _start(self, linear: Linear) -> Iterator[t.Stmt]:
+        """Name the addresses of what the first turn loads."""
+        o = self._operand
+        for start, place in zip(self._starts, self._places, strict=True):
+            at = o.batch | {o.outer: place, o.over[0]: self._over}
+            yield t.Let(start.name, linear.address(o.builder, at, o.lanes))
+
+    def guarded(self, body: list[t.Stmt]) -> list[t.Stmt]:
+        """Leave out the invocations that have nothing to bring in this turn."""
+        o = self._operand
+        if (self._number + 1) * o.tiling.invocations <= o.count:
+            return body
+        return [t.If(self._unit < o.count, tuple(body))]
+
+    def fetch(self, first: t.Expr) -> list[t.Stmt]:
+        """Load the terms from `first` on."""
+        o = self._operand
+        body: list[t.Stmt] = []
+        if o.linear:
+            step = o.linear.step(o.builder, o.over[0], first, o.lanes)
+            for register, start in zip(self.registers, self._starts, strict=True):
+                value = o.vector_from(o.linear, start + step)
+                body.append(t.Assign(register, value))
+            return body
+        for register, place in zip(self.registers, self._places, strict=True):
+            value = o.vector(place, first + self._over, body)
+            body.append(t.Assign(register, value))
+        return body
+
+    def clear(self, count: t.Expr) -> Iterator[t.Stmt]:
+        """Set to 0 what was loaded of a term that is not among the first `count`."""
+        o = self._operand
+        zero = identity(o.builder, "sum", o.factor.type, LANES)
+        kept = self._over < count
+        for register in self.registers:
+            value = t.call("select", zero, register, kept)
+            yield t.Assign(register, value)
+
+    def stage(self, tile: t.Expr) -> list[t.Stmt]:
+        """Store to the tile what was loaded, turned over if it lies so."""
+        o = self._operand
+        if not o.along_terms:
+            return [t.Assign(tile[self._over][self._at], self.registers[0])]
+        block, at = self._at // o.across, self._at % o.across
+        turn = o.exchange(self._over)
+        if turn != t.ZERO:
+            at = t.Binary("^", at, turn)
+        if not o.turns_over:
+            return [t.Assign(tile[self._over][block][at], self.registers[0])]
+        turned = (
+            t.Call(o.vector_type, tuple(t.Member(r, component) for r in self.registers))
+            for component in COMPONENTS
+        )
+        return [
+            t.Assign(tile[self._over + term][block][at], vector)
+            for term, vector in enumerate(turned)
+        ]

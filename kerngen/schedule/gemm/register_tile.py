@@ -1,0 +1,184 @@
+"""The part of a tiled product that one invocation keeps in registers.
+
+Invocation (column, row) of a tile computes the rows `4 row` to `4 row + 3` of each block
+of rows, and as many neighbouring columns of each block of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, final
+
+from kerngen.schedule.contraction import LEFT, RIGHT, Contraction
+from kerngen.schedule.gemm.tiling import GROUP, VECTOR, Tiling
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.identities import accumulate, identity
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.shader import tree as t
+
+
+class Factor(Protocol):
+    """A tile of a factor in workgroup memory, in blocks of vectors for each term."""
+
+    @property
+    def name(self) -> str:
+        """What its registers are called."""
+        ...
+
+    @property
+    def blocks(self) -> int:
+        """How many vectors an invocation reads of it, for each term."""
+        ...
+
+    @property
+    def counter(self) -> str:
+        """What counts the terms."""
+        ...
+
+    def tile(self, buffer: t.Expr | None) -> t.Expr:
+        """Return the tile; of two, the one of that number."""
+        ...
+
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+        """Return what an invocation reads of a block, of the tile's line of a term."""
+        ...
+
+
+@final
+class RegisterTile:
+    """Accumulators, and the arithmetic on them."""
+
+    def __init__(
+        self,
+        builder: ShaderBuilder,
+        tiling: Tiling,
+        found: Contraction,
+        left: Factor,
+        right: Factor,
+        name: str = "acc",
+    ) -> None:
+        """Name the accumulators: one vector per row and four columns."""
+        self.found = found
+        self._builder = builder
+        self._tiling = tiling
+        self._left = left
+        self._right = right
+        self._column = t.Ident(builder.fresh("column"))
+        self._row = t.Ident(builder.fresh("row"))
+        self._rows = range(tiling.micro_m)
+        self._vectors = range(tiling.micro_n // VECTOR)
+        many = len(self._vectors) > 1
+        self._sums = {
+            (r, v): t.Ident(builder.fresh(f"{name}_{r}_{v}" if many else f"{name}_{r}"))
+            for r in self._rows
+            for v in self._vectors
+        }
+
+    def place(self) -> list[t.Stmt]:
+        """Name this invocation's place among the columns and rows of the tile."""
+        column, row = self.own_place()
+        return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
+
+    def put(self, column: t.Ident, row: t.Ident) -> None:
+        """Take the place that another tile of the same invocations has."""
+        self._column, self._row = column, row
+
+    def row_of(self, r: int) -> list[t.Ident]:
+        """Return the accumulators of a row of this invocation."""
+        return [self._sums[r, v] for v in self._vectors]
+
+    def own_place(self) -> tuple[t.Expr, t.Expr]:
+        """Return the column and the row of this invocation in the tile."""
+        t_, lane = self._tiling, self._builder.lane
+        across = t_.columns // t_.lane_columns
+        group, within = lane // GROUP, lane % GROUP
+        column = group % across * t_.lane_columns + within % t_.lane_columns
+        row = group // across * t_.lane_rows + within // t_.lane_columns
+        return column, row
+
+    def declare(self, *, in_loop: bool = False) -> list[t.Stmt]:
+        """Declare the accumulators.
+
+        WGSL sets variables without a value to zero; naga 29 forgets it in a second turn of
+        a loop around them.
+        """
+        kind = self.found.kind
+        zeroed = kind == "sum" and not in_loop
+        start = None if zeroed else self._identity()
+        type_ = "" if start else wgsl_type(self.found.type, LANES)
+        return [t.Var(total.name, start, type_) for total in self._sums.values()]
+
+    def _identity(self) -> t.Expr:
+        return identity(self._builder, self.found.kind, self.found.type, LANES)
+
+    def results(self) -> Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]:
+        """Yield each accumulator with its row and its four columns in the tile."""
+        for (r, v), total in self._sums.items():
+            yield self.tile_row(r), self._tile_columns(v), total
+
+    @property
+    def totals(self) -> list[t.Expr]:
+        """The accumulators, those of a row side by side."""
+        return [self._sums[r, v] for r in self._rows for v in self._vectors]
+
+    def place_of(self, number: t.Expr) -> tuple[t.Expr, list[t.Expr]]:
+        """Return the row and the columns of the total that has a number."""
+        t_, vectors = self._tiling, len(self._vectors)
+        r, v = number // vectors, number % vectors
+        row = self._row * VECTOR + (r // VECTOR) * (t_.rows * VECTOR) + r % VECTOR
+        first = self._column * VECTOR + v * (t_.columns * VECTOR)
+        return row, [first + n for n in range(VECTOR)]
+
+    def tile_row(self, r: int) -> t.Expr:
+        """Return the place in the tile of a row of this invocation."""
+        block, within = divmod(r, VECTOR)
+        return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
+
+    def _tile_columns(self, v: int) -> list[t.Expr]:
+        first = v * self._tiling.columns * VECTOR
+        return [self._column * VECTOR + (first + n) for n in range(VECTOR)]
+
+    def accumulate(
+        self, p: int, buffer: t.Expr | None, left_over: t.Expr | None
+    ) -> t.Stmt:
+        """Take the term `p` of a turn, if it is one of those `left_over`.
+
+        Rows go there and back over the columns, so that neighbouring statements share
+        a factor.
+        """
+        body: list[t.Stmt] = []
+        left = self._read(self._left, self._left.tile(buffer)[p], self._row, p, body)
+        right = self._read(
+            self._right, self._right.tile(buffer)[p], self._column, p, body
+        )
+        terms: list[t.Stmt] = []
+        for r in self._rows:
+            block, within = divmod(r, VECTOR)
+            factor = t.Member(left[block], COMPONENTS[within])
+            for v in self._vectors if r % 2 == 0 else reversed(self._vectors):
+                term = self._term(factor, right[v], terms)
+                terms.append(accumulate(self.found.kind, self._sums[r, v], term))
+        body += terms if left_over is None else [t.If(t.u32(p) < left_over, (*terms,))]
+        return t.Block(f"{self._left.counter} = {p}", tuple(body))
+
+    def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:
+        """Return the term of one row's factor and those of four columns."""
+        lowerer = Lowerer(self._builder, {}, block, label="term")
+        lowerer.locals[LEFT] = Value(left)
+        lowerer.locals[RIGHT] = Value(right, wide=True)
+        return lowerer.widen(lowerer.lower(self.found.term), self.found.type)
+
+    def _read(
+        self, operand: Factor, line: t.Expr, at: t.Expr, p: int, body: list[t.Stmt]
+    ) -> list[t.Ident]:
+        """Name this invocation's vector of each block of a tile's line, of term `p`."""
+        names = [
+            t.Ident(self._builder.name(f"{operand.name}_{block}", "fragment"))
+            for block in range(operand.blocks)
+        ]
+        body += [
+            t.Let(x.name, operand.vector_of(line, block, at, p))
+            for block, x in enumerate(names)
+        ]
+        return names

@@ -1,0 +1,394 @@
+"""The shader of strategy `gemm`.
+
+A workgroup computes a tile of the result.  Each turn of its loop brings `k` terms of both
+operands into workgroup memory; the next turn's operands are loaded before this turn's
+arithmetic.  Accumulators are named vectors in unrolled code.  The steps of the stage,
+activation and bias included, are done by the function `finish`; of tiles that several
+workgroups share, a second dispatch does them (`stream.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import final
+
+from kerngen.ir.nodes import Expr, Index
+from kerngen.plan.size import ALWAYS, ceil_div, divides, maximum
+from kerngen.schedule.contraction import (
+    Contraction,
+    product_of,
+    tile_axis,
+)
+from kerngen.schedule.gemm.operand import Operand
+from kerngen.schedule.gemm.register_tile import RegisterTile
+from kerngen.schedule.gemm.stream import (
+    TermShares,
+    Tiles,
+    keep_total,
+    leave_outside,
+    slot_of,
+)
+from kerngen.schedule.gemm.tiling import VECTOR, Tiling
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.cooperation import (
+    counted_terms,
+    reduction_label,
+    reduction_of,
+)
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.steps import (
+    tensors_in_runs,
+    vector_tensors,
+    write_steps,
+)
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.per_element import linear_group
+from kerngen.schedule.program import Shader
+from kerngen.schedule.sizes import domain_size
+from kerngen.schedule.task import Task
+from kerngen.shader import declarations as wgsl
+from kerngen.shader import tree as t
+
+
+def wide_tensors(found: Contraction, row: Index) -> set[str]:
+    """Return the tensors that the factors of a product read in vectors."""
+    names: set[str] = set()
+    for factor, own in ((found.left, row), (found.right, found.column)):
+        names |= tensors_in_runs((factor,), tile_axis(factor, found.last, own))
+    return names
+
+
+@final
+@dataclass
+class GemmShader:
+    """Writes one shader; what is `whole` needs no care at the ends of vectors.
+
+    Its turns are whole, too, but where terms are `padded`: a constant of the pipeline, as
+    the padding costs 5 % of a large product.
+    """
+
+    task: Task
+    tiling: Tiling
+    whole: bool
+    padded: bool
+    body: list[t.Stmt] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        found, self.row = product_of(self.task)
+        self.column, self.over = found.column, found.over
+        self.tiled = self.row, self.column
+        self.shares = TermShares.of(self.task, self.tiling)
+        self.builder = ShaderBuilder(self.task, self._lanes(found))
+        t_ = self.tiling
+        left = t_.micro_m // VECTOR, t_.rows
+        right = t_.micro_n // VECTOR, t_.columns
+        self.left = self._operand(found.left, self.row, "a", *left)
+        self.right = self._operand(found.right, self.column, "b", *right)
+        self.registers = RegisterTile(
+            self.builder, self.tiling, found, self.left, self.right
+        )
+        self.tiles = Tiles(self.builder, self.body, self.shares, {})
+        self.whole_tile: t.Expr = t.ZERO
+        self.slot: t.Expr = t.ZERO
+        self.padding: t.Expr = t.ZERO
+        self.begin: t.Expr = t.ZERO
+        self.end = self.builder.size(self.over)
+
+    def _lanes(self, found: Contraction) -> dict[str, int]:
+        """Bind as vectors what whole vectors read and write in runs."""
+        if not self.whole:
+            return {}
+        wide = wide_tensors(found, self.row)
+        wide |= vector_tensors(self.task.stage, self.task.values, self.column)
+        if self.tiling.stream:
+            wide.add(self.task.scratch_name("parts"))
+        return dict.fromkeys(wide, LANES)
+
+    def _operand(
+        self, factor: Expr, own: Index, name: str, blocks: int, across: int
+    ) -> Operand:
+        return Operand(
+            self.builder,
+            factor,
+            own,
+            self.over,
+            name,
+            blocks,
+            across,
+            self.tiling,
+            self.whole,
+        )
+
+    def shader(self) -> Shader:
+        """Return the whole shader."""
+        t_ = self.tiling
+        shares, terms = self.shares, counted_terms(reduction_of(self.task))
+        body = self._streamed() if t_.stream else self._tile_by_tile()
+        turns = ceil_div(domain_size(self.over), t_.k)
+        return self.builder.finish(
+            body,
+            groups=shares.groups if t_.stream else shares.tiles,
+            workgroup_size=t_.invocations,
+            summary=self._summary(),
+            variant="" if self.whole else "edge",
+            terms=maximum(terms, shares.all_turns) if t_.stream else terms,
+            trips=shares.trips if t_.stream else turns,
+        )
+
+    def _summary(self) -> str:
+        t_ = self.tiling
+        tile = f"{t_.m} x {t_.n} tiles, {t_.micro_m} x {t_.micro_n} sums per invocation"
+        if not t_.stream:
+            return f"one workgroup per tile, {tile}."
+        return (
+            f"first of two dispatches: {tile}; workgroups share the terms of all tiles."
+        )
+
+    # Where this workgroup works
+
+    def _tile_by_tile(self) -> list[t.Stmt]:
+        """Compute the tile that has the workgroup's number."""
+        group = self._let("group", linear_group(self.builder))
+        self.tiles.name_axes()
+        beyond = group >= self.tiles[self.shares.tiles]
+        self.body.append(t.If(beyond, (t.Return(),)))
+        self._pad_terms()
+        self._compute(group)
+        return self.body
+
+    def _streamed(self) -> list[t.Stmt]:
+        """Compute the workgroup's share of the turns of all tiles, tile after tile."""
+        shares, tiles = self.shares, self.tiles
+        group = self._let("group", linear_group(self.builder))
+        tiles.name_shares()
+        turns, share = tiles[shares.turns], tiles[shares.share]
+        all_turns = tiles[shares.all_turns]
+        self.body.append(t.If(group * share >= all_turns, (t.Return(),)))
+        end = self._let("end", t.call("min", group * share + share, all_turns))
+        self._pad_terms()
+        before, turn = len(self.body), t.Ident(self.builder.fresh("turn"))
+        first = self._let("first_turn", turn % turns)
+        last = self._let("last_turn", t.call("min", first + (end - turn), turns))
+        last_term = last * self.tiling.k
+        if not self.whole:
+            last_term = t.call("min", last_term, self.builder.size(self.over))
+        elif self.padding != t.ZERO:
+            last_term = t.Binary("-", last_term, self.padding)
+        self.begin = self._let("begin", first * self.tiling.k)
+        self.end = self._let("last_term", last_term)
+        self.whole_tile = self._let("whole", t.Binary("-", last, first).equals(turns))
+        self.slot = self._let("slot", slot_of(group, begun=first.equals(0)))
+        self._compute(turn // turns)
+        following = t.Assign(turn, (turn // turns + 1) * turns)
+        loop = (*self.body[before:],)
+        loop_over = t.For(turn.name, group * share, turn < end, following, loop)
+        return [*self.body[:before], loop_over]
+
+    def _pad_terms(self) -> None:
+        """Pad the terms in front where whole vectors make no whole turns."""
+        terms, k = domain_size(self.over), self.tiling.k
+        if (
+            self.whole
+            and divides(k, terms) != ALWAYS
+            and self.registers.found.is_product
+        ):
+            count = self.tiles[ceil_div(terms, k) * k]
+            padding = t.Binary("-", count, self.builder.size(self.over))
+            padded = self.builder.override("PADDED", int(self.padded))
+            self.padding = self._let("padding", padded * padding)
+
+    def _compute(self, tile: t.Expr) -> None:
+        """Write the computation of the tile of a number."""
+        batch, self.left.origin, self.right.origin = self.tiles.place(tile)
+        self.body += self.registers.place()
+        for operand in (self.left, self.right):
+            self.body += operand.place(batch)
+        self.body += [
+            t.Blank(),
+            *self.registers.declare(in_loop=bool(self.tiling.stream)),
+        ]
+        self.body += [t.Blank(), *self._loop()]
+        self.body += [t.Blank(), *self._finish(batch)]
+
+    def _let(self, wanted: str, value: t.Expr) -> t.Ident:
+        return self.tiles.let(wanted, value)
+
+    # The product
+
+    def _loop(self) -> list[t.Stmt]:
+        """Write the loop over the terms, with one tile of each operand or with two."""
+        operands = (self.left, self.right)
+        declared = [stmt for operand in operands for stmt in operand.declare()]
+        if self.whole:
+            begin = self._fetch_begin()
+        else:
+            begin = [t.If(self.begin < self.end, (*self._fetch(self.begin),))]
+        turn = self._turn_of_two if self.tiling.buffers > 1 else self._turn
+        return [*declared, *begin, *turn(t.Ident(self.builder.fresh("following")))]
+
+    def _turn(self, following: t.Ident) -> list[t.Stmt]:
+        body = [
+            *self._stage(following, None),
+            t.BARRIER,
+            *self._fetch(following),
+            *self._accumulate(following, None),
+            t.BARRIER,
+        ]
+        return [self._over_terms(following, body)]
+
+    def _turn_of_two(self, following: t.Ident) -> list[t.Stmt]:
+        """Fill one tile while the other is in use."""
+        buffer = t.Ident(self.builder.fresh("buffer"))
+        k = self.tiling.k
+        body = [
+            *self._fetch(following),
+            *self._accumulate(following, buffer),
+            t.Assign(buffer, t.Binary("-", t.ONE, buffer)),
+            *self._stage(following + k, buffer),
+            t.BARRIER,
+        ]
+        return [
+            t.Var(buffer.name, t.ZERO),
+            *self._stage(self.begin + k, buffer),
+            t.BARRIER,
+            self._over_terms(following, body),
+        ]
+
+    def _over_terms(self, following: t.Ident, body: list[t.Stmt]) -> t.Stmt:
+        """Write the loop over turns, which counts the first term of the next one."""
+        k, start = self.tiling.k, self.begin + self.tiling.k
+        if self.padding != t.ZERO:
+            start = t.Binary("-", start, self.padding)
+        return t.count_up(following.name, start, self.end + k, k, *body)
+
+    def _stage(self, following: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
+        """Store the terms before `following` to the tiles; those beyond the end are 0."""
+        operands = (self.left, self.right)
+        stores = [stmt for operand in operands for stmt in operand.stage(buffer)]
+        if self.whole or not self.registers.found.is_product:
+            return stores
+        return [self._clear(following > self.end, self._left(following)), *stores]
+
+    def _left(self, following: t.Expr) -> t.Expr:
+        """Return how many terms the turn before `following` has, if it is the last."""
+        return t.Binary("-", self.end + self.tiling.k, following)
+
+    def _clear(self, condition: t.Expr, count: t.Expr) -> t.Stmt:
+        """Set the loaded terms to 0 that are not among the first `count`."""
+        left = t.Ident(self.builder.fresh("left"))
+        operands = (self.left, self.right)
+        cleared = [stmt for operand in operands for stmt in operand.clear(left)]
+        return t.If(condition, (t.Let(left.name, count), *cleared))
+
+    def _fetch_begin(self) -> list[t.Stmt]:
+        """Load the first turn of whole vectors: terms before the first one are 0.
+
+        The padding is in front, so that the loop need not look for it.
+        """
+        if self.padding == t.ZERO:
+            return self._fetch(self.begin)
+        from_term = self.begin
+        if from_term != t.ZERO:
+            from_term = t.call("max", self.begin, self.padding)
+            from_term = t.Binary("-", from_term, self.padding)
+        count = t.Binary("-", t.u32(self.tiling.k), self.padding)
+        return [
+            *self.left.fetch(from_term),
+            *self.right.fetch(from_term),
+            self._clear(self.begin < self.padding, count),
+        ]
+
+    def _fetch(self, first: t.Expr) -> list[t.Stmt]:
+        """Load the terms from `first` on; behind the last turn, any will do."""
+        body: list[t.Stmt] = []
+        if self.whole and first != t.ZERO:
+            last = t.Binary("-", self.end, t.u32(self.tiling.k))
+            fetched = t.Ident(self.builder.fresh("fetched"))
+            body.append(t.Let(fetched.name, t.call("min", first, last)))
+            first = fetched
+        return [*body, *self.left.fetch(first), *self.right.fetch(first)]
+
+    def _accumulate(self, following: t.Expr, buffer: t.Expr | None) -> list[t.Stmt]:
+        left_over = None
+        if not self.whole and not self.registers.found.is_product:
+            left_over = self._left(following)
+        terms = range(self.tiling.k)
+        return [self.registers.accumulate(p, buffer, left_over) for p in terms]
+
+    # The result
+
+    def _finish(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
+        """Hand every accumulator to the function that does the stage's steps.
+
+        In the loop over tiles, a loop does so: SwiftShader takes minutes, and gigabytes, to
+        compile many calls there.
+        """
+        finish = self._declare_finish()
+        if not self.tiling.stream:
+            return [
+                call
+                for i, columns, total in self.registers.results()
+                for call in self._calls(finish, batch, (i, columns), total)
+            ]
+        totals, number = (t.Ident(self.builder.fresh(x)) for x in ("totals", "number"))
+        every = self.registers.totals
+        type_ = f"array<{wgsl_type(self.registers.found.type, LANES)}, {len(every)}>"
+        place = self.registers.place_of(number)
+        calls = self._calls(finish, batch, place, totals[number])
+        return [
+            t.Var(totals.name, t.Call(type_, (*every,))),
+            t.count_up(number.name, 0, t.u32(len(every)), 1, *calls),
+        ]
+
+    def _calls(
+        self,
+        finish: str,
+        batch: dict[Index, t.Expr],
+        place: tuple[t.Expr, list[t.Expr]],
+        total: t.Expr,
+    ) -> Iterator[t.Stmt]:
+        """Yield the call for a total, or for each of its four components."""
+        i, columns = place
+        slot = (self.whole_tile, self.slot) if self.tiling.stream else ()
+        each = [total] if self.whole else [t.Member(total, c) for c in COMPONENTS]
+        for j, part in zip(columns, each, strict=False):
+            at = {
+                **batch,
+                self.row: self.left.origin + i,
+                self.column: self.right.origin + j,
+            }
+            ordered = (at[index] for index in self.task.domain)
+            yield t.Evaluate(t.call(finish, *slot, *ordered, part))
+
+    def _declare_finish(self) -> str:
+        """Declare the function that takes one total, or with whole vectors four."""
+        s = self.builder
+        lanes = LANES if self.whole else 1
+        name = s.fresh("finish")
+        at = {index: t.Ident(s.name(index.name)) for index in self.task.domain}
+        value = t.Ident(
+            s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
+        )
+        steps: list[t.Stmt] = []
+        lowerer = Lowerer(s, {**at}, steps, vector=self.column if self.whole else None)
+        lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
+        write_steps(lowerer, self.task.stage)
+        body: list[t.Stmt] = [leave_outside(s, at), *steps]
+        inputs = [(i.name, "u32") for i in at.values()]
+        about = f"What becomes of {'four neighbouring totals of a row' if self.whole else 'one total'}"
+        if self.tiling.stream:
+            whole, slot = (t.Ident(s.fresh(name)) for name in ("is_whole", "in_slot"))
+            inputs = [(whole.name, "bool"), (slot.name, "u32"), *inputs]
+            place = at[self.row], at[self.column]
+            keep = keep_total(s, self.tiling, slot, place, value, lanes)
+            inside = t.all_of(whole, *(at[x] < s.extent(x.extent) for x in self.tiled))
+            body = [t.If(t.Unary("!", whole), (keep,)), t.If(inside, (*steps,))]
+            about += "; those of a part of a tile are kept"
+        type_ = wgsl_type(self.registers.found.type, lanes)
+        signature = (*inputs, (value.name, type_))
+        s.declare(
+            f"function {name}",
+            wgsl.Function(name, signature, "", tuple(body), f"{about}."),
+        )
+        return name

@@ -1,0 +1,116 @@
+"""Strategy `gemm`: a matrix product in register tiles over workgroup memory.
+
+Any reduction of two factors takes the same way: see `contraction.py`.  Here is which
+stages it fits and which variants they get; `shader.py` writes the shaders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kerngen.ir.nodes import Index
+from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare, divides
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.contraction import (
+    Contraction,
+    contraction_of,
+    memory_axis,
+    product_of,
+)
+from kerngen.schedule.gemm.shader import GemmShader, wide_tensors
+from kerngen.schedule.gemm.stream import TermShares, joining_shader
+from kerngen.schedule.gemm.tiling import DEFAULT, VECTOR, Tiling, tiling_of
+from kerngen.schedule.lowering.steps import last_extents, vector_tensors
+from kerngen.schedule.program import Variant
+from kerngen.schedule.sizes import all_divisible, domain_size
+from kerngen.schedule.task import Options, Task
+
+EDGE_COLUMNS: Final = 8
+"""The default tile has half as many sums per invocation where vectors are not whole: the
+addresses of single elements need registers, too.  On an H100, 4095 x 4093 x 4097 takes 3.20
+ms with 8 x 8 sums, 3.52 with 8 x 16."""
+
+
+def fits_gemm(task: Task) -> str:
+    """Say why `gemm` does not fit the stage; empty if it does."""
+    found = contraction_of(task)
+    if isinstance(found, str):
+        return found
+    if len(task.domain) < 2:
+        return "its result has one axis; gemm needs two"
+    if found.row is None:
+        return f"no index belongs to one factor alone, as {found.column.name} does to the other"
+    if not any(_axes(found, found.row)):
+        return "no factor is read contiguously"
+    return ""
+
+
+def row_of(task: Task) -> Index:
+    """Return the row of a stage that fits."""
+    return product_of(task)[1]
+
+
+def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield variants for whole vectors, with whole turns and without, and one for any size."""
+    tiling = tiling_of(options)
+    vectors = _whole_vectors(task)
+    if vectors != NEVER:
+        yield from _of_vectors(task, tiling, vectors)
+    yield _variant(task, tiling, "edge", ALWAYS)
+
+
+def _of_vectors(task: Task, tiling: Tiling, vectors: Guard) -> Iterator[Variant]:
+    """Yield the variants for whole vectors.
+
+    Only a sum of products may be padded: a product with 0 adds nothing to it.
+    """
+    found, _ = product_of(task)
+    terms = domain_size(found.over)
+    even = divides(tiling.k, terms)
+    full = all_of(even, compare(">", terms, 0))
+    yield _variant(task, tiling, "aligned", all_of(full, vectors))
+    if found.is_product and even != ALWAYS:
+        long = compare(">=", terms, tiling.k)
+        yield _variant(task, tiling, "padded", all_of(long, vectors))
+
+
+def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
+    whole = name != "edge"
+    if not whole and replace(tiling, stream=0) == DEFAULT:
+        tiling = replace(tiling, micro_n=EDGE_COLUMNS)
+    shader = GemmShader(task, tiling, whole=whole, padded=name == "padded").shader()
+    if not tiling.stream:
+        return Variant(name, when, (shader,))
+    shares = TermShares.of(task, tiling)
+    slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
+    scratch = Scratch(task.scratch_name("parts"), slots)
+    joined = joining_shader(task, tiling, wide=whole)
+    return Variant(name, when, (shader, joined), (scratch,))
+
+
+def _axes(found: Contraction, row: Index) -> Iterator[Index | None]:
+    """Yield the index along which each factor is read in runs, if any."""
+    for factor, own in ((found.left, row), (found.right, found.column)):
+        yield memory_axis(factor, found.last, own)
+
+
+def _whole_vectors(task: Task) -> Guard:
+    """Return the condition that every vector is whole.
+
+    Vectors end where the last of several indices does, which is soon in windows: whole
+    turns of those would gain nothing.  A factor that lies along neither index in memory is
+    brought by fours of terms, too.
+    """
+    found, row = product_of(task)
+    axes = [axis or found.last for axis in _axes(found, row)]
+    if len(found.over) > 1 and not all(_axes(found, row)):
+        return NEVER
+    column = found.column
+    names = vector_tensors(task.stage, task.values, column)
+    names |= wide_tensors(found, row)
+    widths = last_extents(task.stage, task.values, names)
+    along = [found.last.extent] if found.last in axes else []
+    sides = (column.extent, *((row.extent,) if row in axes else ()))
+    return all_divisible((*sides, *along, *widths), VECTOR)

@@ -1,0 +1,349 @@
+"""Stream-K: the workgroups of a tiled product share the terms of all tiles evenly.
+
+A workgroup per tile leaves a device idle where the tiles do not fill it, or fill it once
+and a bit.  Here the loop's turns of all tiles lie in a line, and each workgroup takes an
+equal share of it:
+
+    tile          0         1         2         3         4
+              ├─────────┼─────────┼─────────┼─────────┼─────────┤
+    workgroup ├──────0──────┤├──────1──────┤├──────2──────┤├──3...
+
+A tile within one share is finished at once.  What a workgroup has of any other tile it
+keeps in a slot of its own, and a second dispatch adds the slots of each tile, in order.
+After Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense
+Matrix-Matrix Multiplication on the GPU", 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir.nodes import Index, Reduce
+from kerngen.plan.size import (
+    Literal,
+    Size,
+    Symbol,
+    add,
+    ceil_div,
+    compare,
+    maximum,
+    minimum,
+    remainder,
+    select,
+)
+from kerngen.schedule.contraction import product_of
+from kerngen.schedule.gemm.tiling import Tiling
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.cooperation import (
+    reduction_label,
+    reduction_of,
+    value_bytes,
+)
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.identities import accumulate, identity
+from kerngen.schedule.lowering.steps import vector_tensors, write_steps
+from kerngen.schedule.lowering.values import LANES, Value
+from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.program import Shader
+from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.task import Task
+from kerngen.schedule.trips import loop_trips
+from kerngen.shader import tree as t
+
+LEAST_WORK: Final = 2**19
+"""Shares of fewer products would cost more than they gain: on an H100, 512 x 512 x 512
+takes 14.8 us in tiles of 128 x 64 with 128 terms to a share, 15.2 with 64, 22.5 with 32;
+in tiles of 32 x 32, 13.0 with all 512 terms, 16.1 with 256."""
+
+JOIN_COLUMNS: Final = 64
+JOIN_ROWS: Final = 4
+"""Invocations of the second dispatch side by side, and those that share an element."""
+
+NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
+"""The overrides of the second dispatch."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TermShares:
+    """How workgroups share the turns of all tiles.
+
+    `m`, `n` and `k` are those of a tile, and `most` the workgroups there are at most.
+    """
+
+    task: Task
+    m: Size
+    n: Size
+    k: Size
+    most: Size
+
+    @classmethod
+    def of(cls, task: Task, tiling: Tiling) -> TermShares:
+        """Return how the workgroups of a tiling share them."""
+        return cls(task, *map(Literal, _numbers(tiling)))
+
+    @property
+    def tiled_axes(self) -> tuple[Size, Size]:
+        """How many tiles lie along the rows of the result, and along its columns."""
+        found, row = product_of(self.task)
+        return (
+            ceil_div(extent_size(row.extent), self.m),
+            ceil_div(extent_size(found.column.extent), self.n),
+        )
+
+    @property
+    def tiles(self) -> Size:
+        """The number of tiles of the result."""
+        rows, columns = self.tiled_axes
+        return domain_size(batch_of(self.task)) * rows * columns
+
+    @property
+    def turns(self) -> Size:
+        """The turns of a tile: at least one, as tiles without terms are finished, too."""
+        return maximum(ceil_div(domain_size(product_of(self.task)[0].over), self.k), 1)
+
+    @property
+    def all_turns(self) -> Size:
+        """The turns of all tiles."""
+        return self.tiles * self.turns
+
+    @property
+    def share(self) -> Size:
+        """The turns of a workgroup; the last one has what is left."""
+        least = ceil_div(LEAST_WORK, self.m * self.n * self.k)
+        shared = ceil_div(self.all_turns, self.most)
+        return maximum(shared, minimum(least, self.turns))
+
+    @property
+    def trips(self) -> Size:
+        """How often the loops of a workgroup run: over its turns, and over their tiles."""
+        return add(self.share, ceil_div(self.share, self.turns), 1)
+
+    @property
+    def groups(self) -> Size:
+        """The number of workgroups."""
+        return ceil_div(self.all_turns, self.share)
+
+    @property
+    def joined(self) -> Size:
+        """How many tiles the second dispatch looks at, each with several slots or none.
+
+        Where shares are shorter than tiles, all; else those that a share ends within.
+        """
+        return select(compare("<", self.share, self.turns), self.tiles, self.groups)
+
+    def if_joined(self, size: Size) -> Size:
+        """Return a size where a second dispatch adds what tiles have in slots, else 0."""
+        return select(compare("!=", remainder(self.share, self.turns), 0), size, 0)
+
+
+def batch_of(task: Task) -> tuple[Index, ...]:
+    """Return the indices of the domain that no tile covers."""
+    found, row = product_of(task)
+    return tuple(index for index in task.domain if index not in (row, found.column))
+
+
+def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
+    """Return what the shares depend on, besides the sizes of a call."""
+    return tiling.m, tiling.n, tiling.k, tiling.stream
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The tiles of a product in a shader: `sizes` are those that are variables there."""
+
+    shader: ShaderBuilder
+    body: list[t.Stmt]
+    shares: TermShares
+    sizes: dict[Size, t.Expr]
+
+    def __getitem__(self, size: Size) -> t.Expr:
+        """Return a size as the shader has it."""
+        return to_wgsl(size, self.shader, self.sizes)
+
+    def let(self, wanted: str, value: t.Expr) -> t.Ident:
+        """Write a variable."""
+        variable = t.Ident(self.shader.fresh(wanted))
+        self.body.append(t.Let(variable.name, value))
+        return variable
+
+    def name(self, *sizes: tuple[str, Size]) -> None:
+        """Write variables for sizes."""
+        for wanted, size in sizes:
+            self.sizes[size] = self.let(wanted, self[size])
+
+    def name_axes(self) -> None:
+        """Write variables for how many tiles there are along rows and columns."""
+        rows, columns = self.shares.tiled_axes
+        self.name(("tile_rows", rows), ("tile_columns", columns))
+
+    def name_shares(self) -> None:
+        """Write variables for the turns of a tile, those of all, and a share."""
+        of = self.shares
+        self.name_axes()
+        self.name(("turns", of.turns), ("all_turns", of.all_turns), ("share", of.share))
+
+    def place(self, tile: t.Expr) -> tuple[dict[Index, t.Expr], t.Ident, t.Ident]:
+        """Write where a tile is: the batch's indices, its first row and first column."""
+        rows, columns = (self[axis] for axis in self.shares.tiled_axes)
+        batch = batch_of(self.shares.task)
+        at = unravel(self.shader, self.body, batch, tile // columns // rows)
+        row = tile // columns % rows if batch else tile // columns
+        return (
+            at,
+            self.let("tile_row", row * self[self.shares.m]),
+            self.let("tile_column", tile % columns * self[self.shares.n]),
+        )
+
+
+def keep_total(
+    shader: ShaderBuilder,
+    tiling: Tiling,
+    slot: t.Expr,
+    at: tuple[t.Expr, t.Expr],
+    total: t.Expr,
+    lanes: int,
+) -> t.Stmt:
+    """Return the statement that stores a total, or four of a row, in a slot."""
+    kept = shader.scratch("parts", reduction_of(shader.task).type, written=True)
+    row, column = at
+    element = row % tiling.m * tiling.n + column % tiling.n
+    return kept.store((slot * (tiling.m * tiling.n) + element) // lanes, total)
+
+
+def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
+    """Return the slot of a workgroup for a tile that it has `begun`, or goes on with."""
+    return group * 2 + t.call("u32", begun)
+
+
+def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
+    """Return the second dispatch: it adds the slots of each tile that has several.
+
+    A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
+    first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share
+    the slots of an element, or of four of a row.  The pipeline has the numbers of the
+    tiling, so that all tilings share the shader.
+    """
+    task = replace(task, label="gemm_stream")
+    reduce, (found, row) = reduction_of(task), product_of(task)
+    names = vector_tensors(task.stage, task.values, found.column)
+    names.add(task.scratch_name("parts"))
+    lanes = LANES if wide else 1
+    shader = ShaderBuilder(task, dict.fromkeys(names, LANES) if wide else {})
+    given = zip(NAMES, _numbers(tiling), strict=True)
+    numbers: dict[Size, t.Expr] = {
+        Symbol(f"tiling.{x}"): shader.override(x, value) for x, value in given
+    }
+    shares, body = TermShares(task, *numbers), list[t.Stmt]()
+    tiles = Tiles(shader, body, shares, dict(numbers))
+    m, n, *_ = numbers.values()
+    piece_size = JOIN_COLUMNS * lanes
+
+    pieces = tiles.let("pieces", m * n // piece_size)
+    place = _find_slots(tiles, pieces)
+    lane = shader.lane % JOIN_COLUMNS
+    piece = place.number % pieces * JOIN_COLUMNS + lane
+    element = tiles.let("element", piece * lanes)
+    total = t.Ident(shader.fresh("total"))
+    body += [
+        t.Var(total.name, identity(shader, reduce.kind, reduce.type, lanes)),
+        _add_slots(shader, place, total, (m * n, element, lanes)),
+        *_joined_rows(shader, reduce, total, lanes),
+    ]
+    at, tile_row, tile_column = tiles.place(place.tile)
+    at |= {row: tile_row + element // n, found.column: tile_column + element % n}
+    body.append(leave_outside(shader, at))
+    vector = found.column if wide else None
+    lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
+    lowerer.reduced[reduce] = Value(total, wide=wide)
+    write_steps(lowerer, task.stage)
+    own = TermShares.of(task, tiling)
+    return shader.finish(
+        body,
+        groups=own.if_joined(own.joined * (tiling.m * tiling.n // piece_size)),
+        workgroup_size=JOIN_COLUMNS * JOIN_ROWS,
+        summary="second of two dispatches: the slots of tiles that have several.",
+        variant="finish" if wide else "finish.edge",
+        trips=loop_trips(task, {reduce: ceil_div(own.groups, JOIN_ROWS)}),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Where a workgroup of the second dispatch finds what it adds.
+
+    `tile` has slots of the workgroups `first` to `last` of the first dispatch.
+    """
+
+    number: t.Expr
+    tile: t.Expr
+    first: t.Expr
+    last: t.Expr
+
+
+def _find_slots(tiles: Tiles, pieces: t.Expr) -> Slots:
+    """Write which tile a workgroup has a piece of; leave those of one slot."""
+    shares = tiles.shares
+    number = tiles.let("number", linear_group(tiles.shader))
+    tiles.name_shares()
+    turns, share = tiles[shares.turns], tiles[shares.share]
+    which = tiles.let("which", number // pieces)
+    by_tile = tiles.let("by_tile", share < turns)
+    end = t.call("min", which * share + share, tiles[shares.all_turns])
+    begun_last = t.Binary("-", end, t.ONE) // turns
+    tile = tiles.let("tile", t.call("select", begun_last, which, by_tile))
+    first_turn = tiles.let("first_turn", tile * turns)
+    first = tiles.let("first", first_turn // share)
+    last = tiles.let("last", t.Binary("-", first_turn + turns, t.ONE) // share)
+    elsewhere = t.all_of(t.Unary("!", by_tile), t.Binary("!=", first, which))
+    beyond = first_turn >= tiles[shares.all_turns]
+    nothing = t.any_of(first.equals(last), elsewhere, beyond)
+    tiles.body.append(t.If(nothing, (t.Return(),)))
+    return Slots(number, tile, first, last)
+
+
+def _add_slots(
+    shader: ShaderBuilder,
+    slots: Slots,
+    total: t.Ident,
+    at: tuple[t.Expr, t.Expr, int],
+) -> t.Stmt:
+    """Return the loop that takes an element, or four, of every fourth slot."""
+    reduce, (size, element, lanes) = reduction_of(shader.task), at
+    part = t.Ident(shader.fresh("part"))
+    kept = shader.scratch("parts", reduce.type, written=False)
+    slot = slot_of(part, begun=part.equals(slots.first))
+    value = kept.load((slot * size + element) // lanes)
+    start = slots.first + shader.lane // JOIN_COLUMNS
+    take = accumulate(reduce.kind, total, value)
+    return t.count_up(part.name, start, slots.last + 1, JOIN_ROWS, take)
+
+
+def _joined_rows(
+    shader: ShaderBuilder, reduce: Reduce, total: t.Ident, lanes: int
+) -> list[t.Stmt]:
+    """Write the joining of what the rows of a workgroup have; the first goes on with it."""
+    type_ = wgsl_type(reduce.type, lanes)
+    size = JOIN_COLUMNS * JOIN_ROWS
+    width = value_bytes(reduce.type) * lanes
+    shared = shader.workgroup_array("totals", f"array<{type_}, {size}>", size * width)
+    return [
+        t.Assign(shared[shader.lane], total),
+        t.BARRIER,
+        t.If(shader.lane >= JOIN_COLUMNS, (t.Return(),)),
+        *(
+            accumulate(reduce.kind, total, shared[shader.lane + row * JOIN_COLUMNS])
+            for row in range(1, JOIN_ROWS)
+        ),
+    ]
+
+
+def leave_outside(shader: ShaderBuilder, at: Mapping[Index, t.Expr]) -> t.Stmt:
+    """Return the statement that leaves an element beyond the rows or the columns."""
+    found, row = product_of(shader.task)
+    bounds = (at[x] >= shader.extent(x.extent) for x in (row, found.column))
+    return t.If(t.any_of(*bounds), (t.Return(),))

@@ -1,0 +1,128 @@
+"""The numbers of a tiled matrix product, and what they must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.schedule.task import Options
+
+VECTOR: Final = 4
+MOST_SUMS: Final = 256
+MOST_TERMS: Final = 64
+MOST_INVOCATIONS: Final = 1024
+GROUP: Final = 32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a workgroup, and each of its invocations, cuts the product.
+
+    A workgroup computes `m x n` elements, `k` terms at a time.  An invocation computes
+    `micro_m x micro_n` of them, as vectors of 4.  Rows in workgroup memory are padded
+    by `pad` vectors, and there are `buffers` of them in turn.  Groups of 32 invocations
+    lie `lane_columns x lane_rows`.  Where `stream` is not 0, so many
+    workgroups share the terms of all tiles (`stream.py`); else each has a tile.
+    """
+
+    m: int = 128
+    n: int = 128
+    k: int = 16
+    micro_m: int = 8
+    micro_n: int = 16
+    pad: int = 0
+    buffers: int = 1
+    lane_columns: int = 8
+    lane_rows: int = 4
+    stream: int = 0
+
+    @property
+    def columns(self) -> int:
+        """Invocations along n."""
+        return self.n // self.micro_n
+
+    @property
+    def rows(self) -> int:
+        """Invocations along m."""
+        return self.m // self.micro_m
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of a workgroup."""
+        return self.rows * self.columns
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with the numbers, in the user's words; the first only."""
+        tile, micro = (self.m, self.n, self.k), (self.micro_m, self.micro_n)
+        lanes = (self.lane_columns, self.lane_rows)
+        if any(size % VECTOR or not size for size in (*micro, self.k)):
+            yield "micro's sizes and tile's k must be positive multiples of 4"
+        elif not self.m or not self.n or self.m % micro[0] or self.n % micro[1]:
+            yield f"micro{micro} does not divide tile{tile}"
+        elif micro[0] * micro[1] > MOST_SUMS or self.k > MOST_TERMS:
+            yield (
+                f"an invocation keeps at most {MOST_SUMS} sums, and a turn adds at "
+                f"most {MOST_TERMS} terms"
+            )
+        elif self.invocations > MOST_INVOCATIONS:
+            yield (
+                f"tile{tile} micro{micro} takes {self.invocations} invocations, and no "
+                f"adapter runs more than {MOST_INVOCATIONS}"
+            )
+        elif lanes[0] * lanes[1] != GROUP:
+            yield f"lanes{lanes} are not {GROUP}"
+        elif self.columns % lanes[0] or self.rows % lanes[1]:
+            yield (
+                f"lanes{lanes} do not divide the {self.columns} x {self.rows} "
+                f"invocations of a tile"
+            )
+
+
+DEFAULT: Final = Tiling()
+"""16 KiB of workgroup memory and 128 invocations: inside WebGPU's default limits."""
+
+FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "tile": ("m", "n", "k"),
+    "micro": ("micro_m", "micro_n"),
+    "pad": ("pad",),
+    "buffers": ("buffers",),
+    "lanes": ("lane_columns", "lane_rows"),
+    "stream": ("stream",),
+}
+"""The fields that each option of `gemm` sets, in the order of its values."""
+
+
+_LANES: Final = ((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32))
+"""Arrangements of 32 invocations, the best first."""
+
+
+def tiling_of(options: Options) -> Tiling:
+    """Return the tiling that a schedule's options ask for.
+
+    Lanes that are not given are arranged as suits the tile.
+    """
+    given = {
+        field: value
+        for option, values in options.items()
+        if option in FIELDS
+        for field, value in zip(FIELDS[option], values, strict=True)
+    }
+    tiling = Tiling(**given)
+    if "lanes" in options:
+        return tiling
+    arranged = (replace(tiling, lane_columns=c, lane_rows=r) for c, r in _LANES)
+    return next((t for t in arranged if not any(t.faults())), tiling)
+
+
+SMALL_OPTIONS: Final[Options] = {
+    "tile": (32, 32, 32),
+    "micro": (4, 4),
+    "stream": (528,),
+}
+SMALL: Final = tiling_of(SMALL_OPTIONS)
+LARGE_OPTIONS: Final[Options] = {"stream": (264,)}
+"""For products by their size.  On an H100, which has 132 multiprocessors and runs two
+workgroups of the large tile on each: 256 x 256 x 256 takes 6.6 and 13 us, 512 x 512 x 512
+12.7 and 17, 768 x 768 x 768 40 and 36."""

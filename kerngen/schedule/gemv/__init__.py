@@ -1,0 +1,1 @@
+"""Strategy `gemv`: products with a vector, or with few rows."""

@@ -1,0 +1,367 @@
+"""Products along the result: blocks of columns, for a block of rows at once.
+
+Lanes lie along the columns, where the matrix is contiguous; those of one column share its
+terms in slices, four neighbours in a turn.  The terms may be cut into parts for several
+workgroups, which a second dispatch joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from kerngen.ir.nodes import Index
+from kerngen.plan.size import ALWAYS, NEVER, ONE, Guard, Size, ceil_div
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, contraction_of
+from kerngen.schedule.gemv.row_block import RowBlock, suffix
+from kerngen.schedule.gemv.shape import GemvShape
+from kerngen.schedule.lowering.addresses import row_major
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.cooperation import (
+    BYTES,
+    finish_steps,
+    reduction_label,
+    reduction_of,
+    shared_array,
+)
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
+from kerngen.schedule.lowering.steps import (
+    last_extents,
+    tensors_in_runs,
+    vector_tensors,
+)
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.program import EVERYWHERE, Shader, Variant
+from kerngen.schedule.reduce.columnwise import MAX_PARTS, finish_shader
+from kerngen.schedule.sizes import all_divisible, domain_size, extent_size, to_wgsl
+from kerngen.schedule.split import Split
+from kerngen.schedule.task import Task
+from kerngen.schedule.trips import loop_trips, nested_trips
+from kerngen.shader import tree as t
+
+TERMS: Final = 4
+"""How many terms a lane takes in a turn: as many as a vector of the rows has."""
+
+PART: Final = 512
+LONG_PART: Final = 1024
+"""A part has so many terms, or so many with more rows than fit one vector's registers."""
+
+FEW_ROWS: Final = 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How a variant reads: which tensors as vectors, and whether terms come in fours."""
+
+    name: str
+    when: Guard
+    names: frozenset[str]
+    in_fours: bool
+
+
+def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
+    """Return the variants that do a block of rows and columns, one of any size."""
+    split = _split_of(task, shape)
+    for reading in _readings(task, _contraction(task), one_part=split is None):
+        first = _Columnwise(task, shape, reading, split).shader()
+        if split is None:
+            yield Variant(reading.name, reading.when, (first,))
+            continue
+        length = domain_size(task.domain) * split.count
+        scratch = Scratch(task.scratch_name("parts"), length)
+        shaders = (first, finish_shader(task, split))
+        yield Variant(reading.name, reading.when, shaders, (scratch,))
+
+
+def _contraction(task: Task) -> Contraction:
+    found = contraction_of(task)
+    assert not isinstance(found, str), found
+    return found
+
+
+def _split_of(task: Task, shape: GemvShape) -> Split | None:
+    """Return how the terms of a column are cut into parts; None if they are not."""
+    indices = reduction_of(task).indices[:1]
+    if shape.split == 1:
+        return None
+    if shape.split is not None:
+        return Split(indices, 1, shape.split)
+    return Split(indices, PART if shape.rows <= FEW_ROWS else LONG_PART, MAX_PARTS)
+
+
+def _readings(task: Task, found: Contraction, *, one_part: bool) -> Iterator[_Reading]:
+    """Yield ways to read: in vectors along the columns and the rows, then with less.
+
+    A single part writes the result itself, in vectors too.
+    """
+    column, over = task.domain[-1], reduction_of(task).indices[0]
+    stage, body = task.stage, (reduction_of(task).body,)
+    values = task.values if one_part else body
+    read = tensors_in_runs(body, column)
+    right = vector_tensors(stage, values, column) if one_part else read
+    if right & read:
+        extents = [column.extent, *last_extents(stage, values, right)]
+        left = tensors_in_runs((found.left,), over)
+        along = last_extents(stage, body, left)
+        both = all_divisible([*extents, *along], LANES)
+        alone = all_divisible(extents, LANES)
+        in_fours = over.extent in along
+        if both != NEVER:
+            names = frozenset(right | left)
+            yield _Reading("aligned", both, names, in_fours)
+        if alone not in (NEVER, both):
+            yield _Reading("columns", alone, frozenset(right), False)
+    yield _Reading("edge", ALWAYS, frozenset(), False)
+
+
+@final
+@dataclass
+class _Columnwise:
+    """Writes the first dispatch of a variant: the only one, unless there are parts."""
+
+    task: Task
+    shape: GemvShape
+    reading: _Reading
+    split: Split | None
+    body: list[t.Stmt] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        task, shape, names = self.task, self.shape, self.reading.names
+        self.width = LANES if names else 1
+        self.lanes = shape.lanes
+        self.across = min(shape.across * LANES // self.width, self.lanes)
+        self.slices = self.lanes // self.across
+        self.columns = self.across * self.width
+        scratch = {task.scratch_name("parts")} if self.split and names else set[str]()
+        self.builder = ShaderBuilder(task, dict.fromkeys(names | scratch, LANES))
+        self.block = RowBlock(self.builder, task, shape.rows)
+        self.reduce = reduction_of(task)
+        *outer, self.column = self.block.outer(task.domain)
+        self.batch = tuple(outer)
+        label = f"{reduction_label(task)}_{self.reduce.kind}"
+        self.totals = tuple(
+            t.Ident(self.builder.fresh(label + suffix((number, shape.rows))))
+            for number in range(shape.rows)
+        )
+        self.parts: t.Expr = t.ONE
+        self.part: t.Expr = t.ZERO
+        self.slice = t.Ident(self.builder.fresh("slice"))
+
+    def shader(self) -> Shader:
+        """Return the whole shader."""
+        at = self._place()
+        inside = at[self.column] < self._extent
+        self._accumulate(at, inside)
+        self._join(at, inside)
+        parts = domain_size(self.batch) * self._part_count
+        return self.builder.finish(
+            self.body,
+            groups=parts * self._column_blocks * self.block.needed,
+            workgroup_size=self.lanes,
+            summary=self._summary(),
+            variant={"aligned": ""}.get(self.reading.name, self.reading.name),
+            trips=loop_trips(self.task, {self.reduce: self._trips()}),
+        )
+
+    def _summary(self) -> str:
+        rows = "" if self.block.row is None else f", {self.block.count} rows at once"
+        what = f"{self.columns} columns per workgroup, in {self.slices} slices{rows}."
+        return f"first of two dispatches: a part of {what}" if self.split else what
+
+    def _trips(self) -> Size:
+        """Return the trips of the loops of a slice, which end with a few single terms."""
+        first, *rest = self.reduce.indices
+        shared = self._part_count * (self.slices * TERMS)
+        own = ceil_div(extent_size(first.extent), shared) + (TERMS - 1)
+        return nested_trips(own, tuple(rest))
+
+    @property
+    def _part_count(self) -> Size:
+        return self.split.count if self.split else ONE
+
+    @property
+    def _column_blocks(self) -> Size:
+        return ceil_div(extent_size(self.column.extent), self.columns)
+
+    @property
+    def _extent(self) -> t.Expr:
+        return self.builder.extent(self.column.extent)
+
+    def _place(self) -> dict[Index, t.Expr]:
+        """Name the rows and the columns of this lane, and its part of the terms."""
+        s, body = self.builder, self.body
+        group, across = (t.Ident(s.fresh(name)) for name in ("group", "column_blocks"))
+        body.append(t.Let(group.name, linear_group(s)))
+        if self.split:
+            self.parts = t.Ident(s.fresh("count"))
+            body.append(t.Let(self.parts.name, to_wgsl(self.split.count, s)))
+        body.append(t.Let(across.name, to_wgsl(self._column_blocks, s)))
+        blocks: t.Expr = t.ONE
+        line: t.Expr = group
+        if self.block.row is not None:
+            blocks = t.Ident(s.fresh("blocks"))
+            body.append(t.Let(blocks.name, to_wgsl(self.block.needed, s)))
+            line = group // blocks
+        size = s.size(self.batch) * self.parts * across * blocks
+        body += [
+            t.If(group >= size, (t.Return(),)),
+            *self.block.place(group % blocks),
+            t.Let(self.slice.name, s.lane // self.across),
+        ]
+        outer = line // across
+        if self.split:
+            self.part = t.Ident(s.fresh("part"))
+            place = outer % self.parts if self.batch else outer
+            body.append(t.Let(self.part.name, place))
+            outer = outer // self.parts
+        at = unravel(s, body, self.batch, outer)
+        name = s.name(self.column.name)
+        first = line % across * self.columns
+        body.append(t.Let(name, first + s.lane % self.across * self.width))
+        return {**at, self.column: t.Ident(name)}
+
+    # The terms
+
+    def _accumulate(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
+        """Let each lane sum the terms of its slice, of every row."""
+        s, first = self.builder, self.reduce.indices[0]
+        zero = identity(s, "sum", self.reduce.type, self.width)
+        self.body += [t.Var(total.name, zero) for total in self.totals]
+        counter = t.Ident(s.name(first.name))
+        end = s.extent(first.extent)
+        start = self.part * self.slices + self.slice
+        stride = self.parts * self.slices
+        in_fours: t.Expr = end
+        if not self.reading.in_fours:
+            in_fours = t.Ident(s.fresh("in_fours"))
+            self.body.append(t.Let(in_fours.name, end // TERMS * TERMS))
+        four = self._turn(at, counter, TERMS)
+        loops = [
+            t.count_up(counter.name, start * TERMS, in_fours, stride * TERMS, *four)
+        ]
+        if not self.reading.in_fours:
+            one = self._turn(at, counter, 1)
+            loops.append(t.count_up(counter.name, in_fours + start, end, stride, *one))
+        self.body.append(t.If(inside, tuple(loops)))
+
+    def _turn(
+        self, at: dict[Index, t.Expr], counter: t.Ident, count: int
+    ) -> list[t.Stmt]:
+        """Return what adds `count` neighbouring terms to the total of every row."""
+        s, (first, *rest) = self.builder, self.reduce.indices
+        body: list[t.Stmt] = []
+        label = reduction_label(self.task)
+        lowerer = Lowerer(s, at, body, label=label, counts_vectors=True)
+        lowerer = replace(lowerer, at={**at, **lowerer.counters(tuple(rest))})
+        rights = [
+            self._right(
+                replace(lowerer, at={**lowerer.at, first: counter + number}),
+                suffix((number, count)),
+            )
+            for number in range(count)
+        ]
+        along = replace(
+            lowerer,
+            at={**lowerer.at, first: counter},
+            vector=first if count > 1 else None,
+        )
+        for which, value in enumerate(self.block.lefts(along)):
+            left, total = self._left(along, value, which), self.totals[which]
+            for number, right in enumerate(rights):
+                factors = {LEFT: Value(left.lane(COMPONENTS[number])), RIGHT: right}
+                term = replace(lowerer, locals=factors, vector=self._vector)
+                body.append(accumulate("sum", total, self._term(term)))
+        return lowerer.serial_loops(tuple(rest), body)
+
+    @property
+    def _vector(self) -> Index | None:
+        return self.column if self.reading.names else None
+
+    def _right(self, lowerer: Lowerer, which: str) -> Value:
+        """Read the right factor, once for all rows."""
+        there = replace(lowerer, vector=self._vector)
+        value = there.lower(self.block.found.right)
+        name = t.Ident(self.builder.name(f"right{which}", "turn"))
+        lowerer.block.append(t.Let(name.name, value.expr))
+        return Value(name, value.wide)
+
+    def _left(self, lowerer: Lowerer, value: Value, row: int) -> Value:
+        """Name what was read of a row, if it is a vector of four terms."""
+        if not value.wide:
+            return value
+        which = suffix((row, self.shape.rows))
+        name = t.Ident(self.builder.name(f"left{which}", "turn"))
+        lowerer.block.append(t.Let(name.name, value.expr))
+        return Value(name, wide=True)
+
+    def _term(self, lowerer: Lowerer) -> t.Expr:
+        value = lowerer.lower(self.block.found.term)
+        if lowerer.vector is None:
+            return value.expr
+        return lowerer.widen(value, self.reduce.type)
+
+    # The results
+
+    def _join(self, at: dict[Index, t.Expr], inside: t.Expr) -> None:
+        """Join the slices' totals, of as many rows at once as fit everywhere.
+
+        Each of the first slices takes a row.
+        """
+        s, lane_bytes = self.builder, self.width * BYTES
+        most = EVERYWHERE.workgroup_bytes // (self.lanes * lane_bytes)
+        most = min(len(self.totals), self.slices, most)
+        shared = shared_array(s, self.reduce, self.lanes * most, self.width)
+        for first in range(0, len(self.totals), most):
+            totals = self.totals[first : first + most]
+            before: list[t.Stmt] = [t.BARRIER] if first else []
+            before += [
+                t.Assign(shared[s.lane + number * self.lanes], total)
+                for number, total in enumerate(totals)
+            ]
+            before.append(t.BARRIER)
+            held = [*self._sum_slices(shared), *self._store(at, first)]
+            mine = t.all_of(self.slice < len(totals), inside)
+            self.body += [*before, t.If(mine, tuple(held))]
+
+    def _sum_slices(self, shared: t.Expr) -> Iterator[t.Stmt]:
+        """Sum what all slices have of this lane's columns, in the row of its slice."""
+        s = self.builder
+        own, other, joined = (
+            t.Ident(s.name(name, "join")) for name in ("own", "other", "joined")
+        )
+        yield t.Let(own.name, self.slice * self.lanes + s.lane % self.across)
+        yield t.Var(joined.name, identity(s, "sum", self.reduce.type, self.width))
+        count = min(self.slices, TERMS)
+        values = [shared[own + (other + n) * self.across] for n in range(count)]
+        take = accumulate("sum", joined, in_pairs("sum", values))
+        yield t.count_up(other.name, 0, t.u32(self.slices), count, take)
+
+    def _store(self, at: dict[Index, t.Expr], first: int) -> list[t.Stmt]:
+        """Return what stores a row's sums: the steps, or a part of them."""
+        s = self.builder
+        row, inside = self.block.at(self.slice + first)
+        body: list[t.Stmt] = []
+        for index, place in row.items():
+            body.append(t.Let(s.name(index.name), place))
+            row[index] = t.Ident(s.name(index.name))
+        joined = t.Ident(s.name("joined", "join"))
+        places = {**at, **row}
+        if self.split is None:
+            label = reduction_label(self.task)
+            lowerer = Lowerer(s, places, body, self._vector, label=label)
+            value = Value(joined, wide=self._vector is not None)
+            only = t.all_of(*inside) if inside else None
+            finish_steps(lowerer, self.task, self.reduce, value, only)
+            return body
+        parts = s.scratch("parts", self.reduce.type, written=True)
+        *outer, _ = self.task.domain
+        extents = tuple(index.extent for index in outer)
+        line = row_major(s, extents, [places[index] for index in outer])
+        element = (line * self.parts + self.part) * self._extent + at[self.column]
+        store = parts.store(element // self.width, joined)
+        return [*body, t.If(t.all_of(*inside), (store,)) if inside else store]

@@ -1,0 +1,88 @@
+"""Neighbouring rows of a product that one invocation sums together.
+
+What they have in common, the right factor, is read once for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import final
+
+from kerngen.ir.nodes import Index
+from kerngen.plan.size import ONE, Size, ceil_div
+from kerngen.schedule.contraction import contraction_of
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.values import Value
+from kerngen.schedule.sizes import extent_size
+from kerngen.schedule.task import Task
+from kerngen.shader import tree as t
+
+
+@final
+class RowBlock:
+    """`count` rows from `first` on.
+
+    A row beyond the last is read as the last one; what it sums is never stored.  One row
+    at a time is no block: `row` is None, and the row an index like others.
+    """
+
+    def __init__(self, shader: ShaderBuilder, task: Task, count: int) -> None:
+        """Name the rows, for a sum of products."""
+        found = contraction_of(task)
+        assert not isinstance(found, str), found
+        self._shader = shader
+        self.found = found
+        self.row = found.row if count > 1 else None
+        self.count = count
+        self.first = t.Ident(shader.fresh("first") if self.row else "")
+        self._rows: tuple[t.Ident, ...] = ()
+        if self.row:
+            others = (shader.fresh(f"{self.row.name}_{n}") for n in range(1, count))
+            self._rows = (self.first, *map(t.Ident, others))
+
+    @property
+    def needed(self) -> Size:
+        """How many blocks hold all rows."""
+        if self.row is None:
+            return ONE
+        return ceil_div(extent_size(self.row.extent), self.count)
+
+    def outer(self, domain: tuple[Index, ...]) -> tuple[Index, ...]:
+        """Return a domain without the rows of a block."""
+        return tuple(index for index in domain if index != self.row)
+
+    def place(self, number: t.Expr) -> list[t.Stmt]:
+        """Name the rows of the block of a number."""
+        if self.row is None:
+            return []
+        last = self._extent(self.row) - 1
+        return [
+            t.Let(self.first.name, number * self.count),
+            *(
+                t.Let(row.name, t.call("min", self.first + n, last))
+                for n, row in enumerate(self._rows[1:], start=1)
+            ),
+        ]
+
+    def at(self, position: t.Expr) -> tuple[dict[Index, t.Expr], list[t.Expr]]:
+        """Return the row at a position in the block, and that its name is one."""
+        if self.row is None:
+            return {}, []
+        name = t.Ident(self._shader.name(self.row.name))
+        return {self.row: self.first + position}, [name < self._extent(self.row)]
+
+    def lefts(self, inner: Lowerer) -> list[Value]:
+        """Return the left factor of every row."""
+        if self.row is None:
+            return [inner.lower(self.found.left)]
+        places = [{**inner.at, self.row: row} for row in self._rows]
+        return [replace(inner, at=at).lower(self.found.left) for at in places]
+
+    def _extent(self, row: Index) -> t.Expr:
+        return self._shader.extent(row.extent)
+
+
+def suffix(*places: tuple[int, int]) -> str:
+    """Return the suffix of one of several names: `_2_0`, from numbers and counts."""
+    return "".join(f"_{number}" for number, count in places if count > 1)

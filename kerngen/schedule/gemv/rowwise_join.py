@@ -1,0 +1,135 @@
+"""How groups of lanes join the totals that each lane has of several results.
+
+As many totals as fit everywhere go through workgroup memory at once.  Of several, every
+lane sums one, over some of its group: that takes a single barrier.  A tree of lanes does
+the rest.  The order of every sum is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.ir.nodes import Reduce
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.cooperation import BYTES, shared_array
+from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
+from kerngen.schedule.program import EVERYWHERE
+from kerngen.shader import tree as t
+
+AT_ONCE: Final = 4
+"""How many values a lane joins in one expression."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What lanes hold after `before`: where `holds`, the `value` of a result.
+
+    It is total number `total` of the lanes in group `group`.
+    """
+
+    before: list[t.Stmt]
+    value: t.Expr
+    holds: t.Expr
+    total: t.Expr
+    group: t.Expr
+    comment: str
+
+
+def join_rounds(
+    shader: ShaderBuilder,
+    reduce: Reduce,
+    totals: Sequence[t.Expr],
+    *,
+    along: int,
+    across: int,
+) -> Iterator[Round]:
+    """Yield the rounds in which `across` groups of `along` lanes join their totals."""
+    lanes = along * across
+    most = min(along, EVERYWHERE.workgroup_bytes // (BYTES * lanes))
+    counts = [*_powers(len(totals), most)]
+    shared = shared_array(shader, reduce, max(counts) * lanes)
+    first = 0
+    for count in counts:
+        stored = totals[first : first + count]
+        before: list[t.Stmt] = [t.BARRIER] if first else []
+        before += [
+            t.Assign(shared[shader.lane + number * lanes], total)
+            for number, total in enumerate(stored)
+        ]
+        before.append(t.BARRIER)
+        rest = along // count
+        own = shader.lane // rest
+        if count > 1:
+            before += _take_one(shader, reduce, shared, along, count)
+        before += _tree(shader, reduce, shared, rest, lanes)
+        left = [shared[shader.lane + n] for n in range(_left(rest))]
+        yield Round(
+            before,
+            value=in_pairs(reduce.kind, left),
+            holds=(shader.lane if rest == lanes else shader.lane % rest).equals(0),
+            total=own // across + first if count > 1 else t.u32(first),
+            group=own % across,
+            comment=f"totals {first} to {first + count - 1}",
+        )
+        first += count
+
+
+def _powers(count: int, most: int) -> Iterator[int]:
+    """Yield powers of two, the largest first, that add up to a number."""
+    while count:
+        part = 1 << (min(count, most).bit_length() - 1)
+        yield part
+        count -= part
+
+
+def _take_one(
+    shader: ShaderBuilder, reduce: Reduce, shared: t.Expr, along: int, count: int
+) -> Iterator[t.Stmt]:
+    """Let every lane sum `count` lanes' values of one total, and put that in their place.
+
+    Lanes begin at different ones, so that they read different banks of the memory.
+    """
+    names = ("own", "begin", "turn", "joined")
+    own, start, turn, joined = (t.Ident(shader.name(n, "join")) for n in names)
+    rest = along // count
+    yield t.Let(own.name, shader.lane // rest)
+    yield t.Let(start.name, own * along + shader.lane % rest)
+
+    def value(number: t.Operand) -> t.Expr:
+        return shared[start + (own + number) % count * rest]
+
+    values = [value(turn + n) for n in range(min(count, AT_ONCE))]
+    if count > AT_ONCE:
+        zero = identity(shader, reduce.kind, reduce.type)
+        take = accumulate(reduce.kind, joined, in_pairs(reduce.kind, values))
+        yield t.Var(joined.name, zero)
+        yield t.count_up(turn.name, 0, t.u32(count), AT_ONCE, take)
+    else:
+        here = [value(n) for n in range(count)]
+        yield t.Let(joined.name, in_pairs(reduce.kind, here))
+    yield t.BARRIER
+    yield t.Assign(shared[shader.lane], joined)
+    yield t.BARRIER
+
+
+def _tree(
+    shader: ShaderBuilder, reduce: Reduce, shared: t.Expr, count: int, lanes: int
+) -> Iterator[t.Stmt]:
+    """Join runs of `count` lanes' values, but for what one expression can."""
+    place = shader.lane if count == lanes else shader.lane % count
+    while count > AT_ONCE:
+        count //= AT_ONCE
+        values = [shared[shader.lane + n * count] for n in range(AT_ONCE)]
+        merged = t.Assign(shared[shader.lane], in_pairs(reduce.kind, values))
+        yield t.If(place < count, (merged,))
+        yield t.BARRIER
+
+
+def _left(count: int) -> int:
+    """Return how many values of `count` the tree leaves to be joined."""
+    while count > AT_ONCE:
+        count //= AT_ONCE
+    return count

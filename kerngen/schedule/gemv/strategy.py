@@ -1,0 +1,66 @@
+"""Strategy `gemv`: a product with a vector, or with few rows of one.
+
+The matrix is read along its rows where the reduction is contiguous, and in blocks of
+columns where the result is; once, or with the option `rows` once for so many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerngen.schedule.contraction import Contraction, contraction_of
+from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
+from kerngen.schedule.gemv.rowwise_block import lower_rowwise_block
+from kerngen.schedule.gemv.shape import NOT_FOR, GemvShape, shape_of
+from kerngen.schedule.program import Variant
+from kerngen.schedule.task import Options, Task
+
+
+def fits_gemv(task: Task) -> str:
+    """Say why `gemv` does not fit the stage; empty if it does."""
+    found = contraction_of(task)
+    if isinstance(found, str):
+        return found
+    if not found.is_product:
+        return "it is not a sum of products"
+    if found.right_axis is None:
+        column, over = found.column.name, found.last.name
+        return f"no factor is contiguous along {over} or along {column}"
+    return ""
+
+
+def suits_gemv(task: Task, options: Options) -> str:
+    """Say why a stage that `gemv` fits does not suit the options; empty if it does."""
+    found, along_rows = _oriented(task)
+    shape = shape_of(options, along_rows=along_rows)
+    if fault := next(shape.faults(), ""):
+        return fault
+    if shape.rows > 1 and found.row is None:
+        column = found.column.name
+        return f"'rows' needs an index that belongs to one factor alone, as {column} does to the other"
+    lying = found.last if along_rows else found.column
+    unused = [f"'{name}'" for name in NOT_FOR[along_rows] if name in options]
+    if unused:
+        return f"{unused[0]} is for matrices that are not contiguous along {lying.name}"
+    return ""
+
+
+def settled_gemv(options: Options) -> tuple[GemvShape, GemvShape]:
+    """Return what options come to, whichever way the matrix lies."""
+    return shape_of(options, along_rows=True), shape_of(options, along_rows=False)
+
+
+def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
+    """Return the variants for the way in which the matrix lies."""
+    _, along_rows = _oriented(task)
+    shape = shape_of(options, along_rows=along_rows)
+    lower = lower_rowwise_block if along_rows else lower_columnwise_block
+    return lower(task, shape)
+
+
+def _oriented(task: Task) -> tuple[Contraction, bool]:
+    """Return a stage's contraction, and whether the matrix lies along the reduction."""
+    found = contraction_of(task)
+    if isinstance(found, str):
+        raise TypeError(found)
+    return found, found.right_axis == found.last

@@ -1,0 +1,1 @@
+"""Expressions and steps as WGSL: reads, subscripts, loops, and what lanes join."""

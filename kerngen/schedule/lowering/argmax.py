@@ -1,0 +1,132 @@
+"""The place of the greatest or least number: how shaders find it.
+
+Partial results are pairs, of the number's rank and its place.  A rank is an i32 that
+orders numbers of any type, by their bits, so that NaN is ordered too: as in NumPy it is
+above all others, and for `argmin` below.  Of equal ranks the first place is taken, so
+that pairs may be joined in any order.  `better` joins two:
+
+    best = better(best, vec2i(float_rank(x[j]), i32(j)));
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kerngen.ir.nodes import IndexValue, Reduce
+from kerngen.ir.types import Scalar, ValueType, Vector
+from kerngen.schedule.lowering.values import LANES, Value
+from kerngen.shader import tree as t
+
+if TYPE_CHECKING:
+    from kerngen.schedule.lowering.builder import ShaderBuilder
+    from kerngen.schedule.lowering.expressions import Lowerer
+
+BETTER: Final = "better"
+"""The function of shaders that joins two pairs; `no_place` declares it."""
+
+_LOWEST: Final = t.Literal("i32(-2147483648)")
+_NOWHERE: Final = t.Literal("-1")
+
+
+def partial_type(reduce: Reduce) -> ValueType:
+    """Return the type of what some of the terms are joined to."""
+    return Vector(Scalar.I32, 2) if reduce.finds_place else reduce.type
+
+
+def no_place(shader: ShaderBuilder) -> t.Expr:
+    """Return the pair of no term at all: its place is -1."""
+    shader.helper(BETTER, 1)
+    return t.Call("vec2i", (_LOWEST, _NOWHERE))
+
+
+def best_in_subgroup(shader: ShaderBuilder) -> str:
+    """Return the name of the function that joins the pairs of a subgroup."""
+    return shader.helper("best_in_subgroup", 1)
+
+
+def term_of(lowerer: Lowerer, reduce: Reduce, *, wide: bool) -> t.Expr:
+    """Return one more term of a reduction, or four where that is `wide`.
+
+    Of a place it is a pair, and the best pair of four.
+    """
+    if not reduce.finds_place:
+        value = lowerer.lower(reduce.body)
+        return lowerer.widen(value, reduce.type) if wide else value.expr
+    rank, place = _rank(lowerer, reduce), _place(lowerer, reduce)
+    if not wide:
+        return t.Call("vec2i", (rank.expr, place.expr))
+    lowerer.shader.helper(BETTER, 1)
+    best = lowerer.shader.helper("best_of_four", 1)
+    both = (lowerer.widen(value, Scalar.I32) for value in (rank, place))
+    return t.call(best, *both)
+
+
+def whole_of(reduce: Reduce, partial: Value) -> Value:
+    """Return the value of a reduction whose terms are joined."""
+    return Value(t.Member(partial.expr, "y")) if reduce.finds_place else partial
+
+
+def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
+    """Find a place in a serial loop; or four, where the terms are those of four elements."""
+    shader, label = lowerer.shader, f"{lowerer.label}_{reduce.kind}"
+    best, found = (t.Ident(shader.fresh(f"{label}{end}")) for end in ("_rank", ""))
+    inner = lowerer.nested(lowerer.counters(reduce.indices))
+    parts = (_rank(inner, reduce), Scalar.I32), (_place(inner, reduce), Scalar.I32)
+    wide, (rank_value, place_value) = inner.together(*parts)
+    rank, place, is_better = (
+        t.Ident(shader.fresh(name)) for name in ("rank", "place", "is_better")
+    )
+    zero = t.Call("vec4i", (t.Literal("0"),)) if wide else t.Literal("0")
+    is_first = t.Binary("&", found < zero, t.Binary(">=", place, zero))
+    inner.block.extend(
+        [
+            t.Let(rank.name, rank_value),
+            t.Let(place.name, place_value),
+            t.Let(is_better.name, t.Binary("|", t.Binary(">", rank, best), is_first)),
+            t.Assign(best, t.call("select", best, rank, is_better)),
+            t.Assign(found, t.call("select", found, place, is_better)),
+        ]
+    )
+    for name, start in ((best, _LOWEST), (found, _NOWHERE)):
+        value: t.Expr = t.Call("vec4i", (start,)) if wide else start
+        lowerer.block.append(t.Var(name.name, value))
+    lowerer.block.extend(lowerer.serial_loops(reduce.indices, inner.block))
+    return Value(found, wide)
+
+
+def _rank(lowerer: Lowerer, reduce: Reduce) -> Value:
+    """Return what orders a term; what the condition leaves out comes last."""
+    value = lowerer.lower(reduce.body)
+    lanes = LANES if value.wide else 1
+    least = reduce.kind == "argmin"
+    match reduce.body.type:
+        case Scalar.F32:
+            number = t.Unary("-", value.expr) if least else value.expr
+            rank = t.call(lowerer.shader.helper("float_rank", lanes), number)
+        case Scalar.U32:
+            number = t.Unary("~", value.expr) if least else value.expr
+            rank = t.call(lowerer.shader.helper("unsigned_rank", lanes), number)
+        case _:
+            rank = t.Unary("~", value.expr) if least else value.expr
+    return _where_it_holds(lowerer, reduce, Value(rank, value.wide), _LOWEST)
+
+
+def _place(lowerer: Lowerer, reduce: Reduce) -> Value:
+    """Return the place of a term; -1 where the condition leaves it out."""
+    (index,) = reduce.indices
+    place = lowerer.lower(IndexValue(index))
+    return _where_it_holds(lowerer, reduce, place, _NOWHERE)
+
+
+def _where_it_holds(
+    lowerer: Lowerer, reduce: Reduce, value: Value, otherwise: t.Expr
+) -> Value:
+    """Return a value where the condition of a reduction holds, if it has one."""
+    if reduce.condition is None:
+        return value
+    holds = lowerer.lower(reduce.condition)
+    if not (holds.wide or value.wide):
+        return Value(t.call("select", otherwise, value.expr, holds.expr))
+    truthy = lowerer.widen(value, Scalar.I32)
+    falsy = t.Call("vec4i", (otherwise,))
+    return Value(t.call("select", falsy, truthy, holds.expr), wide=True)

@@ -1,0 +1,74 @@
+"""A lane's loop over a reduction, several terms a turn: all are read before any is added.
+
+for (var i = start; i < end; i += turn) {
+    let i1 = i + step;
+    let term = x[i];
+    var term1 = 0.0;
+    if (i1 < end) {
+        term1 = x[i1];
+    }
+    total += term + term1;
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.ir.nodes import ReduceKind
+from kerngen.ir.types import ValueType
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
+from kerngen.shader import tree as t
+
+Term: TypeAlias = Callable[[t.Ident, list[t.Stmt]], t.Expr]
+"""Returns the term at a place, after writing what it needs."""
+
+
+@final
+@dataclass(frozen=True)
+class Blocks:
+    """How a lane goes over the terms: `at_once` of them, `step` apart, in each turn."""
+
+    counter: str
+    start: t.Expr
+    end: t.Expr
+    step: int
+    turn: t.Expr
+    at_once: int
+
+
+def accumulate_blocks(
+    shader: ShaderBuilder,
+    total: t.Ident,
+    reduced: tuple[ReduceKind, ValueType, int],
+    blocks: Blocks,
+    term: Term,
+) -> list[t.Stmt]:
+    """Write the loop that leaves in `total` what a lane has reduced.
+
+    `reduced` has the kind, the body, and how many bodies lie side by side in a term.
+    """
+    kind, type_, width = reduced
+    counter = t.Ident(blocks.counter)
+    first = t.Ident(shader.fresh("term"))
+    places, reads, terms = list[t.Stmt](), list[t.Stmt](), [first]
+    value = term(counter, reads)
+    reads.append(t.Let(first.name, value))
+    for number in range(1, blocks.at_once):
+        at = t.Ident(shader.fresh(f"{counter.name}{number}"))
+        own = t.Ident(shader.fresh(f"term{number}"))
+        places.append(t.Let(at.name, counter + number * blocks.step))
+        read = list[t.Stmt]()
+        value = term(at, read)
+        reads += (
+            t.Var(own.name, identity(shader, kind, type_, width)),
+            t.If(at < blocks.end, (*read, t.Assign(own, value))),
+        )
+        terms.append(own)
+    take = accumulate(kind, total, in_pairs(kind, terms))
+    body = (*places, *reads, take)
+    loop = t.count_up(counter.name, blocks.start, blocks.end, blocks.turn, *body)
+    return [t.Var(total.name, identity(shader, kind, type_, width)), loop]

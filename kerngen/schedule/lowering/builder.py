@@ -1,0 +1,370 @@
+"""Builds one shader: claims names, collects bindings, functions and constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir.memory import Leaf, MemoryType, Struct, holds_half
+from kerngen.ir.nodes import Extent, Function, Index, Tensor
+from kerngen.ir.staging.stages import Write
+from kerngen.ir.types import Scalar, Storage, ValueType
+from kerngen.layout.rules import Space
+from kerngen.layout.types import Laid, lay_out
+from kerngen.plan.size import ZERO, Size
+from kerngen.plan.tree import Binding
+from kerngen.schedule.program import Shader
+from kerngen.schedule.task import Task
+from kerngen.shader import declarations as wgsl
+from kerngen.shader import tree as t
+from kerngen.shader.depth import named_where_deep
+from kerngen.shader.helpers import helpers
+from kerngen.shader.names import unlike_enumerants, value_namer
+from kerngen.shader.printer import print_module
+from kerngen.shader.structs import StructDeclarations, members_of
+
+WORKGROUP: Final = ("workgroup_id", "workgroup", "vec3u")
+GRID: Final = ("num_workgroups", "grid", "vec3u")
+LANE: Final = ("local_invocation_index", "lane", "u32")
+SUBGROUP: Final = (
+    ("subgroup_size", "subgroup_size", "u32"),
+    ("subgroup_invocation_id", "subgroup_lane", "u32"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A storage binding as the shader sees it: 1 or 4 elements wide.
+
+    What is loaded and stored are values; those that memory keeps as f16 are converted.
+    """
+
+    name: str
+    lanes: int
+    expr: t.Expr
+    memory: Leaf | Struct
+
+    @property
+    def laid(self) -> Laid:
+        """How an element lies in memory."""
+        return lay_out(self.memory, Space.STORAGE)
+
+    @property
+    def is_half(self) -> bool:
+        """Whether memory keeps scalars as f16."""
+        return isinstance(self.memory, Leaf) and self.memory.is_half
+
+    def load(self, address: t.Operand) -> t.Expr:
+        """Return what lies at an address: one element, or a vector of four."""
+        return self._read(self.expr[address], self.lanes)
+
+    def element(self, address: t.Expr) -> t.Expr:
+        """Return the element at its own address, also where vectors are bound."""
+        if self.lanes == 1:
+            return self.load(address)
+        return self._read(self.expr[address // self.lanes][address % self.lanes], 1)
+
+    def store(self, address: t.Operand, value: t.Expr) -> t.Stmt:
+        """Return the statement that writes one element, or a vector of four."""
+        if self.is_half:
+            value = t.call(wgsl_type(Storage.F16, self.lanes), value)
+        return t.Assign(self.expr[address], value)
+
+    def _read(self, place: t.Expr, lanes: int) -> t.Expr:
+        if self.is_half:
+            return t.call(wgsl_type(Scalar.F32, lanes), place)
+        return place
+
+
+def wgsl_type(type_: ValueType | Storage, lanes: int = 1) -> str:
+    """Return the WGSL type of a value, or of an element in memory, of 1 to 4 lanes."""
+    if lanes == 1:
+        return type_.spelling
+    return f"vec{lanes}{_SUFFIXES[type_.spelling]}"
+
+
+_SUFFIXES: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h", "bool": "<bool>"}
+"""What follows `vec4` for each scalar; other types have but one lane."""
+
+
+@final
+class ShaderBuilder:
+    """Collects the declarations of one shader while a strategy writes its body."""
+
+    def __init__(self, task: Task, lanes_of: dict[str, int]) -> None:
+        """Start a shader; `lanes_of` names the tensors that are bound as vectors."""
+        self.task = task
+        self._lanes_of = lanes_of
+        self._members = members_of(task.layout)
+        self._helpers = helpers()
+        self._namer = value_namer(
+            f"{name}{suffix}" for name in self._helpers for suffix in ("", *"234")
+        )
+        self._structs = StructDeclarations(self._namer)
+        self._names: dict[tuple[str, str, str], str] = {}
+        self._buffers: dict[str, Buffer] = {}
+        self._declared: dict[str, wgsl.Declaration] = {}
+        self._constants: dict[str, int] = {}
+        self._uses_uniform = False
+        self._subgroup: tuple[t.Ident, ...] = ()
+        self._written = {
+            step.tensor.name for step in task.stage.steps if isinstance(step, Write)
+        }
+        self._claim_users_names()
+        self._uniform = self.fresh("u")
+        self.workgroup, self.grid, self.lane = (
+            t.Ident(self.fresh(name)) for _, name, _ in (WORKGROUP, GRID, LANE)
+        )
+
+    def _claim_users_names(self) -> None:
+        """The user's names come first, so that they are the ones that stay."""
+        kernel = self.task.kernel
+        for tensor in (*kernel.tensors, *self.task.staged.temporaries):
+            self.name(tensor.name)
+
+    @property
+    def subgroup(self) -> tuple[t.Ident, ...]:
+        """How many lanes a subgroup has, and which of them the own one is.
+
+        A shader that asks enables them, and runs where the adapter has subgroups.
+        """
+        if not self._subgroup:
+            names = (self.fresh(name) for _, name, _ in SUBGROUP)
+            self._subgroup = tuple(t.Ident(name) for name in names)
+        return self._subgroup
+
+    # Names
+
+    def name(self, wanted: str, space: str = "value", suffix: str = "") -> str:
+        """Return the shader's name for a user's value, constant or function.
+
+        `suffix` distinguishes the forms of one function.
+        """
+        key = (space, wanted, suffix)
+        if key not in self._names:
+            shown = unlike_enumerants(f"{wanted}{suffix}")
+            self._names[key] = self._namer.claim(shown)
+        return self._names[key]
+
+    def fresh(self, wanted: str) -> str:
+        """Return a name that nothing else in the shader has."""
+        return self._namer.claim(wanted)
+
+    # Values from the host
+
+    def uniform(self, field: str) -> t.Expr:
+        """Return a field of the uniform struct."""
+        self._uses_uniform = True
+        return t.Member(t.Ident(self._uniform), self._members[field])
+
+    def laid_uniform(self, field: str) -> Laid:
+        """Return how a field of the uniform struct is laid out."""
+        return self.task.layout.field(field).laid
+
+    def extent(self, extent: Extent) -> t.Expr:
+        """Return the length of an axis as a u32."""
+        return t.u32(extent) if isinstance(extent, int) else self.uniform(extent)
+
+    def size(self, indices: tuple[Index, ...]) -> t.Expr:
+        """Return the number of elements of a domain."""
+        result = t.ONE
+        for index in indices:
+            result = result * self.extent(index.extent)
+        return result
+
+    # Declarations
+
+    def buffer(self, tensor: Tensor) -> Buffer:
+        """Return a tensor's binding, declaring it at its first use."""
+        return self._storage(tensor.name, tensor.memory)
+
+    def scratch(self, wanted: str, element: ValueType, *, written: bool) -> Buffer:
+        """Return the binding of a private buffer, which no tensor is named like."""
+        name = self.task.scratch_name(wanted)
+        return self._storage(name, Leaf(element), written=written)
+
+    def atomics(self, wanted: str) -> Buffer:
+        """Return the binding of a private buffer of u32 that atomic operations change."""
+        buffer = self.scratch(wanted, Scalar.U32, written=True)
+        key = f"buffer {buffer.name}"
+        plain = self._declared[key]
+        assert isinstance(plain, wgsl.Buffer)
+        self._declared[key] = replace(plain, type="array<atomic<u32>>")
+        return buffer
+
+    def _storage(
+        self, name: str, memory: Leaf | Struct, *, written: bool | None = None
+    ) -> Buffer:
+        if name not in self._buffers:
+            if written:
+                self._written.add(name)
+            lanes = self._lanes_of.get(name, 1)
+            shown = self.name(name, "scratch" if written is not None else "value")
+            buffer = Buffer(name, lanes, t.Ident(shown), memory)
+            element = self._structs.type_of(buffer.laid)
+            if lanes > 1:
+                assert isinstance(memory, Leaf), "only scalars are bound by fours"
+                element = wgsl_type(memory.storage, lanes)
+            self._buffers[name] = buffer
+            space = "read_write" if name in self._written else "read"
+            self._declared[f"buffer {name}"] = wgsl.Buffer(
+                0,
+                f"storage, {space}",
+                shown,
+                f"array<{element}>",
+            )
+        return self._buffers[name]
+
+    def workgroup_array(self, wanted: str, type_: str, size: int) -> t.Expr:
+        """Declare an array of `size` bytes in workgroup memory."""
+        name = self.fresh(wanted)
+        self._declared[f"shared {name}"] = wgsl.WorkgroupVar(name, type_, size)
+        return t.Ident(name)
+
+    def const(self, name: str, type_: Scalar, value: t.Expr) -> t.Expr:
+        """Return one of the user's constants, declaring it at its first use."""
+        shown = self.name(name, "const")
+        self._declared[f"const {name}"] = wgsl.Const(shown, type_.value, value)
+        return t.Ident(shown)
+
+    def override(self, wanted: str, value: int) -> t.Ident:
+        """Return a constant whose value the pipeline gives.
+
+        Shaders that differ in nothing but such values are one file.
+        """
+        name = self.fresh(wanted)
+        self._declared[f"override {name}"] = wgsl.Override(name)
+        self._constants[name] = value
+        return t.Ident(name)
+
+    def has(self, key: str) -> bool:
+        """Whether a declaration of that key was made."""
+        return key in self._declared
+
+    def declare(self, key: str, declaration: wgsl.Declaration) -> None:
+        """Add a declaration once."""
+        self._declared.setdefault(key, declaration)
+
+    def helper(self, name: str, lanes: int) -> str:
+        """Return the name of a helper at a width, declaring it."""
+        suffix = str(lanes) if lanes > 1 else ""
+        text = self._helpers[name].format(
+            T=wgsl_type(Scalar.F32, lanes),
+            I=wgsl_type(Scalar.I32, lanes),
+            U=wgsl_type(Scalar.U32, lanes),
+            B=wgsl_type(Scalar.BOOL, lanes),
+            S=suffix,
+        )
+        self.declare(f"function {name}{suffix}", wgsl.Verbatim(text.strip("\n")))
+        return f"{name}{suffix}"
+
+    def function(self, name: str) -> Function:
+        """Return one of the user's functions."""
+        return self.task.functions[name]
+
+    # The whole
+
+    def finish(
+        self,
+        body: list[t.Stmt],
+        *,
+        groups: Size,
+        workgroup_size: int,
+        workgroup_name: str = "",
+        summary: str,
+        variant: str = "",
+        terms: Size = ZERO,
+        trips: Size = ZERO,
+    ) -> Shader:
+        """Return the shader whose entry point has `body`.
+
+        `workgroup_name` is the override that has the value `workgroup_size`, if one has.
+        """
+        known = (self.workgroup, self.grid, self.lane, *self._subgroup)
+        inputs = tuple(
+            (builtin, self._text(name), type_)
+            for (builtin, _, type_), name in zip(
+                (WORKGROUP, GRID, LANE, *SUBGROUP), known, strict=False
+            )
+        )
+        shallow = named_where_deep(body, self.fresh)
+        entry = wgsl.EntryPoint(workgroup_name or workgroup_size, inputs, shallow)
+        declarations = (*self._ordered(), entry)
+        parts = (self.task.stem, self.task.label, variant)
+        return Shader(
+            stem=".".join(part for part in parts if part),
+            title=self._title,
+            header=self._header(summary),
+            code=print_module(self._module(declarations)),
+            bindings=tuple(
+                Binding(name, name in self._written) for name in self._bound()
+            ),
+            uses_uniform=self._uses_uniform,
+            groups=groups,
+            workgroup_size=workgroup_size,
+            terms=terms,
+            trips=trips,
+            subgroups=bool(self._subgroup),
+            constants=tuple(self._constants.items()),
+            workgroup_bytes=sum(
+                d.size
+                for d in self._declared.values()
+                if isinstance(d, wgsl.WorkgroupVar)
+            ),
+        )
+
+    def _module(self, declarations: tuple[wgsl.Declaration, ...]) -> wgsl.Module:
+        held: list[MemoryType] = [b.memory for b in self._buffers.values()]
+        if self._uses_uniform:
+            held += (field.type for field in self.task.layout.fields)
+        extensions = {
+            "f16": any(map(holds_half, held)),
+            "subgroups": bool(self._subgroup),
+        }
+        enables = tuple(name for name, used in extensions.items() if used)
+        return wgsl.Module(declarations, enables)
+
+    def _text(self, expr: t.Expr) -> str:
+        if not isinstance(expr, t.Ident):
+            raise TypeError(expr)
+        return expr.name
+
+    @property
+    def _title(self) -> str:
+        kernel, stage = self.task.kernel, self.task.stage
+        many = len(self.task.staged.stages) > 1 or stage.name != kernel.name
+        title = f"{kernel.name}, stage {stage.name}" if many else kernel.name
+        return f"{title}: {self.task.label}"
+
+    def _header(self, summary: str) -> tuple[str, ...]:
+        equations = (f"    {x.text}" for x in self.task.stage.steps if x.text)
+        return (f"{self._title}, {summary}", *equations)
+
+    def _bound(self) -> list[str]:
+        """Return what is bound, in the kernel's order, numbered from 1 on."""
+        staged = self.task.staged
+        tensors = (*staged.kernel.tensors, *staged.temporaries)
+        listed = [x.name for x in tensors if x.name in self._buffers]
+        return listed + [name for name in self._buffers if name not in listed]
+
+    def _ordered(self) -> list[wgsl.Declaration]:
+        """Constants, uniform struct, bindings, workgroup memory, functions."""
+        for number, name in enumerate(self._bound(), start=1):
+            buffer = self._declared.pop(f"buffer {name}")
+            if isinstance(buffer, wgsl.Buffer):
+                numbered = replace(buffer, binding=number)
+                self._declared[f"buffer {name}"] = numbered
+        found = list(self._declared.values())
+        order = (wgsl.Buffer, wgsl.WorkgroupVar, wgsl.Function | wgsl.Verbatim)
+        ranked = [d for kind in order for d in found if isinstance(d, kind)]
+        constants = [d for d in found if isinstance(d, wgsl.Const | wgsl.Override)]
+        return [*constants, *self._uniform_declarations(), *ranked]
+
+    def _uniform_declarations(self) -> list[wgsl.Declaration]:
+        """Return the structs that buffers hold, and the uniform binding."""
+        if not self._uses_uniform:
+            return [*self._structs.declarations]
+        name = self._structs.declare_uniform(self.task.layout)
+        uniform = wgsl.Buffer(0, "uniform", self._uniform, name)
+        return [*self._structs.declarations, uniform]

@@ -1,0 +1,183 @@
+"""Lower what vectors and matrices do that scalars don't.
+
+WGSL computes with constants when it compiles, and refuses what overflows or divides by
+zero there.  Scalars are folded before (`kerngen.ir.fold`); a constant vector becomes a
+variable where an operation could fail.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Constant,
+    Expr,
+    Load,
+    Part,
+    Select,
+    UniformValue,
+    is_constant,
+)
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.ir.walk import subscript_value
+from kerngen.layout.types import LeafLayout
+from kerngen.schedule.lowering import memory
+from kerngen.schedule.lowering.builder import wgsl_type
+from kerngen.schedule.lowering.loads import place_of_load
+from kerngen.schedule.lowering.values import COMPONENTS, Value
+from kerngen.shader import tree as t
+
+if TYPE_CHECKING:
+    from kerngen.schedule.lowering.expressions import Lowerer
+
+_FAILING: Final = frozenset({"/", "%", "<<", ">>"})
+"""What fails for some constants on the right alone."""
+
+
+def lanes_of(type_: ValueType, value: Value) -> int:
+    """Return how many components a value has in the shader."""
+    return type_.width if isinstance(type_, Vector) else value.lanes
+
+
+def lower_part(to: Lowerer, expr: Part) -> t.Expr:
+    """Return a component or column by its number, straight from memory if it can be."""
+    match expr.operand:
+        case Load():
+            place, laid = place_of_load(to, expr.operand)
+        case UniformValue():
+            place, laid = to.uniform_place(expr.operand)
+        case operand:
+            return _part_of_value(to, expr, operand)
+    return memory.read_part(place, laid, memory.lower_at(to, expr.at))
+
+
+def _part_of_value(to: Lowerer, expr: Part, operand: Expr) -> t.Expr:
+    """Return a part of a value; one that varies needs a variable to be taken from."""
+    value = to.lower(operand).expr
+    varies = not isinstance(subscript_value(expr.at.place), Constant)
+    if varies and not _is_place(to, operand):
+        value = variable(to, value)
+    return value[memory.lower_at(to, expr.at)]
+
+
+def _is_place(to: Lowerer, expr: Expr) -> bool:
+    """Whether an expression is read from memory as it lies there."""
+    match expr:
+        case Part(operand=operand):
+            return _is_place(to, operand)
+        case Load():
+            return not expr.memory.is_half
+        case UniformValue():
+            _, laid = to.uniform_place(expr)
+            return isinstance(laid, LeafLayout) and not laid.leaf.is_half
+        case _:
+            return False
+
+
+def variable(to: Lowerer, value: t.Expr) -> t.Expr:
+    """Keep a value in a variable, which WGSL does not see through."""
+    return _declared(to, t.Var, value)
+
+
+def _declared(to: Lowerer, form: type[t.Let | t.Var], value: t.Expr) -> t.Expr:
+    name = to.shader.fresh(f"{to.label}_value")
+    to.block.append(form(name, value))
+    return t.Ident(name)
+
+
+def _operand(to: Lowerer, expr: Expr, *, apart: bool) -> t.Expr:
+    """Return an operand; a constant `apart` from what WGSL computes when it compiles."""
+    value = to.lower(expr).expr
+    return variable(to, value) if apart and is_constant(expr) else value
+
+
+def lower_operation(to: Lowerer, expr: Binary) -> t.Expr:
+    """Return an operation with vectors or matrices."""
+    both = is_constant(expr)
+    left = _operand(to, expr.left, apart=both)
+    fails = expr.op in _FAILING and scalar_of(expr.type).is_integer
+    right = _operand(to, expr.right, apart=fails)
+    if expr.op == "%" and scalar_of(expr.type) is Scalar.I32:
+        assert isinstance(expr.type, Vector), "matrices have no remainder"
+        helper = to.shader.helper("remainder", expr.type.width)
+        sides = (expr.left, left), (expr.right, right)
+        return t.Call(helper, tuple(_splat(expr.type, *side) for side in sides))
+    return t.Binary(expr.op, left, right)
+
+
+def _splat(type_: Vector, expr: Expr, value: t.Expr) -> t.Expr:
+    return value if is_composite(expr.type) else t.call(type_.spelling, value)
+
+
+def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
+    """Return a built-in of vectors that works on each component."""
+    assert isinstance(expr.type, Vector), "called for vectors"
+    row, width = BUILTINS[expr.builtin], expr.type.width
+    apart = is_constant(expr)
+    arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
+    if row.helper:
+        helper = to.shader.helper(row.helper.name, width)
+        return t.Call(helper, tuple(arguments))
+    if row.wide:
+        type_ = wgsl_type(expr.type.scalar, width)
+        return t.Template(row.template, tuple(arguments), type_)
+    parts = [named(to, argument) for argument in arguments]
+    scalar = expr.type.scalar.spelling
+    calls = (
+        t.Template(row.template, tuple(t.Member(v, component) for v in parts), scalar)
+        for component in COMPONENTS[:width]
+    )
+    return t.Call(expr.type.spelling, tuple(calls))
+
+
+def lower_geometry(
+    to: Lowerer, expr: BuiltinCall, operands: tuple[t.Expr, ...]
+) -> t.Expr:
+    """Return a call of a function of whole vectors or matrices.
+
+    Mesa's drivers crash on a product of two transposes that are not both square; they
+    don't see one in a variable.
+    """
+    if is_constant(expr):
+        operands = tuple(variable(to, operand) for operand in operands)
+    call = t.Call(expr.builtin, operands)
+    turned = expr.type if expr.builtin == "transpose" else None
+    if isinstance(turned, Matrix) and turned.columns != turned.rows:
+        return variable(to, call)
+    return call
+
+
+def named(to: Lowerer, value: t.Expr) -> t.Expr:
+    """Give a value a name, if it has none."""
+    return value if isinstance(value, t.Ident) else _declared(to, t.Let, value)
+
+
+def lower_choice(
+    to: Lowerer, expr: Select, sides: tuple[t.Expr, t.Expr], condition: t.Expr
+) -> t.Expr:
+    """Return one of two vectors or matrices, of which `select` takes the columns only.
+
+    naga panics where it chooses between constants that are made of vectors.
+    """
+    falsy, truthy = sides
+    if is_constant(expr):
+        falsy = variable(to, falsy)
+    if not isinstance(expr.type, Matrix):
+        return t.call("select", falsy, truthy, condition)
+    falsy, truthy, chosen = (named(to, part) for part in (falsy, truthy, condition))
+    columns = (
+        t.call("select", falsy[n], truthy[n], chosen) for n in range(expr.type.columns)
+    )
+    return t.Call(expr.type.spelling, tuple(columns))
+
+
+def halved_columns(to: Lowerer, value: t.Expr, type_: Matrix) -> t.Expr:
+    """Round the columns of a matrix as a tensor of f16 does."""
+    whole = named(to, value)
+    helper = to.shader.helper("nearest_f16", type_.rows)
+    columns = (t.call(helper, whole[n]) for n in range(type_.columns))
+    return t.Call(type_.spelling, tuple(columns))

@@ -1,0 +1,428 @@
+"""Lower typed expressions to shader expressions, one or four elements at a time.
+
+A `Lowerer` writes for one invocation.  With a `vector` index it computes four elements
+at once, those at `vector`, `vector + 1`, ... of that index.  A value is *wide* when it
+differs between the four; a narrow value is splat only where WGSL asks for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import assert_never, final
+
+from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.analysis.finite import is_finite
+from kerngen.ir.analysis.signs import is_natural
+from kerngen.ir.builtins.evaluate import constant_value
+from kerngen.ir.builtins.table import BUILTINS, TRUNCATING
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    ConstRef,
+    Construct,
+    DimValue,
+    Expr,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Part,
+    Reduce,
+    Select,
+    Swizzle,
+    Unary,
+    UniformValue,
+    is_constant,
+)
+from kerngen.ir.operators import is_composite
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import F16_MAX, Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.layout.types import Laid
+from kerngen.schedule.lowering import memory
+from kerngen.schedule.lowering.argmax import find_serially
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.composites import (
+    halved_columns,
+    lanes_of,
+    lower_choice,
+    lower_componentwise,
+    lower_geometry,
+    lower_operation,
+    lower_part,
+)
+from kerngen.schedule.lowering.identities import accumulate, identity, infinity
+from kerngen.schedule.lowering.loads import lower_load
+from kerngen.schedule.lowering.ranges import terms_along
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.shader import declarations as wgsl
+from kerngen.shader import tree as t
+from kerngen.shader.depth import named_where_deep
+
+# Operators whose sides may be a vector and a scalar.
+_MIXES_WIDTHS = frozenset({"+", "-", "*", "/", "%"})
+_LOGICAL = {"and": ("&&", "&"), "or": ("||", "|")}
+
+
+@final
+@dataclass(frozen=True)
+class Lowerer:
+    """Writes statements into `block`, for the indices at `at`.
+
+    `reduced` holds the values of reductions that a strategy has computed itself; others
+    become serial loops.  `label` names the accumulators of those.  `element` is the
+    address of the domain's own element, where a strategy knows it.  `counts_vectors`
+    asks for addresses that are cheap where several rows are read in one turn of a loop.
+    """
+
+    shader: ShaderBuilder
+    at: dict[Index, t.Expr]
+    block: list[t.Stmt]
+    vector: Index | None = None
+    locals: dict[str, Value] = field(default_factory=dict)
+    reduced: dict[Reduce, Value] = field(default_factory=dict)
+    label: str = "value"
+    element: tuple[tuple[Index, ...], t.Expr] | None = None
+    counts_vectors: bool = False
+
+    def lower(self, expr: Expr) -> Value:
+        """Return the value of an expression."""
+        match expr:
+            case Constant(value, type_):
+                return Value(self._literal(value, type_))
+            case ConstRef(name, value, type_):
+                if not math.isfinite(value):
+                    return Value(self._literal(value, type_))
+                return Value(self.shader.const(name, type_, literal(value, type_)))
+            case IndexValue(index):
+                return self._index(index)
+            case DimValue(name):
+                return Value(t.call("i32", self.shader.uniform(name)))
+            case UniformValue():
+                return Value(memory.read(*self.uniform_place(expr)))
+            case LocalValue(name):
+                return self.locals[name]
+            case Load():
+                return lower_load(self, expr)
+            case Swizzle(operand, components):
+                return Value(t.Member(self.lower(operand).expr, components))
+            case Part():
+                return Value(lower_part(self, expr))
+            case Construct(type_, parts):
+                values = (self.lower(part).expr for part in parts)
+                return Value(t.Call(type_.spelling, tuple(values)))
+            case Unary():
+                return self._unary(expr)
+            case Binary():
+                return self._binary(expr)
+            case Select():
+                return self._select(expr)
+            case Cast(operand, is_halved=True):
+                return self._halved(operand)
+            case Cast(operand, type_):
+                return self._cast(operand, type_)
+            case BuiltinCall():
+                return self._builtin(expr)
+            case FunctionCall():
+                return self._function_call(expr)
+            case Reduce():
+                return self._reduce(expr)
+            case StoreAt():
+                raise AssertionError("writes lower their positions themselves")
+            case _:
+                assert_never(expr)
+
+    def uniform_place(self, value: UniformValue) -> tuple[t.Expr, Laid]:
+        """Return the place of a parameter's part, and how it is laid out."""
+        place = self.shader.uniform(value.name)
+        laid = self.shader.laid_uniform(value.name)
+        return memory.follow(self, place, laid, value.path)
+
+    # Widths
+
+    def widen(self, value: Value, type_: ValueType | Struct) -> t.Expr:
+        """Return a value as a vector."""
+        if value.wide:
+            return value.expr
+        assert isinstance(type_, Scalar), "vectors are not widened"
+        return t.call(wgsl_type(type_, LANES), value.expr)
+
+    def together(self, *parts: tuple[Value, ValueType]) -> tuple[bool, list[t.Expr]]:
+        """Bring values to one width: wide if any of them is."""
+        wide = any(value.wide for value, _ in parts)
+        if not wide:
+            return False, [value.expr for value, _ in parts]
+        return True, [self.widen(value, type_) for value, type_ in parts]
+
+    def named(self, value: Value, wanted: str) -> Value:
+        """Name a wide value, so that its elements can be read one by one."""
+        if not value.wide:
+            return value
+        name = self.shader.fresh(wanted)
+        self.block.append(t.Let(name, value.expr))
+        return Value(t.Ident(name), wide=True)
+
+    # Leaves
+
+    def _index(self, index: Index) -> Value:
+        at = self.at[index]
+        if index != self.vector:
+            return Value(t.call("i32", at))
+        first = t.call("vec4i", t.call("i32", at))
+        steps = tuple(map(t.Literal, "0123"))
+        return Value(t.Binary("+", first, t.Call("vec4i", steps)), wide=True)
+
+    def _literal(self, value: float | bool, type_: Scalar) -> t.Expr:
+        if math.isfinite(value):
+            return literal(value, type_)
+        return infinity(self.shader, negative=value < 0)
+
+    # Operators
+
+    def _cast(self, operand: Expr, type_: ValueType) -> Value:
+        value = self.lower(operand)
+        to, source = scalar_of(type_), scalar_of(operand.type)
+        if source is Scalar.F32 and to.is_integer and not is_finite(operand):
+            helper = self.shader.helper(f"to_{to.value}", lanes_of(operand.type, value))
+            return Value(t.call(helper, value.expr), value.wide)
+        return Value(t.call(wgsl_type(type_, value.lanes), value.expr), value.wide)
+
+    def _halved(self, operand: Expr) -> Value:
+        """Round as a tensor of f16 does."""
+        value = self.lower(operand)
+        if isinstance(operand.type, Matrix):
+            return Value(halved_columns(self, value.expr, operand.type))
+        name = self.shader.helper("nearest_f16", lanes_of(operand.type, value))
+        return Value(t.call(name, value.expr), value.wide)
+
+    def storable(self, expr: Expr) -> Value:
+        """Return a value that can become an f16.
+
+        WGSL refuses to convert a constant expression that no f16 holds; at run time it
+        is infinite, so that is where it is left to.
+        """
+        value, constant = self.lower(expr), constant_value(expr)
+        if constant is None or abs(constant) <= F16_MAX:
+            return value
+        name = self.shader.fresh(f"{self.label}_value")
+        self.block.append(t.Let(name, value.expr))
+        return Value(t.Ident(name), value.wide)
+
+    def _unary(self, expr: Unary) -> Value:
+        value = self.lower(expr.operand)
+        if isinstance(expr.type, Matrix):
+            # WGSL has no sign before a matrix (8.7, Arithmetic Expressions).
+            return Value(t.Binary("*", value.expr, t.Literal("-1.0")))
+        op = "!" if expr.op == "not" else expr.op
+        return Value(t.Unary(op, value.expr), value.wide)
+
+    def _binary(self, expr: Binary) -> Value:
+        if is_composite(expr.type):
+            return Value(lower_operation(self, expr))
+        left, right = self.lower(expr.left), self.lower(expr.right)
+        mixed = left.wide != right.wide
+        helped = _may_be_remainder_of_negatives(expr)
+        if mixed and expr.op in _MIXES_WIDTHS and not helped:
+            return Value(t.Binary(expr.op, left.expr, right.expr), wide=True)
+        wide, (a, b) = self.together((left, expr.left.type), (right, expr.right.type))
+        if helped:
+            remainder = self.shader.helper("remainder", LANES if wide else 1)
+            return Value(t.call(remainder, a, b), wide)
+        op = _LOGICAL[expr.op][wide] if expr.op in _LOGICAL else expr.op
+        return Value(t.Binary(op, a, b), wide)
+
+    def _select(self, expr: Select) -> Value:
+        condition = self.lower(expr.condition)
+        then, otherwise = self.lower(expr.then), self.lower(expr.otherwise)
+        parts = [(otherwise, expr.type), (then, expr.type)]
+        if condition.wide or then.wide or otherwise.wide:
+            falsy, truthy = (self.widen(value, type_) for value, type_ in parts)
+            chosen = t.call("select", falsy, truthy, condition.expr)
+            return Value(chosen, wide=True)
+        sides = otherwise.expr, then.expr
+        if is_composite(expr.type):
+            return Value(lower_choice(self, expr, sides, condition.expr))
+        return Value(t.call("select", otherwise.expr, then.expr, condition.expr))
+
+    # Calls
+
+    def _builtin(self, expr: BuiltinCall) -> Value:
+        if _is_truncating(expr):
+            op, (left, right) = TRUNCATING[expr.builtin], expr.arguments
+            return self._binary(Binary(op, left, right, expr.type))
+        if expr.builtin not in GEOMETRY and isinstance(expr.type, Vector):
+            return Value(lower_componentwise(self, expr))
+        parts = [(self.lower(a), a.type) for a in expr.arguments]
+        if expr.builtin in GEOMETRY:
+            operands = tuple(value.expr for value, _ in parts)
+            return Value(lower_geometry(self, expr, operands))
+        row = BUILTINS[expr.builtin]
+        if not row.wide and any(value.wide for value, _ in parts):
+            scalar = wgsl_type(expr.type, 1)
+            return self._element_by_element(
+                expr, parts, lambda given: t.Template(row.template, given, scalar)
+            )
+        wide, arguments = self.together(*parts)
+        lanes = LANES if wide else 1
+        if row.helper:
+            helper = self.shader.helper(row.helper.name, lanes)
+            return Value(t.call(helper, *arguments), wide)
+        type_ = wgsl_type(expr.type, lanes)
+        return Value(t.Template(row.template, tuple(arguments), type_), wide)
+
+    def _element_by_element(
+        self,
+        expr: BuiltinCall | FunctionCall,
+        parts: list[tuple[Value, ValueType]],
+        called: Callable[[tuple[t.Expr, ...]], t.Expr],
+    ) -> Value:
+        """Call what has no form for four elements once for each."""
+        named = [self.named(value, f"{self.label}_argument") for value, _ in parts]
+        calls = tuple(
+            called(tuple(value.lane(component) for value in named))
+            for component in COMPONENTS
+        )
+        return Value(t.Call(wgsl_type(expr.type, LANES), calls), wide=True)
+
+    def _function_call(self, expr: FunctionCall) -> Value:
+        parts = [(self.lower(a), a.type) for a in expr.arguments]
+        wide, arguments = self.together(*parts)
+        if wide and expr.function not in self.shader.task.plain_functions:
+            name = self._function(expr.function, 1)
+            return self._element_by_element(
+                expr, parts, lambda given: t.call(name, *given)
+            )
+        name = self._function(expr.function, LANES if wide else 1)
+        return Value(t.call(name, *arguments), wide)
+
+    def _function(self, function: str, lanes: int) -> str:
+        """Return the shader's name of a user's function at a width, declaring it."""
+        suffix = "" if lanes == 1 else str(lanes)
+        name = self.shader.name(function, "function", suffix)
+        key = f"function {name}"
+        if self.shader.has(key):
+            return name
+        item = self.shader.function(function)
+        names = {p.name: self.shader.name(p.name) for p in item.parameters}
+        body: list[t.Stmt] = []
+        wide = lanes > 1
+        inner = Lowerer(self.shader, {}, body)
+        inner.locals.update(
+            {p.name: Value(t.Ident(names[p.name]), wide) for p in item.parameters}
+        )
+        for local, defined in item.lets:
+            inner.define(local, defined)
+        result = inner.lower(item.body)
+        body.append(t.Return(inner.widen(result, item.type) if wide else result.expr))
+        parameters = tuple(
+            (names[p.name], wgsl_type(p.type, lanes)) for p in item.parameters
+        )
+        comment = item.doc.split("\n")[0]
+        self.shader.declare(
+            key,
+            wgsl.Function(
+                name,
+                parameters,
+                wgsl_type(item.type, lanes),
+                named_where_deep(body, self.shader.fresh),
+                comment,
+            ),
+        )
+        return name
+
+    def define(self, local: LocalValue, expr: Expr) -> None:
+        """Write `let local = expr;` and remember the value under its name.
+
+        A constant becomes a variable: naga computes with the `let` of one as if it were
+        written out, and refuses what overflows there.
+        """
+        value = replace(self, label=local.name).lower(expr)
+        name = self.shader.name(local.name)
+        form = t.Var if is_constant(expr) else t.Let
+        self.block.append(form(name, value.expr))
+        self.locals[local.name] = Value(t.Ident(name), value.wide)
+
+    # Reductions
+
+    def _reduce(self, expr: Reduce) -> Value:
+        """Accumulate in serial loops, one around the other."""
+        if expr in self.reduced:
+            return self.reduced[expr]
+        if expr.finds_place:
+            return find_serially(self, expr)
+        name = self.shader.fresh(f"{self.label}_{expr.kind}")
+        loop, wide = self._loop(expr, expr.indices, t.Ident(name))
+        zero = identity(self.shader, expr.kind, expr.type, LANES if wide else 1)
+        self.block.extend((t.Var(name, zero), loop))
+        return Value(t.Ident(name), wide)
+
+    def _loop(
+        self, reduce: Reduce, indices: tuple[Index, ...], total: t.Ident
+    ) -> tuple[t.Stmt, bool]:
+        """Return the loop over the first index, and whether its terms are wide."""
+        first, *rest = indices
+        inner = self.nested(self.counters((first,)))
+        along = terms_along(self, reduce, first)
+        if rest:
+            loop, wide = inner._loop(reduce, tuple(rest), total)  # noqa: SLF001
+            inner.block.append(loop)
+        else:
+            term = inner.lower(reduce.body)
+            wide = term.wide
+            inner.block.append(accumulate(reduce.kind, total, term.expr))
+        name = self.shader.name(first.name)
+        return t.count_up(name, along.begin, along.end, 1, *inner.block), wide
+
+    def counters(self, indices: tuple[Index, ...]) -> dict[Index, t.Expr]:
+        """Return what the counters of serial loops are called."""
+        return {index: t.Ident(self.shader.name(index.name)) for index in indices}
+
+    def serial_loops(
+        self, indices: tuple[Index, ...], body: list[t.Stmt]
+    ) -> list[t.Stmt]:
+        """Put loops around a body, one per index, the last innermost."""
+        for index in reversed(indices):
+            counter = self.shader.name(index.name)
+            end = self.shader.extent(index.extent)
+            body = [t.count_up(counter, 0, end, 1, *body)]
+        return body
+
+    def nested(self, at: dict[Index, t.Expr]) -> Lowerer:
+        """Return a lowerer for an inner block, with more indices."""
+        return replace(self, at={**self.at, **at}, block=[])
+
+
+def literal(value: float | bool, type_: Scalar) -> t.Expr:
+    """Return a literal of a type; of a float that is finite."""
+    match type_:
+        case Scalar.F32:
+            return t.Literal(repr(float(value)))
+        case Scalar.I32:
+            return t.Literal(str(value))
+        case Scalar.U32:
+            return t.Literal(f"{value}u")
+        case Scalar.BOOL:
+            return t.Literal("true" if value else "false")
+        case _:
+            assert_never(type_)
+
+
+def _may_be_remainder_of_negatives(expr: Binary) -> bool:
+    """Whether this is a `%` that drivers may get wrong."""
+    is_remainder = expr.op == "%" and expr.type is Scalar.I32
+    return is_remainder and not is_natural(expr, wraps=True)
+
+
+def _is_truncating(expr: BuiltinCall) -> bool:
+    """Whether a floored division has no negative sides, so that an operator does it."""
+    if expr.builtin not in TRUNCATING or as_literal(expr.arguments[1]) == 0:
+        return False
+    sides = expr.arguments
+    natural = all(is_natural(side, wraps=True) for side in sides)
+    return natural or scalar_of(expr.type) is Scalar.U32

@@ -1,0 +1,73 @@
+"""Factors that are one element at bare indices, whose address grows evenly with them.
+
+It is known before a loop over the terms, and each turn adds the same to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import final
+
+from kerngen.ir.nodes import Cast, Expr, Extent, Index, IndexValue, Load
+from kerngen.ir.types import Scalar
+from kerngen.schedule.lowering.addresses import row_major, vector_address
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.values import LANES
+from kerngen.shader import tree as t
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """What a factor reads: the element at `indices`, of axes of these `extents`.
+
+    Addresses count elements, or, with four `lanes`, vectors.
+    """
+
+    indices: tuple[Index, ...]
+    extents: tuple[Extent, ...]
+
+    def address(
+        self, shader: ShaderBuilder, at: Mapping[Index, t.Expr], lanes: int
+    ) -> t.Expr:
+        """Return where the element lies whose indices are `at`."""
+        form = vector_address if lanes == LANES else row_major
+        return form(shader, self.extents, [at[index] for index in self.indices])
+
+    def step(
+        self, shader: ShaderBuilder, index: Index, count: t.Expr, lanes: int
+    ) -> t.Expr:
+        """Return what `count` steps along an index add to an address."""
+        inner = self.extents[self.indices.index(index) + 1 :]
+        if not inner:
+            return count // lanes
+        *middle, last = map(shader.extent, inner)
+        return prod([count, *middle, last // lanes], start=t.ONE)
+
+    def last(self, shader: ShaderBuilder) -> t.Expr:
+        """Return the address of the last element."""
+        size = prod(map(shader.extent, self.extents), start=t.ONE)
+        return t.Binary("-", size, t.ONE)
+
+
+def linear_read(
+    factor: Expr, outer: Index, over: tuple[Index, ...], axis: Index
+) -> Linear | None:
+    """Return what a factor reads, if it is one element, in runs along an axis.
+
+    It depends on an index of its own and on the reduction's, which must be one.
+    """
+    if len(over) > 1:
+        return None
+    load = factor
+    while isinstance(load, Cast):
+        load = load.operand
+    if not isinstance(load, Load) or not isinstance(load.tensor.element, Scalar):
+        return None
+    indices = tuple(s.index for s in load.subscripts if isinstance(s, IndexValue))
+    if indices[-1:] != (axis,) or len(set(indices)) < len(load.subscripts):
+        return None
+    depends = {outer, *over} <= set(indices)
+    return Linear(indices, load.tensor.extents) if depends else None

@@ -1,0 +1,155 @@
+"""Ranges of loops under conditions: the loop of `sum[j when j <= i]` ends at i.
+
+The terms of a triangle are half of the square's.  A bound is a comparison of the index by
+itself with what is the same for all of the loop; a condition without the index decides
+about the whole loop.  Of anything else, each term is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from kerngen.ir.analysis.conditions import conditional
+from kerngen.ir.analysis.reads import free_indices, holds_reduce
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Cast,
+    Expr,
+    Index,
+    IndexValue,
+    LocalValue,
+    Reduce,
+)
+from kerngen.ir.staging.keyed import conjuncts
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
+from kerngen.shader import tree as t
+
+if TYPE_CHECKING:
+    from kerngen.schedule.lowering.expressions import Lowerer
+
+_MIRRORED: Final[dict[BinaryOp, BinaryOp]] = {
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+    "==": "==",
+}
+
+_Bound: TypeAlias = tuple[BinaryOp, Expr]
+"""What an index is compared with: `<= i` of `j <= i`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a loop: `begin <= index < end`; all, if `is_whole`."""
+
+    begin: t.Expr
+    end: t.Expr
+    is_whole: bool = False
+
+
+def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Terms:
+    """Return where a loop over an index begins, at a multiple of `step`, and ends.
+
+    Names for both are defined in the block at hand.  What is left out is so for all
+    elements that the invocation computes.
+    """
+    length = to.shader.extent(index.extent)
+    bounds, decides = [*_bounds(to, reduce, index)], [*_deciding(to, reduce)]
+    if not bounds and not decides:
+        return Terms(t.ZERO, length, is_whole=True)
+    narrow = replace(to, vector=None)
+    begins = [_begin(narrow, bound, length) for bound in bounds if bound[0] in _LOWER]
+    ends = [_end(narrow, bound, length) for bound in bounds if bound[0] in _UPPER]
+    begin: t.Expr = t.ZERO
+    for other in begins:
+        begin = other if begin == t.ZERO else t.call("max", begin, other)
+    end = length
+    for other in ends:
+        end = other if end is length else t.call("min", end, other)
+    if decides:
+        holds = t.all_of(*(narrow.lower(condition).expr for condition in decides))
+        end = t.call("select", t.ZERO, end, holds)
+    if begins:
+        begin = _named(to, f"{index.name}_begin", begin // step * step)
+    return Terms(begin, _named(to, f"{index.name}_end", end))
+
+
+_LOWER: Final = frozenset[BinaryOp]((">", ">=", "=="))
+_UPPER: Final = frozenset[BinaryOp](("<", "<=", "=="))
+
+
+def _named(to: Lowerer, wanted: str, value: t.Expr) -> t.Expr:
+    name = to.shader.fresh(wanted)
+    to.block.append(t.Let(name, value))
+    return t.Ident(name)
+
+
+def _conditions(reduce: Reduce) -> tuple[Expr, ...]:
+    return conjuncts(conditional(reduce).condition)
+
+
+def _bounds(to: Lowerer, reduce: Reduce, index: Index) -> Iterator[_Bound]:
+    """Yield what bounds an index, of what is the same for all of its loop."""
+    for condition in _conditions(reduce):
+        if not isinstance(condition, Binary) or condition.op not in _MIRRORED:
+            continue
+        left, right = condition.left, condition.right
+        if _is_index(left, index) and _is_known(to, right):
+            yield condition.op, right
+        elif _is_index(right, index) and _is_known(to, left):
+            yield _MIRRORED[condition.op], left
+
+
+def _deciding(to: Lowerer, reduce: Reduce) -> Iterator[Expr]:
+    """Yield the conditions that are the same for all terms of a loop."""
+    return (c for c in _conditions(reduce) if _is_known(to, c))
+
+
+def _is_index(expr: Expr, index: Index) -> bool:
+    if isinstance(expr, Cast) and expr.type.is_integer:
+        return _is_index(expr.operand, index)
+    return expr == IndexValue(index)
+
+
+def _is_known(to: Lowerer, expr: Expr) -> bool:
+    """Whether a number is one for all of a loop, and for all elements at hand."""
+    used = free_indices(expr)
+    locals_ = (node.name for node in walk(expr) if isinstance(node, LocalValue))
+    return (
+        used <= to.at.keys()
+        and to.vector not in used
+        and not holds_reduce(expr)
+        and all(name in to.locals for name in locals_)
+    )
+
+
+def _begin(to: Lowerer, bound: _Bound, length: t.Expr) -> t.Expr:
+    """Return the first index for which a lower bound holds, or one past the end."""
+    op, expr = bound
+    value = to.lower(expr).expr
+    if expr.type is Scalar.U32:
+        return t.call("min", value, length) + 1 if op == ">" else value
+    if op == ">":
+        before = t.call("clamp", value, t.Literal("-1"), t.call("i32", length))
+        return t.call("u32", before + t.Literal("1"))
+    return t.call("u32", t.call("max", value, t.Literal("0")))
+
+
+def _end(to: Lowerer, bound: _Bound, length: t.Expr) -> t.Expr:
+    """Return what is past the last index for which an upper bound holds."""
+    op, expr = bound
+    value = to.lower(expr).expr
+    if expr.type is Scalar.U32:
+        below = t.call("min", value, length)
+        return below if op == "<" else t.call("min", below + 1, length)
+    last = t.call("i32", length)
+    if op == "<":
+        return t.call("u32", t.call("clamp", value, t.Literal("0"), last))
+    below = t.call("clamp", value, t.Literal("-1"), last - t.Literal("1"))
+    return t.call("u32", below + t.Literal("1"))

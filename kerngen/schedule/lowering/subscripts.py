@@ -1,0 +1,52 @@
+"""Lower subscripts: what they are in an axis, and clamped where they may leave it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from kerngen.ir.analysis.affine import subscript_form
+from kerngen.ir.analysis.signs import lies_within
+from kerngen.ir.nodes import Affine, Clamped, Expr, Extent, IndexValue, Subscript
+from kerngen.ir.types import Scalar
+from kerngen.schedule.lowering.affine import index_position, lower_affine
+from kerngen.schedule.lowering.builder import wgsl_type
+from kerngen.schedule.lowering.values import LANES, Value
+from kerngen.shader import tree as t
+
+if TYPE_CHECKING:
+    from kerngen.schedule.lowering.expressions import Lowerer
+
+
+def lower_subscript(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
+    """Return a subscript as a u32."""
+    match subscript:
+        case IndexValue(index):
+            return Value(index_position(to, index), wide=index == to.vector)
+        case Affine():
+            form = subscript_form(subscript)
+            assert form is not None, "only a clamped subscript has none"
+            return lower_affine(to, form)
+        case Clamped(expr):
+            return _clamped(to, expr, extent)
+        case _:
+            assert_never(subscript)
+
+
+def _clamped(to: Lowerer, expr: Expr, extent: Extent) -> Value:
+    """Return the place in an axis that is nearest to the value."""
+    value = to.lower(expr)
+    if lies_within(expr, extent):
+        type_ = wgsl_type(Scalar.U32, LANES if value.wide else 1)
+        return Value(t.call(type_, value.expr), value.wide)
+    length = to.shader.extent(extent)
+    if expr.type is Scalar.U32:
+        last = Value(t.Binary("-", length, t.ONE))
+        wide, (a, b) = to.together((value, Scalar.U32), (last, Scalar.U32))
+        return Value(t.call("min", a, b), wide)
+    last = Value(t.Binary("-", t.call("i32", length), t.Literal("1")))
+    zero = Value(t.Literal("0"))
+    wide, clamped = to.together(
+        (value, Scalar.I32), (zero, Scalar.I32), (last, Scalar.I32)
+    )
+    type_ = wgsl_type(Scalar.U32, LANES if wide else 1)
+    return Value(t.call(type_, t.call("clamp", *clamped)), wide)

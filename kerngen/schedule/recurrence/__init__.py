@@ -1,0 +1,1 @@
+"""Strategies `recur`, `loop` and `steps`: recurrences."""

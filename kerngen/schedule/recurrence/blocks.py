@@ -1,0 +1,165 @@
+"""Loops of recurrences along the last axis: four turns at a time.
+
+Neighbours in memory are turns that follow each other, so that an invocation reads and
+writes vectors of four.  On its way along a row it would otherwise touch a whole cache
+line for each number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeGuard
+
+from kerngen.ir.analysis.reads import is_at, loads
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, LocalValue, Subscript
+from kerngen.ir.staging.stages import Define, Stage, Step, Write
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children
+from kerngen.schedule.lowering.addresses import vector_address
+from kerngen.schedule.lowering.builder import wgsl_type
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.steps import tensors_in_runs
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.recurrence.turn import finish_turn, loop_of
+from kerngen.shader import tree as t
+
+
+def turns_of(stage: Stage) -> tuple[Step, ...]:
+    """Return the steps of every turn."""
+    loop = loop_of(stage)
+    return stage.steps[loop.first : loop.end]
+
+
+def in_vectors(stage: Stage) -> set[str]:
+    """Return the tensors that are read or written by fours, if all is that is written."""
+    loop = loop_of(stage)
+    index = stage.domain[loop.axis]
+    if index != stage.domain[-1]:
+        return set()
+    steps = turns_of(stage)
+    writes = [step for step in steps if isinstance(step, Write)]
+    others = [
+        s.value for n, s in enumerate(stage.steps) if not loop.first <= n < loop.end
+    ]
+    found = tensors_in_runs(tuple(step.value for step in steps), index)
+    found -= {
+        load.tensor.name
+        for step in steps
+        for load in _odd(step.value, stage.domain, index)
+    }
+    found -= {load.tensor.name for v in others for load in loads(v)}
+    read = {load.tensor.name for load in stage.reads}
+    own = tuple(i.extent for i in stage.domain)
+    for write in writes:
+        tensor = write.tensor
+        fits = tensor.extents == own and isinstance(tensor.element, Scalar)
+        at_own = all(is_at(x, stage.domain) for x in stage.reads if x.tensor == tensor)
+        is_free = tensor.name not in read or (tensor.name in found and at_own)
+        if not fits or tensor.is_half or write.is_partial or not is_free:
+            return set()
+        found.add(tensor.name)
+    return found if writes else set()
+
+
+def write_blocks(lowerer: Lowerer, stage: Stage, names: set[str]) -> t.Stmt:
+    """Return the loop over blocks of four turns, which reads and writes `names` whole."""
+    shader, loop = lowerer.shader, loop_of(stage)
+    index = stage.domain[loop.axis]
+    end, block = shader.extent(index.extent), t.Ident(shader.fresh("block"))
+    inner = lowerer.nested({})
+    first = t.Ident(shader.fresh("first"))
+    start = end - LANES - block if loop.descending else block
+    inner.block.append(t.Let(first.name, start))
+    inner.at[index] = first
+    whole = _read_whole(inner, stage, names)
+    written = _declare_written(inner, stage)
+    for turn in range(LANES):
+        number = LANES - 1 - turn if loop.descending else turn
+        body = inner.nested({})
+        _write_turn(body, stage, first + number, COMPONENTS[number], whole, written)
+        inner.block.append(t.Block(f"turn {turn}", tuple(body.block)))
+    for write in turns_of(stage):
+        if isinstance(write, Write):
+            buffer = shader.buffer(write.tensor)
+            address = vector_address(
+                shader, write.tensor.extents, [inner.at[i] for i in stage.domain]
+            )
+            inner.block.append(buffer.store(address, written[write.tensor.name]))
+    return t.count_up(block.name, 0, end, LANES, *inner.block)
+
+
+def _read_whole(lowerer: Lowerer, stage: Stage, names: set[str]) -> dict[Load, t.Expr]:
+    """Read the vectors of a block; return what each is called."""
+    found: dict[Load, t.Expr] = {}
+    for load in (x for step in turns_of(stage) for x in loads(step.value)):
+        if load.tensor.name in names and load not in found:
+            at = [lowerer.at[s.index] for s in load.subscripts if _is_bare(s)]
+            address = vector_address(lowerer.shader, load.tensor.extents, at)
+            name = lowerer.shader.fresh(f"{load.tensor.name}_4")
+            value = lowerer.shader.buffer(load.tensor).load(address)
+            lowerer.block.append(t.Let(name, value))
+            found[load] = t.Ident(name)
+    return found
+
+
+def _declare_written(lowerer: Lowerer, stage: Stage) -> dict[str, t.Expr]:
+    """Declare the vectors that a block writes; return what each is called."""
+    found: dict[str, t.Expr] = {}
+    for step in turns_of(stage):
+        if isinstance(step, Write):
+            name = lowerer.shader.fresh(f"{step.tensor.name}_4")
+            assert isinstance(step.tensor.element, Scalar), "checked by in_vectors"
+            type_ = wgsl_type(step.tensor.element, LANES)
+            lowerer.block.append(t.Var(name, type=type_))
+            found[step.tensor.name] = t.Ident(name)
+    return found
+
+
+def _write_turn(
+    turn: Lowerer,
+    stage: Stage,
+    at: t.Expr,
+    component: str,
+    whole: dict[Load, t.Expr],
+    written: dict[str, t.Expr],
+) -> None:
+    """Write one of the turns of a block, which takes one component of each vector."""
+    index = stage.domain[loop_of(stage).axis]
+    turn.at[index] = at
+    known = {
+        load: LocalValue(f"{n} of a block", load.type) for n, load in enumerate(whole)
+    }
+    for load, local in known.items():
+        turn.locals[local.name] = Value(t.Member(whole[load], component))
+
+    def visit(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr in known:
+            return known[expr]
+        return map_children(expr, visit)
+
+    for step in turns_of(stage):
+        value = visit(step.value)
+        match step:
+            case Define(local):
+                turn.define(local, value)
+            case Write(tensor):
+                named = replace(turn, label=tensor.name)
+                place = t.Member(written[tensor.name], component)
+                turn.block.append(t.Assign(place, named.lower(value).expr))
+    finish_turn(turn, stage, at)
+
+
+def _odd(expr: Expr, domain: tuple[Index, ...], index: Index) -> Iterator[Load]:
+    """Yield reads that no vector is taken of: not of scalars, or not by own indices."""
+    for load in loads(expr):
+        tensor = load.tensor
+        is_plain = isinstance(tensor.element, Scalar) and not tensor.is_half
+        fits = is_plain and tensor.extents[-1:] == (index.extent,)
+        own = (_is_bare(s) and s.index in domain for s in load.subscripts)
+        if not fits or not all(own):
+            yield load
+
+
+def _is_bare(subscript: Subscript) -> TypeGuard[IndexValue]:
+    return isinstance(subscript, IndexValue)

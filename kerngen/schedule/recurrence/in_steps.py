@@ -1,0 +1,119 @@
+"""Strategy `steps`: a dispatch for each step of a recurrence.
+
+For recurrences whose steps read other elements of those before: all of a step is done
+before the next one begins.  The same shader runs each time.  Its workgroups count the
+steps in a private buffer, from 0 on in the first dispatch, where FIRST is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kerngen.ir.nodes import Index
+from kerngen.ir.staging.stages import Write
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import ALWAYS, Size, add, ceil_div, maximum, minimum
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.steps import write_steps
+from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.task import Options, Task
+from kerngen.schedule.trips import loop_trips
+from kerngen.shader import tree as t
+
+SIZE: Final = 64
+_COUNTS: Final = "counts"
+_BARRIER: Final = t.Evaluate(t.Call("storageBarrier", ()))
+
+
+def fits_steps(task: Task) -> str:
+    """Say why a stage is not one of steps; empty if it is."""
+    loop = task.stage.loop
+    if loop is None:
+        return "the stage is no recurrence"
+    return "each element needs only its own of the step before" if loop.states else ""
+
+
+def lower_steps(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield the shader twice: for the first step, and for all others."""
+    del options
+    shaders = (_shader(task, first=1), _shader(task, first=0))
+    name = task.scratch_name(_COUNTS)
+    again = maximum(add(_turns(task), -1), 0)
+    scratch = (Scratch(name, add(_groups(task), 1)),)
+    yield Variant("", ALWAYS, shaders, scratch, again)
+
+
+def _turns(task: Task) -> Size:
+    assert task.stage.loop is not None, "the strategy fits recurrences alone"
+    return extent_size(task.stage.domain[task.stage.loop.axis].extent)
+
+
+def _groups(task: Task) -> Size:
+    return ceil_div(domain_size(task.stage.others), SIZE)
+
+
+def _shader(task: Task, *, first: int) -> Shader:
+    shader, stage = ShaderBuilder(task, {}), task.stage
+    body: list[t.Stmt] = []
+    at = _place(shader, task, body, shader.override("FIRST", first))
+    lowerer = Lowerer(shader, at, body)
+    loop = stage.loop
+    assert loop is not None, "the strategy fits recurrences alone"
+    along = stage.domain[loop.axis]
+    *before, write = stage.steps
+    assert isinstance(write, Write), "what goes through memory is stored"
+    write_steps(lowerer, replace(stage, steps=tuple(before), loop=None))
+    length = write.tensor.extents[loop.axis]
+    if length != along.extent:  # a ring: steps take turns
+        lowerer.at[along] = at[along] % shader.extent(length)
+    write_steps(lowerer, replace(stage, steps=(write,), loop=None))
+    return shader.finish(
+        body,
+        groups=minimum(_turns(task), 1) * _groups(task),
+        workgroup_size=SIZE,
+        summary=f"one invocation per element, a dispatch per {along.name}.",
+        trips=loop_trips(task, {}),
+    )
+
+
+def _place(
+    shader: ShaderBuilder, task: Task, body: list[t.Stmt], first: t.Expr
+) -> dict[Index, t.Expr]:
+    """Write which step this is, and leave what is past the last element of it.
+
+    Each workgroup counts for itself: nothing orders what workgroups of one dispatch do.
+    Those that a folded grid has beyond the last share one more count, which none reads.
+    """
+    stage, loop = task.stage, task.stage.loop
+    assert loop is not None, "the strategy fits recurrences alone"
+    counts = shader.scratch(_COUNTS, Scalar.U32, written=True)
+    group, slot, turn = (t.Ident(shader.fresh(x)) for x in ("group", "slot", "turn"))
+    last = to_wgsl(_groups(task), shader)
+    body += (
+        t.Let(group.name, linear_group(shader)),
+        t.Let(slot.name, t.call("min", group, last)),
+        t.Var(turn.name, counts.load(slot)),
+        t.If(t.Binary("==", first, t.ONE), (t.Assign(turn, t.ZERO),)),
+        _BARRIER,
+        t.If(
+            t.Binary("==", shader.lane, t.ZERO),
+            (counts.store(slot, turn + 1),),
+        ),
+    )
+    element = t.Ident(shader.fresh("element"))
+    body += (
+        t.Let(element.name, group * SIZE + shader.lane),
+        t.If(element >= shader.size(stage.others), (t.Return(),)),
+    )
+    at = unravel(shader, body, stage.others, element)
+    index = stage.domain[loop.axis]
+    place = t.Binary("-", shader.extent(index.extent) - 1, turn)
+    name = shader.name(index.name)
+    body.append(t.Let(name, place if loop.descending else turn))
+    return {**at, index: t.Ident(name)}

@@ -1,0 +1,105 @@
+"""Strategies `recur` and `loop`: one invocation per element of the other indices.
+
+It goes along the index of a recurrence in order, and keeps the turns before in variables.
+`recur` stores something in each turn; `loop` only what is left after the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kerngen.ir.staging.stages import Stage, Write
+from kerngen.plan.size import ALWAYS, NEVER, ZERO, Size, ceil_div, divides
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.steps import write_steps
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.per_element import start_invocation, unravel
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.recurrence.blocks import in_vectors, turns_of, write_blocks
+from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
+from kerngen.schedule.sizes import domain_size, extent_size
+from kerngen.schedule.task import Options, Task
+from kerngen.schedule.trips import loop_trips
+from kerngen.shader import tree as t
+
+SIZE: Final = 64
+
+
+def fits_recur(task: Task) -> str:
+    """Say why a stage is no recurrence that registers can hold; empty if it is."""
+    loop = task.stage.loop
+    if loop is None:
+        return "the stage is no recurrence"
+    if not loop.states:
+        return "each step reads other elements of the one before"
+    return ""
+
+
+def fits_loop(task: Task) -> str:
+    """Say why a stage is none of which only the end is stored; empty if it is."""
+    refusal = fits_recur(task)
+    if refusal:
+        return refusal
+    stored = [s.tensor.name for s in turns_of(task.stage) if isinstance(s, Write)]
+    return f"'{stored[0]}' is stored in every turn" if stored else ""
+
+
+def lower_recurrence(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield a shader of four turns at a time where it applies, and one for any."""
+    del options
+    stage = task.stage
+    names, extent = in_vectors(stage), stage.domain[loop_of(stage).axis].extent
+    aligned = divides(LANES, extent_size(extent))
+    if names and aligned != NEVER:
+        yield Variant("aligned", aligned, (_shader(task, names),))
+    yield Variant("edge" if names else "", ALWAYS, (_shader(task, set()),))
+
+
+def _shader(task: Task, names: set[str]) -> Shader:
+    shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
+    stage, loop = task.stage, loop_of(task.stage)
+    body, at = start_invocation(shader, SIZE, shader.size(stage.others))
+    lowerer = Lowerer(shader, {}, body)
+    lowerer.at.update(unravel(shader, body, stage.others, at))
+    outer = replace(stage, domain=stage.others, loop=None)
+    write_steps(lowerer, replace(outer, steps=stage.steps[: loop.first]))
+    declare_registers(lowerer, loop)
+    if names:
+        body.append(write_blocks(lowerer, stage, names))
+    else:
+        body.append(_turns(lowerer, stage))
+    write_steps(lowerer, replace(outer, steps=stage.steps[loop.end :]))
+    along = stage.domain[loop.axis].name
+    how = ", four turns at a time" if names else ""
+    return shader.finish(
+        body,
+        groups=ceil_div(domain_size(stage.others), SIZE),
+        workgroup_size=SIZE,
+        summary=f"one invocation per element, along {along}{how}.",
+        variant="" if names or not in_vectors(stage) else "edge",
+        trips=_trips(task, LANES if names else 1),
+    )
+
+
+def _turns(lowerer: Lowerer, stage: Stage) -> t.Stmt:
+    """Return the loop, which computes an element in each turn."""
+    loop, shader = loop_of(stage), lowerer.shader
+    index = stage.domain[loop.axis]
+    end, name = shader.extent(index.extent), shader.name(index.name)
+    counter = shader.fresh("turn") if loop.descending else name
+    turn = lowerer.nested({index: t.Ident(name)})
+    if loop.descending:
+        turn.block.append(t.Let(name, t.Binary("-", end - 1, t.Ident(counter))))
+    write_steps(turn, replace(stage, steps=turns_of(stage), loop=None))
+    finish_turn(turn, stage, t.Ident(name))
+    return t.count_up(counter, 0, end, 1, *turn.block)
+
+
+def _trips(task: Task, turns: int) -> Size:
+    """Return how often loops run of which each round does some turns."""
+    stage, inner = task.stage, loop_trips(task, {})
+    own = extent_size(stage.domain[loop_of(stage).axis].extent)
+    return ceil_div(own, turns) + own * inner if inner != ZERO else ceil_div(own, turns)

@@ -1,0 +1,53 @@
+"""A turn of a recurrence's loop: the registers that it leaves to the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kerngen.ir.staging.stages import Loop, Stage
+from kerngen.schedule.lowering.builder import wgsl_type
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.settling import same_bits, settles
+from kerngen.schedule.lowering.values import Value
+from kerngen.shader import tree as t
+
+
+def loop_of(stage: Stage) -> Loop:
+    """Return the loop of a stage, which the caller has made sure of."""
+    assert stage.loop is not None, "the strategy fits recurrences alone"
+    return stage.loop
+
+
+def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
+    """Declare what turns leave to later ones, and to the end; WGSL fills it with zeros."""
+    kept = [local for state in loop.states for local in state.before]
+    kept += [capture.local for capture in loop.captures]
+    for local in kept:
+        name = lowerer.shader.name(local.name)
+        lowerer.block.append(t.Var(name, type=wgsl_type(local.type)))
+        lowerer.locals[local.name] = Value(t.Ident(name))
+
+
+def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
+    """Write what is kept of the turn `at`, behind its steps."""
+    loop, known = loop_of(stage), turn.locals
+    for capture in loop.captures:
+        kept, value = (known[x.name].expr for x in (capture.local, capture.source))
+        keep: t.Stmt = t.Assign(kept, value)
+        if capture.at:
+            wanted = known[capture.at.name].expr
+            keep = t.If(t.Binary("==", wanted, t.call("i32", at)), (keep,))
+        turn.block.append(keep)
+    if settles(stage):
+        same = t.all_of(t.Binary(">", at, t.ZERO), *_unchanged(turn, loop))
+        turn.block.append(t.If(same, (t.Break(),)))
+    for state in loop.states:
+        values = [known[x.name].expr for x in (state.now, *state.before)]
+        pairs = [*zip(values[1:], values, strict=False)]
+        turn.block.extend(t.Assign(old, new) for old, new in reversed(pairs))
+
+
+def _unchanged(turn: Lowerer, loop: Loop) -> Iterator[t.Expr]:
+    for state in loop.states:
+        now, before = (turn.locals[x.name].expr for x in (state.now, state.before[0]))
+        yield same_bits(state, now, before)

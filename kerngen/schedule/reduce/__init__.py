@@ -1,0 +1,1 @@
+"""Strategy `reduce`: reductions by many lanes, along rows or along columns."""

@@ -1,0 +1,51 @@
+"""Reductions along rows: which variants read vectors, and the trips of their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kerngen.ir.nodes import Reduce
+from kerngen.plan.size import ALWAYS, NEVER, Guard, Size, ceil_div
+from kerngen.schedule.lowering.cooperation import reduction_of
+from kerngen.schedule.lowering.steps import last_extents, vector_tensors
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.plain import is_plain
+from kerngen.schedule.program import Variant
+from kerngen.schedule.sizes import all_divisible, domain_size
+from kerngen.schedule.task import Task
+from kerngen.schedule.trips import loop_trips
+
+
+def by_width(
+    task: Task, variant: Callable[[str, Guard, set[str]], Variant]
+) -> Iterator[Variant]:
+    """Yield a variant that reads vectors, where sizes allow, and one for any size.
+
+    Each is made of its name, its condition, and the tensors that it reads as vectors.
+    """
+    names = _vector_names(task)
+    extents = last_extents(task.stage, (reduction_of(task).body,), names)
+    when = all_divisible(extents, LANES) if names else NEVER
+    if when != NEVER:
+        yield variant("aligned", when, names)
+    yield variant("edge", ALWAYS, set())
+
+
+def _vector_names(task: Task) -> set[str]:
+    """Return the tensors read in runs along the last reduction index.
+
+    None is, unless that index ranges over a whole last axis of each: the loop must end
+    where the rows do.
+    """
+    if not is_plain(task.stage):
+        return set()
+    reduce = reduction_of(task)
+    last = reduce.indices[-1]
+    names = vector_tensors(task.stage, (reduce.body,), last)
+    extents = last_extents(task.stage, (reduce.body,), names)
+    return names if all(extent == last.extent for extent in extents) else set()
+
+
+def row_trips(task: Task, reduce: Reduce, stride: Size) -> Size:
+    """Return the trips of the loops of a lane that takes every `stride`-th term."""
+    return loop_trips(task, {reduce: ceil_div(domain_size(reduce.indices), stride)})

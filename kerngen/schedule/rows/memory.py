@@ -1,0 +1,173 @@
+"""Where the lanes of a row keep what several passes need: in registers, or in memory.
+
+What they make of the maximum of `x[i, j]`, then the sum of `exp(x[i, j] - top)`:
+
+- `hold`: `x0 = x[i, j]`; then the maximum of `x0`, then the sum of `exp(x0 - top)`;
+- `reread`: read again, but for what was computed: that is read back where it was stored;
+- `read_ahead`: `x0 = x[i, j]` and the maximum of `x0`, then the same read and the sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, assert_never
+
+from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.nodes import Expr, IndexValue, Load, LocalValue, Reduce, Select
+from kerngen.ir.walk import (
+    children,
+    map_children,
+    subscript_value,
+    walk,
+    with_value,
+)
+from kerngen.schedule.rows.plan import (
+    Action,
+    Compute,
+    Fold,
+    Pass,
+    RowPlan,
+    Store,
+    expressions,
+)
+
+MOST_HELD: Final = 4
+"""How many reads a lane keeps at most; further ones go to memory in each pass."""
+
+
+def hold(plan: RowPlan, room: int = 0) -> RowPlan:
+    """Read once what the passes read several times, in a pass before them.
+
+    What they read once is read there as well, so that no lane waits for it later, if
+    there is `room` for so many values of each element.
+    """
+    values = [*plan.per_element()]
+    counts = Counter(load for value in values for load in _reads(plan, value))
+    found = [load for load, count in counts.items() if count > 1]
+    always = {x for value in values for x in _reads(plan, value, always=True)}
+    once = [load for load, count in counts.items() if count == 1 and load in always]
+    if found and len(found) + len(once) + len(plan.carried) <= room:
+        found += once
+    locals_ = _named(plan, found)
+    passes = (
+        Pass(tuple(Compute(local, load) for load, local in locals_.items())),
+        *(_with_locals(pass_, locals_) for pass_ in plan.passes),
+    )
+    carried = plan.carried | {local: load.tensor for load, local in locals_.items()}
+    return replace(plan, passes=passes, carried=carried)
+
+
+def reread(plan: RowPlan) -> RowPlan:
+    """Read back from memory what an earlier pass has computed for the element."""
+    passes = tuple(_rereading(plan, pass_) for pass_ in plan.passes)
+    return replace(plan, passes=passes, carried={})
+
+
+def read_ahead(plan: RowPlan) -> RowPlan:
+    """Begin each pass with what it always reads, for several elements at once."""
+    passes = tuple(_reading_ahead(plan, pass_) for pass_ in plan.passes)
+    return replace(plan, passes=passes)
+
+
+def _reading_ahead(plan: RowPlan, pass_: Pass) -> Pass:
+    values = expressions(pass_.each)
+    found = dict.fromkeys(x for v in values for x in _reads(plan, v, always=True))
+    locals_ = _named(plan, list(found))
+    reads = tuple(Compute(local, load) for load, local in locals_.items())
+    return replace(_with_locals(pass_, locals_), reads=reads)
+
+
+def _named(plan: RowPlan, found: list[Load]) -> dict[Load, LocalValue]:
+    """Name the first few of some reads."""
+    used = {local.name for pass_ in plan.passes for local in pass_.locals}
+    return {load: _held_local(load, used) for load in found[:MOST_HELD]}
+
+
+def _with_locals(pass_: Pass, locals_: dict[Load, LocalValue]) -> Pass:
+    """Use names of reads in their place."""
+
+    def held(expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr in locals_:
+            return locals_[expr]
+        return map_children(expr, held)
+
+    return _mapped(pass_, held)
+
+
+def _rereading(plan: RowPlan, pass_: Pass) -> Pass:
+    own = {action.local for action in pass_.each if isinstance(action, Compute)}
+    at = tuple(map(IndexValue, plan.element))
+
+    def reading(expr: Expr) -> Expr:
+        if isinstance(expr, LocalValue) and expr in plan.carried and expr not in own:
+            return Load(plan.carried[expr], at)
+        return map_children(expr, reading)
+
+    def stored(action: Action) -> Iterator[Action]:
+        """Yield a store behind what reads its value back, if that is not of the pass."""
+        local = action.value if isinstance(action, Store) else None
+        if local in plan.carried and local not in own:
+            own.add(local)
+            yield Compute(local, Load(plan.carried[local], at))
+        yield action
+
+    mapped = _mapped(pass_, reading)
+    return replace(mapped, each=tuple(a for old in mapped.each for a in stored(old)))
+
+
+def loaded(plan: RowPlan) -> Iterator[Load]:
+    """Yield every read that is made for every element."""
+    nodes = (node for value in plan.per_element() for node in walk(value))
+    return (node for node in nodes if isinstance(node, Load))
+
+
+def _held_local(load: Load, used: set[str]) -> LocalValue:
+    """Name a read after its tensor; number those of one tensor apart."""
+    name, number = load.tensor.name, 1
+    while name in used:
+        number += 1
+        name = f"{load.tensor.name}_at{number}_"
+    used.add(name)
+    return LocalValue(name, load.type)
+
+
+def _reads(plan: RowPlan, expr: Expr, *, always: bool = False) -> Iterator[Load]:
+    """Yield the reads that depend on the element alone, but not those inside others.
+
+    With `always`, those of which a condition decides are left out.
+    """
+    if always and isinstance(expr, Select):
+        yield from _reads(plan, expr.condition, always=True)
+        return
+    if isinstance(expr, Load):
+        free = free_indices(expr)
+        locals_ = any(isinstance(node, LocalValue) for node in walk(expr))
+        inner = any(isinstance(node, Reduce) for node in walk(expr))
+        own = free & set(plan.columns) and free <= set(plan.element)
+        if own and not locals_ and not inner:
+            yield expr
+            return
+    for child in children(expr):
+        yield from _reads(plan, child, always=always)
+
+
+def _mapped(pass_: Pass, f: Callable[[Expr], Expr]) -> Pass:
+    return replace(pass_, each=tuple(_mapped_action(a, f) for a in pass_.each))
+
+
+def _mapped_action(action: Action, f: Callable[[Expr], Expr]) -> Action:
+    match action:
+        case Fold(local, reduce):
+            condition = reduce.condition and f(reduce.condition)
+            return Fold(
+                local, replace(reduce, body=f(reduce.body), condition=condition)
+            )
+        case Compute(local, value):
+            return Compute(local, f(value))
+        case Store(places=places):
+            moved = tuple(with_value(p, f(subscript_value(p))) for p in places)
+            return replace(action, places=moved)
+        case _:
+            assert_never(action)

@@ -1,0 +1,336 @@
+"""Order what a run of stages does with a row into passes over its elements.
+
+    top[i]   = max[j] x[i, j];                    pass 1: max;   then top
+    total[i] = sum[j] exp(x[i, j] - top[i]);      pass 2: sum;   then total
+    y[i, j]  = exp(x[i, j] - top[i]) / total[i];  pass 3: y
+
+A pass ends where something is needed that is only known once all elements were seen; so
+two sums over the same row share one.  What the run computes is a local from then on, of
+the row or of the element; nothing is read back from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, final
+
+from kerngen.ir.analysis.reads import outer_reductions
+from kerngen.ir.nodes import (
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    Subscript,
+    Tensor,
+)
+from kerngen.ir.staging.stages import Define, Stage, Step, Write, as_stored
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import map_children, subscript_value, walk
+from kerngen.schedule.rows.run import Part, Run, own_columns
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Take one more term of a reduction; `local` is known after the pass."""
+
+    local: LocalValue
+    value: Reduce
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Name a value of the element."""
+
+    local: LocalValue
+    value: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Store a value at the own element of a tensor, or at a position."""
+
+    tensor: Tensor
+    value: LocalValue
+    places: tuple[Subscript, ...] = ()
+
+
+Action: TypeAlias = Fold | Compute | Store
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Actions for every element, then values of the row.
+
+    `reads` are what a lane reads for several elements at once, before the actions.
+    """
+
+    each: tuple[Action, ...] = ()
+    after: tuple[tuple[LocalValue, Expr], ...] = ()
+    reads: tuple[Compute, ...] = ()
+
+    @property
+    def locals(self) -> Iterator[LocalValue]:
+        """The names of all that the pass computes."""
+        for action in self.each:
+            if not isinstance(action, Store):
+                yield action.local
+        yield from (local for local, _ in self.after)
+
+    def known_after(self) -> set[LocalValue]:
+        """Return the locals that only exist once the pass is over."""
+        folds = {action.local for action in self.each if isinstance(action, Fold)}
+        return folds | {local for local, _ in self.after}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """All passes of a run, its indices renamed to `rows` and `columns`.
+
+    `row_values` are what to store beside each row, where `row_places` has no position for
+    it; `carried` are values of elements that a later pass needs, with the tensor that
+    holds them.
+    """
+
+    rows: tuple[Index, ...]
+    columns: tuple[Index, ...]
+    passes: tuple[Pass, ...]
+    row_values: dict[Tensor, LocalValue]
+    carried: dict[LocalValue, Tensor]
+    row_places: dict[Tensor, tuple[Subscript, ...]]
+
+    @property
+    def element(self) -> tuple[Index, ...]:
+        """The indices of an element."""
+        return (*self.rows, *self.columns)
+
+    def per_element(self) -> Iterator[Expr]:
+        """Yield what is computed for every element; of a reduction, its terms."""
+        for pass_ in self.passes:
+            yield from expressions((*pass_.reads, *pass_.each))
+
+    def read_first(self) -> Iterator[LocalValue]:
+        """Yield what passes read before their actions."""
+        return (read.local for pass_ in self.passes for read in pass_.reads)
+
+    def per_row(self) -> Iterator[Expr]:
+        """Yield what is computed once per row."""
+        return (value for pass_ in self.passes for _, value in pass_.after)
+
+
+def expressions(actions: Iterable[Action]) -> Iterator[Expr]:
+    """Yield what actions compute; of a reduction, its terms."""
+    for action in actions:
+        match action:
+            case Fold(value=reduce):
+                yield reduce.body
+            case Compute(value=value):
+                yield value
+            case Store(value=value, places=places):
+                yield value
+                yield from map(subscript_value, places)
+
+
+def plan_rows(run: Run, kept: frozenset[Tensor], taken: frozenset[str]) -> RowPlan:
+    """Return the passes of a run.
+
+    `kept` are the tensors that are needed after it; `taken` are names that mean
+    something else.
+    """
+    planner = _Planner(run, kept, taken)
+    for stage in run.stages:
+        planner.add(stage)
+    return RowPlan(
+        run.rows,
+        run.columns,
+        tuple(planner.passes),
+        planner.row_values,
+        _carried(planner.passes),
+        planner.row_places,
+    )
+
+
+def _carried(passes: list[Pass]) -> dict[LocalValue, Tensor]:
+    """Return the values of elements that are used in a later pass than their own."""
+    computed: dict[LocalValue, Tensor] = {}
+    carried: dict[LocalValue, Tensor] = {}
+    for pass_ in passes:
+        used = {x for value in expressions(pass_.each) for x in walk(value)}
+        carried |= {x: tensor for x, tensor in computed.items() if x in used}
+        own = {a.local: a.value for a in pass_.each if isinstance(a, Compute)}
+        for action in pass_.each:
+            if not isinstance(action, Store) or action.value not in own:
+                continue
+            if action.places:
+                continue
+            if as_stored(value := own[action.value], action.tensor) is value:
+                computed[action.value] = action.tensor
+    return carried
+
+
+@final
+class _Planner:
+    """Adds stages one by one."""
+
+    def __init__(
+        self, run: Run, kept: frozenset[Tensor], taken: frozenset[str]
+    ) -> None:
+        self.run = run
+        self.passes = [Pass()]
+        self.row_values: dict[Tensor, LocalValue] = {}
+        self.row_places: dict[Tensor, tuple[Subscript, ...]] = {}
+        self._kept = kept
+        self._current: dict[Tensor, LocalValue] = {}
+        self._names = set(taken)
+
+    def add(self, stage: Stage) -> None:
+        """Add what a stage does."""
+        part = self.run.part(stage)
+        locals_: dict[LocalValue, LocalValue] = {}
+        actions: list[Action] = []
+        for step in stage.steps:
+            value = self._renamed(stage, step.value, locals_)
+            places: tuple[Subscript, ...] = ()
+            if isinstance(value, StoreAt):
+                places, value = value.places, value.value
+            if isinstance(step, Write) and self._reads(step.tensor):
+                value = as_stored(value, step.tensor)
+            if part is Part.EACH:
+                self._compute(step, value, places, locals_, actions)
+            else:
+                self._after(step, value, places, locals_)
+        self._add_actions(actions)
+
+    def _reads(self, tensor: Tensor) -> bool:
+        return any(tensor in stage.tensors_read for stage in self.run.stages)
+
+    def _compute(
+        self,
+        step: Step,
+        value: Expr,
+        places: tuple[Subscript, ...],
+        locals_: dict[LocalValue, LocalValue],
+        actions: list[Action],
+    ) -> None:
+        if isinstance(value, LocalValue) and isinstance(step, Write):
+            local = value
+        else:
+            local = self._local(step)
+            actions.append(Compute(local, value))
+        match step:
+            case Define(local=own):
+                locals_[own] = local
+            case Write(tensor=tensor):
+                actions.append(Store(tensor, local, places))
+                if not places:
+                    self._current[tensor] = local
+
+    def _after(
+        self,
+        step: Step,
+        value: Expr,
+        places: tuple[Subscript, ...],
+        locals_: dict[LocalValue, LocalValue],
+    ) -> None:
+        """Add a step that is done once per row, and the reduction that it holds."""
+        reduce = next(outer_reductions(value), None)
+        local = value if isinstance(value, LocalValue) else self._local(step)
+        if reduce is not None:
+            result = local
+            if value != reduce:
+                result = self._name(f"{local.name}_{reduce.kind}", reduce)
+            fold = Fold(result, reduce)
+            self._add_actions([fold])
+            value = _replaced(value, reduce, result)
+        if value != local:
+            last = self.passes[-1]
+            self.passes[-1] = replace(last, after=(*last.after, (local, value)))
+        match step:
+            case Define(local=own):
+                locals_[own] = local
+            case Write(tensor=tensor):
+                self.row_values[tensor] = local
+                if places:
+                    self.row_places[tensor] = places
+                else:
+                    self._current[tensor] = local
+
+    def _add_actions(self, actions: Sequence[Action]) -> None:
+        """Add to the last pass, or to a new one if its results are needed."""
+        used = {x for value in expressions(actions) for x in walk(value)}
+        if used & self.passes[-1].known_after():
+            self.passes.append(Pass())
+        last = self.passes[-1]
+        self.passes[-1] = replace(last, each=(*last.each, *actions))
+
+    # Names
+
+    def _local(self, step: Step) -> LocalValue:
+        match step:
+            case Define(local=local, value=value):
+                return self._name(local.name, value)
+            case Write(tensor=tensor, value=value):
+                apart = tensor in self._kept or len(tensor.extents) > len(self.run.rows)
+                if not apart:
+                    return LocalValue(tensor.name, value.type)
+                return self._name(f"{tensor.name}_new", value)
+
+    def _name(self, wanted: str, value: Expr) -> LocalValue:
+        name, number = wanted, 1
+        while name in self._names:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._names.add(name)
+        return LocalValue(name, value.type)
+
+    def _renamed(
+        self, stage: Stage, value: Expr, locals_: dict[LocalValue, LocalValue]
+    ) -> Expr:
+        """Rename a stage's indices to the run's, and what is computed to locals."""
+        theirs = (*stage.domain[: len(self.run.rows)], *own_columns(self.run, stage))
+        ours = (*self.run.rows, *self.run.columns)
+        renamed = dict(zip(theirs, ours, strict=False))
+        own = stage.reduction
+        taken = {index.name for index in ours}
+
+        def visit(expr: Expr) -> Expr:
+            match expr:
+                case IndexValue(index):
+                    return IndexValue(renamed.get(index, index))
+                case LocalValue():
+                    return locals_.get(expr, expr)
+                case Load(tensor=tensor) if tensor in self._current:
+                    return self._current[tensor]
+                case Reduce(indices=indices, body=body, condition=condition):
+                    if expr != own:
+                        for index in indices:
+                            name = _free(index.name, taken)
+                            renamed[index] = Index(name, index.extent)
+                    named = tuple(renamed[index] for index in indices)
+                    condition = condition and visit(condition)
+                    body = visit(body)
+                    return replace(expr, indices=named, body=body, condition=condition)
+                case _:
+                    return map_children(expr, visit)
+
+        return visit(value)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name for an inner reduction's index that is none of the run's."""
+    while name in taken:
+        name += "_inner"
+    return name
+
+
+def _replaced(expr: Expr, old: Expr, new: Expr) -> Expr:
+    if expr == old:
+        return new
+    return map_children(expr, lambda child: _replaced(child, old, new))

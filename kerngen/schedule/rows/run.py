@@ -1,0 +1,211 @@
+"""Find what strategy `rows` can run together: stages that share the rows they work on.
+
+A row is all elements at one value of the row indices.  A stage either reduces each row to
+a number, or computes every element of it, or computes one number beside it:
+
+    top[i]   = max[j] x[i, j];                    reduces
+    scale[i] = 1.0 / top[i];                      one number
+    y[i, j]  = x[i, j] * scale[i];                every element
+
+Whoever holds a row can run such stages one after the other, if they read what they
+write among themselves at their own row, or at their own element, alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import final
+
+from kerngen.ir.analysis.reads import is_at
+from kerngen.ir.nodes import Extent, Index, Reduce, Role, Tensor
+from kerngen.ir.staging.grouping import MAX_TENSORS
+from kerngen.ir.staging.stages import Stage, Write
+from kerngen.ir.store import StoreAt
+from kerngen.ir.walk import walk
+from kerngen.schedule.orientation import is_columnwise
+from kerngen.schedule.task import Task
+
+
+@final
+class Part(Enum):
+    """What a stage does with a row."""
+
+    REDUCES = "reduces it"
+    EACH = "computes every element"
+    ONE = "computes one number beside it"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring stages over the same rows; their indices may have other names."""
+
+    stages: tuple[Stage, ...]
+    rows: tuple[Index, ...]
+    columns: tuple[Index, ...]
+
+    def part(self, stage: Stage) -> Part | None:
+        """Return what a stage does with a row; None if it is not about these rows."""
+        rows, columns = extents_of(self.rows), extents_of(self.columns)
+        domain, reduce = extents_of(stage.domain), stage.reduction
+        if reduce is not None:
+            fits = domain == rows and extents_of(reduce.indices) == columns
+            return Part.REDUCES if fits else None
+        if domain == rows:
+            return Part.ONE
+        return Part.EACH if domain == rows + columns else None
+
+    def outlives(self, tensor: Tensor, stages: Iterable[Stage]) -> bool:
+        """Whether what the run writes must be stored; `stages` are the kernel's."""
+        if tensor.role is not Role.LET:
+            return True
+        others = (stage for stage in stages if stage not in self.stages)
+        return any(tensor in other.tensors_read for other in others)
+
+
+def run_of(task: Task) -> Run | str:
+    """Return the longest run that begins with the task's stage, or why there is none."""
+    following = task.following
+    first = next((stage for stage in following if stage.reduction), None)
+    reduce = None if first is None else first.reduction
+    if first is None or reduce is None:
+        return "it holds no reduction, and none follows it"
+    if is_columnwise(replace(task, stage=first)):
+        return f"the rows run along '{reduce.indices[-1].name}', but memory is contiguous across them"
+    empty = Run((), first.domain, reduce.indices)
+    found = replace(empty, stages=_that_join(task, empty, following))
+    if first not in found.stages:
+        return "it holds no reduction, and none over its rows follows it"
+    found = replace(found, stages=found.stages[: _few_enough(task, found)])
+    if first not in found.stages:
+        return f"it takes more than {MAX_TENSORS} tensors up to its reduction"
+    return found
+
+
+def writes(stage: Stage) -> Iterator[Tensor]:
+    """Yield every tensor that a stage writes."""
+    return (step.tensor for step in stage.steps if isinstance(step, Write))
+
+
+def indices_in(stage: Stage) -> Iterator[Index]:
+    """Yield every index of a stage, those of reductions included."""
+    yield from stage.domain
+    for step in stage.steps:
+        for node in walk(step.value):
+            if isinstance(node, Reduce):
+                yield from node.indices
+
+
+def own_columns(run: Run, stage: Stage) -> tuple[Index, ...]:
+    """Return what a stage calls the columns; nothing if it computes one number."""
+    reduce = stage.reduction
+    return reduce.indices if reduce is not None else stage.domain[len(run.rows) :]
+
+
+def extents_of(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
+    """Return how long a domain is along each index."""
+    return tuple(index.extent for index in indices)
+
+
+def _that_join(task: Task, run: Run, following: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Return the stages that a workgroup which holds a row can run after one another."""
+    joined: list[Stage] = []
+    written: set[Tensor] = set()
+    read_elsewhere: set[Tensor] = set()
+    for stage in following:
+        own, elsewhere = set(writes(stage)), _read_elsewhere(run, stage)
+        if (
+            not _fits(task, run, stage)
+            # What it held may be read back later, where a row does not fit in registers.
+            or (run.part(stage) is Part.EACH and not written.isdisjoint(own))
+            or not (elsewhere | read_elsewhere).isdisjoint(own)
+            or not elsewhere.isdisjoint(written)
+            or _meets_store(stage, joined)
+        ):
+            break
+        joined.append(stage)
+        written |= own
+        read_elsewhere |= elsewhere
+    return tuple(joined)
+
+
+def _fits(task: Task, run: Run, stage: Stage) -> bool:
+    """Whether a stage is about the rows of a run, and reads them along memory."""
+    if run.part(stage) is None:
+        return False
+    return not (stage.reduction and is_columnwise(replace(task, stage=stage)))
+
+
+def _meets_store(stage: Stage, before: Sequence[Stage]) -> bool:
+    """Whether a tensor that is stored at a position is touched by another stage, too.
+
+    The lane that stores there is not the one that has the element in its own row.
+    """
+    own = {*stage.tensors_read, *writes(stage)}
+    touched = {x for other in before for x in (*other.tensors_read, *writes(other))}
+    stored = {x for other in before for x in _stored(other)}
+    return not (own.isdisjoint(stored) and touched.isdisjoint(_stored(stage)))
+
+
+def _stored(stage: Stage) -> Iterator[Tensor]:
+    """Yield what a stage writes at a position."""
+    for step in stage.steps:
+        if isinstance(step, Write) and isinstance(step.value, StoreAt):
+            yield step.tensor
+
+
+def _read_elsewhere(run: Run, stage: Stage) -> set[Tensor]:
+    """Return what a stage reads neither at its row nor at its element."""
+    rows = stage.domain[: len(run.rows)]
+    element = (*rows, *own_columns(run, stage))
+    return {
+        load.tensor
+        for load in stage.reads
+        if not (is_at(load, rows) or is_at(load, element))
+    }
+
+
+def _few_enough(task: Task, run: Run) -> int:
+    """Return how many stages, from the first, a shader has bindings enough for."""
+    begin, kept = _first_use(run), _last_use_of_kept(task, run)
+    for count in range(len(run.stages), 0, -1):
+        used = [tensor for tensor, place in begin.items() if place < count]
+        if sum(kept.get(tensor, count) >= count for tensor in used) <= MAX_TENSORS:
+            return count
+    return 0
+
+
+def _first_use(run: Run) -> dict[Tensor, int]:
+    """Return the tensors of a run, each with the place of the stage that uses it first."""
+    first: dict[Tensor, int] = {}
+    for place, stage in enumerate(run.stages):
+        for tensor in (*stage.tensors_read, *writes(stage)):
+            first.setdefault(tensor, place)
+    return first
+
+
+def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
+    """Return what lanes may keep in registers, with the place of its last use.
+
+    A run that ends before that place has to store it.
+    """
+    last = {
+        tensor: place
+        for place, stage in reversed(tuple(enumerate(run.stages)))
+        if run.part(stage) is not Part.EACH
+        for tensor in writes(stage)
+        if tensor.role is Role.LET
+    }
+    stages = task.staged.stages
+    start = stages.index(run.stages[0])
+    for place, stage in enumerate(stages, -start):
+        for tensor in last.keys() & stage.tensors_read:
+            last[tensor] = max(last[tensor], place) if place >= 0 else len(stages)
+    return last
+
+
+def names_of(stages: Sequence[Stage]) -> str:
+    """Return the names of stages, as a list in words."""
+    return ", ".join(stage.name for stage in stages)

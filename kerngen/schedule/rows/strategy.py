@@ -1,0 +1,277 @@
+"""Strategy `rows`: one workgroup does whole rows, through all stages that share them.
+
+The shortest rows have a lane each, short ones a few lanes, several to a workgroup.  A row
+that fits into the registers of its lanes is read once; longer ones are read again by each
+pass, and so are the shortest.  With the option `lanes` so many share each row, whatever
+its length; with `subgroups` they join what they found by those of the adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir.nodes import Extent, Tensor
+from kerngen.ir.staging.stages import Stage
+from kerngen.plan.size import (
+    ALWAYS,
+    NEVER,
+    ZERO,
+    Size,
+    add,
+    all_of,
+    ceil_div,
+)
+from kerngen.schedule.lowering.addresses import is_contiguous
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.joining import by_subgroups
+from kerngen.schedule.lowering.steps import in_runs
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.rows.memory import hold, loaded, read_ahead, reread
+from kerngen.schedule.rows.plan import RowPlan, Store, expressions, plan_rows
+from kerngen.schedule.rows.run import Run, indices_in, names_of, run_of, writes
+from kerngen.schedule.rows.shader import INVOCATIONS, Ladder, RowWriter, Shape
+from kerngen.schedule.sizes import all_divisible, at_most, domain_size
+from kerngen.schedule.task import Options, Task
+from kerngen.schedule.trips import serial_trips
+
+SHORTEST: Final = Shape(1, 0, 1)
+ALIGNED: Final = (
+    Shape(4, 2, LANES),
+    Shape(8, 4, LANES),
+    Shape(32, 4, LANES),
+    Shape(128, 4, LANES),
+    Shape(INVOCATIONS, 4, LANES),
+)
+EDGE: Final = (Shape(8, 4, 1), Shape(16, 8, 1), Shape(128, 8, 1))
+"""How rows of up to some length lie on lanes: those of vectors, and any."""
+
+LADDERS: Final = {
+    shape: Ladder.of(group) for group in (ALIGNED, EDGE) for shape in group
+}
+"""Which shapes are one shader, with constants of the pipeline."""
+
+LANE_NUMBERS: Final = 64
+"""How many numbers of a row a lane holds, at most."""
+
+GROUP_NUMBERS: Final = 32768
+"""How many the lanes of a workgroup hold: half of what the largest have registers for."""
+
+MANY_CHUNKS: Final = 8
+"""A row is worth holding where each lane has so many vectors of it, or fewer."""
+
+
+def fits_rows(task: Task) -> str:
+    """Say why `rows` does not fit from the stage on; empty if it does."""
+    run = run_of(task)
+    return run if isinstance(run, str) else ""
+
+
+def rows_run(task: Task) -> tuple[Stage, ...]:
+    """Return the stages that run together, from the task's on."""
+    run = run_of(task)
+    return (task.stage,) if isinstance(run, str) else run.stages
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """How many lanes share a row (None: as suits its length), and how they join."""
+
+    lanes: int | None
+    subgroups: bool
+
+
+def row_options(options: Options) -> RowOptions:
+    """Return what a schedule asks for."""
+    (lanes,) = options.get("lanes", (None,))
+    return RowOptions(lanes, by_subgroups(options))
+
+
+def suits_rows(task: Task, options: Options) -> str:
+    """Say why a run does not suit the options; empty if it does."""
+    del task
+    (lanes,) = options.get("lanes", (1,))
+    return f"{lanes} lanes are not a power of two" if lanes & (lanes - 1) else ""
+
+
+def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
+    """Return variants by the length of a row: in registers first, then any."""
+    run = run_of(task)
+    assert isinstance(run, Run), run
+    return _RowTask.of(task, run, row_options(options)).variants()
+
+
+def room(lanes: int) -> int:
+    """Return how many numbers of a row a lane holds at most, if so many share it."""
+    return min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
+
+
+def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
+    """Yield the shapes to choose from, for rows of which a lane holds so many values.
+
+    The first that a row suits takes it.
+    """
+    lanes = wanted.lanes or INVOCATIONS
+    if wanted.lanes is None:
+        yield SHORTEST
+        yield from ALIGNED
+    chunks = room(lanes) // (held * LANES) if held else 0
+    if chunks >= MANY_CHUNKS:
+        yield Shape(lanes, 1 << chunks.bit_length() - 1, LANES)
+    yield Shape(lanes, 0, LANES)
+    if wanted.lanes is None:
+        yield from EDGE
+    yield Shape(lanes, 0, 1)
+
+
+def values_held(task: Task) -> int:
+    """Return how many values of each element the lanes of a row hold, if they can."""
+    run = run_of(task)
+    assert isinstance(run, Run), run
+    return _RowTask.of(task, run, row_options({})).held
+
+
+def name_of(shape: Shape) -> str:
+    """Return what the file of a shape is called: nothing for long rows of vectors."""
+    edge = "edge" if shape.width == 1 else ""
+    limit = "" if shape.most is None else f"upto{shape.most}"
+    return "_".join(filter(None, (edge, limit)))
+
+
+@final
+@dataclass(frozen=True)
+class _RowTask:
+    """A run to be lowered; `task.stage` represents all of its stages."""
+
+    task: Task
+    wanted: RowOptions
+    kept: frozenset[Tensor]
+    plan: RowPlan
+
+    @classmethod
+    def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
+        """Plan a run."""
+        stages = task.staged.stages
+        written = (tensor for stage in run.stages for tensor in writes(stage))
+        kept = frozenset(x for x in written if run.outlives(x, stages))
+        steps = tuple(step for stage in run.stages for step in stage.steps)
+        together = Stage(names_of(run.stages), run.rows, steps)
+        stem = task.stem
+        if len(run.stages) == len(stages) > 1:
+            stem = stem.removesuffix(f".{task.stage.name}")
+        plan = plan_rows(run, kept, _taken(task, run))
+        return cls(replace(task, stage=together, stem=stem), wanted, kept, plan)
+
+    @property
+    def held(self) -> int:
+        """How many values of each element later passes need."""
+        return len(hold(self.plan).carried)
+
+    def variants(self) -> Iterator[Variant]:
+        """Yield the variants that rows of some length may take."""
+        names = self._vectors()
+        aligned = all_divisible(self._last_extents(names), LANES) if names else NEVER
+        columns = self.plan.columns
+        for shape in shapes(self.wanted, self.held):
+            wide = shape.width > 1
+            short = ALWAYS if shape.most is None else at_most(columns, shape.most)
+            when = all_of(aligned if wide else ALWAYS, short)
+            if when == NEVER:
+                continue
+            shader = self._shader(shape, names if wide else set())
+            yield Variant(name_of(shape) or "aligned", when, (shader,))
+
+    def _vectors(self) -> set[str]:
+        """Return the tensors that are read or written in runs along a row."""
+        last = self.plan.columns[-1]
+        plan = reread(self.plan)
+        read = {x.tensor.name for x in loaded(plan) if is_contiguous(x, last)}
+        return read | {tensor.name for tensor in self._stores()}
+
+    def _stores(self) -> set[Tensor]:
+        """Return the tensors that are written in runs along a row."""
+        each = (action for pass_ in self.plan.passes for action in pass_.each)
+        stores = [action for action in each if isinstance(action, Store)]
+        last = self.plan.columns[-1]
+        return {
+            x.tensor
+            for x in stores
+            if not x.places or in_runs(x.tensor, x.places, last)
+        }
+
+    def _last_extents(self, names: set[str]) -> list[Extent]:
+        tensors = {load.tensor for load in loaded(self.plan)} | self._stores()
+        ordered = sorted(tensors, key=lambda tensor: tensor.name)
+        last = [tensor.extents[-1] for tensor in ordered if tensor.name in names]
+        return [self.plan.columns[-1].extent, *last]
+
+    def _shader(self, shape: Shape, names: set[str]) -> Shader:
+        stored = self.kept
+        ladder = self._ladder(shape)
+        if shape.chunks:
+            plan = self._holding(shape, shape.chunks)
+        else:
+            plan = reread(self.plan)
+            plan = read_ahead(plan) if shape.taken > 1 else plan
+            stored |= set(self.plan.carried.values())
+        shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
+        subgroups = self.wanted.subgroups
+        writer = RowWriter(
+            shader, plan, shape, stored, subgroups=subgroups, ladder=ladder
+        )
+        return shader.finish(
+            writer.write(),
+            groups=ceil_div(domain_size(plan.rows), shape.rows),
+            workgroup_size=shape.workgroup,
+            workgroup_name=writer.workgroup_name,
+            summary=_summary(shape, ladder),
+            variant=name_of(shape).rstrip("0123456789") if ladder else name_of(shape),
+            terms=domain_size(plan.columns) if len(plan.columns) > 1 else ZERO,
+            trips=_trips(plan, shape),
+        )
+
+    def _ladder(self, shape: Shape) -> Ladder | None:
+        """Return the ladder of a shape, if the shaders of both would hold the same."""
+        ladder = LADDERS.get(shape) if self.wanted.lanes is None else None
+        if ladder is None:
+            return None
+        alike = self._holding(shape, shape.chunks) == self._holding(
+            shape, ladder.chunks
+        )
+        return ladder if alike else None
+
+    def _holding(self, shape: Shape, chunks: int) -> RowPlan:
+        """Return the plan of a shape whose lanes hold so many values or vectors."""
+        return hold(self.plan, room(shape.lanes) // (chunks * shape.width))
+
+
+def _taken(task: Task, run: Run) -> frozenset[str]:
+    """Return the names that mean something else in the shaders of a run."""
+    tensors = (*task.kernel.tensors, *task.staged.temporaries)
+    indices = (index for stage in run.stages for index in indices_in(stage))
+    return frozenset((*(x.name for x in tensors), *(x.name for x in indices)))
+
+
+def _summary(shape: Shape, ladder: Ladder | None) -> str:
+    if ladder:
+        return "LANES of a workgroup per row, which is read once."
+    rows = "one row" if shape.rows == 1 else f"{shape.rows} rows"
+    length = "" if shape.most is None else f", of up to {shape.most} elements"
+    read = "read once" if shape.chunks else "read by each pass"
+    return f"{rows} per workgroup{length}, {read}."
+
+
+def _trips(plan: RowPlan, shape: Shape) -> Size:
+    """Return the trips of the loops of a lane."""
+    trips = serial_trips(plan.per_row())
+    for pass_ in plan.passes:
+        inner = serial_trips(expressions(pass_.each))
+        if shape.chunks:
+            trips = add(trips, inner * shape.chunks)
+        elif pass_.each:
+            own = ceil_div(domain_size(plan.columns), shape.step * shape.taken)
+            trips = add(trips, own * (inner * shape.taken + 1))
+    return trips

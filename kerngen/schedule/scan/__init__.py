@@ -1,0 +1,1 @@
+"""Strategy `scan`: prefixes and suffixes."""

@@ -1,0 +1,85 @@
+"""What strategy `scan` runs: stages whose reduction is of prefixes or of suffixes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.analysis.conditions import conditional, unconditional
+from kerngen.ir.nodes import Expr, Index, Reduce
+from kerngen.ir.once import once
+from kerngen.ir.staging.keyed import Prefix, bounding_index, prefix_of
+from kerngen.ir.staging.stages import Stage
+from kerngen.schedule.task import Task
+
+
+@final
+@dataclass(frozen=True)
+class Scan:
+    """`y[i] = sum[j when j <= i] x[j]`: the sums of all prefixes, each from the one before.
+
+    `reduce` is the reduction as the stage has it, and `term` what it joins, x[j], where
+    `own` is j; `index` is i.  The terms are taken from the last one on where
+    `is_backward`; a result is without the term of its own place where `is_exclusive`.
+    """
+
+    reduce: Reduce
+    index: Index
+    own: Index
+    term: Expr
+    is_backward: bool
+    is_exclusive: bool
+
+
+@once
+def scan_of(stage: Stage) -> Scan | str:
+    """Return what a stage scans, or why it scans nothing."""
+    reduce = stage.reduction
+    if reduce is None:
+        return "the stage holds no reduction"
+    prefix = prefix_of(conditional(reduce))
+    if prefix is None:
+        return _why_no_prefix(conditional(reduce))
+    (own,) = reduce.indices
+    if own.extent != prefix.index.extent:
+        lengths = f"'{own.name}' and '{prefix.index.name}'"
+        return f"{lengths} range over different lengths"
+    distance = _distance(prefix)
+    if distance not in {0, 1}:
+        return f"a part does not end at '{prefix.index.name}', or right before it"
+    term = unconditional(prefix.reduce).body
+    is_exclusive = distance == 1
+    return Scan(reduce, prefix.index, own, term, prefix.is_suffix, is_exclusive)
+
+
+def _why_no_prefix(reduce: Reduce) -> str:
+    index = bounding_index(reduce)
+    if index is None:
+        return (
+            "it holds no reduction of a prefix or a suffix, as 'sum[j when j <= i]' is"
+        )
+    if reduce.finds_place:
+        return "a place is not known from the one before"
+    return f"it reads '{index.name}' for more than where a prefix or a suffix ends"
+
+
+def fits_scan(task: Task) -> str:
+    """Say why `scan` does not fit the stage; empty if it does."""
+    found = scan_of(task.stage)
+    return found if isinstance(found, str) else ""
+
+
+def scan_in(task: Task) -> Scan:
+    """Return the stage's scan, which the caller has made sure of."""
+    found = scan_of(task.stage)
+    assert isinstance(found, Scan), found
+    return found
+
+
+def _distance(prefix: Prefix) -> int | None:
+    """Return how far before its result a prefix ends, in the order of the terms."""
+    shift = as_literal(prefix.shift)
+    if shift is None:
+        return None
+    return shift if prefix.is_suffix else -shift

@@ -1,0 +1,327 @@
+"""Strategy `scan` along memory: the lanes of a workgroup share a row, or several rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.ir.nodes import Index
+from kerngen.plan.size import ALWAYS, NEVER, Guard, Literal, Size, all_of, ceil_div
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.blocks import Blocks, accumulate_blocks
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.cooperation import (
+    own_total,
+    reduction_label,
+    value_bytes,
+)
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.joining import Joiner
+from kerngen.schedule.lowering.steps import (
+    last_extents,
+    tensors_in_runs,
+    vector_tensors,
+)
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.per_element import linear_group, unravel
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.scan.form import Scan, scan_in
+from kerngen.schedule.scan.shape import (
+    LONG_ROW,
+    MANY_ROWS,
+    MAX_PARTS,
+    RUNS,
+    Cut,
+    Shape,
+    shapes,
+)
+from kerngen.schedule.scan.terms import ScanTerms
+from kerngen.schedule.scan.tile import Line, TileWriter
+from kerngen.schedule.sizes import (
+    all_divisible,
+    at_most,
+    domain_size,
+    extent_size,
+    to_wgsl,
+)
+from kerngen.schedule.task import Task
+from kerngen.schedule.trips import loop_trips
+from kerngen.shader import tree as t
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScannedRows:
+    """A scan along memory; `subgroups` join the lanes of a workgroup, if wanted."""
+
+    task: Task
+    subgroups: bool
+
+    @property
+    def scan(self) -> Scan:
+        """What is scanned."""
+        return scan_in(self.task)
+
+    @property
+    def rows(self) -> tuple[Index, ...]:
+        """The indices that are the same for all elements of a row."""
+        return tuple(x for x in self.task.domain if x != self.scan.index)
+
+    def variants(self, lanes: int | None) -> Iterator[Variant]:
+        """Yield a variant for each shape that some rows need."""
+        names = self._vectors()
+        extents = last_extents(self.task.stage, self.task.values, names)
+        aligned = all_divisible((self.scan.index.extent, *extents), LANES)
+        for shape in shapes(lanes, alone=not self.rows):
+            when, read = (ALWAYS, set[str]()) if shape.width == 1 else (aligned, names)
+            if (shape.width > 1 and not names) or when == NEVER:
+                continue
+            if lanes and shape.rows > 1:
+                yield Variant(_shared(shape), when, (self._whole(shape, read),))
+            else:
+                yield from self._of_shape(shape, when, read)
+
+    def _of_shape(
+        self, shape: Shape, when: Guard, names: set[str]
+    ) -> Iterator[Variant]:
+        """Yield what a shape is for: short rows, or any, of which few and long ones last."""
+        if shape.rows > 1:
+            short = all_of(when, at_most((self.scan.index,), shape.tile))
+            if short != NEVER:
+                shader = self._whole(shape, names, is_short=True)
+                yield Variant(_name(shape), short, (shader,))
+            return
+        whole = self.cut(shape).is_needless(LONG_ROW, self.rows, MANY_ROWS)
+        if (wanted := all_of(when, whole)) != NEVER:
+            yield Variant(_name(shape), wanted, (self._whole(shape, names),))
+        if whole != ALWAYS:
+            yield self._in_parts(shape, when, names)
+
+    def _vectors(self) -> set[str]:
+        """Return the tensors that are read or written in runs along a row.
+
+        None is, unless its rows are as long as those of the scan.
+        """
+        scan, stage, values = self.scan, self.task.stage, self.task.values
+        terms = tensors_in_runs((scan.term,), scan.own)
+        names = terms | vector_tensors(stage, values, scan.index)
+        extents = last_extents(stage, values, names)
+        is_whole = all(extent == scan.index.extent for extent in extents)
+        return names if is_whole else set()
+
+    # One dispatch
+
+    def _whole(
+        self, shape: Shape, names: set[str], *, is_short: bool = False
+    ) -> Shader:
+        """Return the shader that scans whole rows, of one tile each if they are short."""
+        shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
+        row = t.Ident(shader.fresh("row"))
+        number, total = linear_group(shader), shader.size(self.rows)
+        place: t.Expr = shader.lane
+        lanes = t.u32(shape.lanes)
+        body: list[t.Stmt] = []
+        inside = None
+        if shape.rows > 1:
+            # Pipelines of one shader: their rows differ in length.
+            lanes = shader.override("LANES", shape.lanes)
+            number = number * (t.u32(shape.workgroup) // lanes) + shader.lane // lanes
+            place = t.Ident(shader.fresh("own"))
+            body.append(t.Let(place.name, shader.lane % lanes))
+            inside = row < total
+        body.append(t.Let(row.name, number))
+        if shape.rows == 1:
+            body.append(t.If(row >= total, (t.Return(),)))
+        to = self._lowerer(shader, body, row)
+        length = shader.extent(self.scan.index.extent)
+        line = Line(t.ZERO, length, length, place, inside, is_short)
+        self._writer(to, shape, lanes).write(line)
+        shared = (
+            "LANES of a workgroup per row" if shape.rows > 1 else "a workgroup per row"
+        )
+        return shader.finish(
+            body,
+            groups=ceil_div(domain_size(self.rows), shape.rows),
+            workgroup_size=shape.workgroup,
+            summary=f"{shared}, read once.",
+            variant=(
+                _file_name(shape) if is_short or shape.rows == 1 else _shared(shape)
+            ),
+            trips=self._trips(ceil_div(self._length, shape.tile)),
+        )
+
+    # Two dispatches
+
+    def _in_parts(self, shape: Shape, when: Guard, names: set[str]) -> Variant:
+        """Return the variant that cuts rows into parts."""
+        shaders = self._totals(shape, names), self._behind(shape, names)
+        words = value_bytes(self.scan.reduce.type) // 4
+        length = domain_size(self.rows) * self.cut(shape).count * words
+        scratch = Scratch(self.task.scratch_name("parts"), length)
+        return Variant(f"parts_{_name(shape)}", when, shaders, (scratch,))
+
+    def _totals(self, shape: Shape, names: set[str]) -> Shader:
+        """Return the shader that leaves the total of each part."""
+        shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
+        body, scan = list[t.Stmt](), self.scan
+        part = _PartOfRow.named(shader, body, self, shape)
+        terms = self._terms(self._lowerer(shader, body, part.row), shape)
+        length, width = shader.extent(scan.index.extent), shape.width
+
+        def term(place: t.Ident, block: list[t.Stmt]) -> t.Expr:
+            return terms.term(terms.element(place, length), block)
+
+        total = t.Ident(shader.fresh("total"))
+        blocks = Blocks(
+            shader.fresh("place"),
+            start=part.start + shader.lane * width,
+            end=part.end,
+            step=shape.step,
+            turn=t.u32(shape.tile),
+            at_once=RUNS,
+        )
+        reduced = scan.reduce.kind, scan.reduce.type, width
+        body += accumulate_blocks(shader, total, reduced, blocks, term)
+        whole = t.Ident(shader.fresh("whole"))
+        own = own_total(scan.reduce, total, width)
+        body.append(t.Let(whole.name, self._joined(shader, shape, own)))
+        parts = shader.scratch("parts", scan.reduce.type, written=True)
+        store = parts.store(part.group, whole)
+        body.append(t.If(shader.lane.equals(0), (store,)))
+        return shader.finish(
+            body,
+            groups=domain_size(self.rows) * self.cut(shape).count,
+            workgroup_size=shape.workgroup,
+            summary="first of two dispatches: the total of each part of a row.",
+            variant=f"totals_{_name(shape)}",
+            trips=self._trips(ceil_div(self.cut(shape).length, shape.tile)),
+        )
+
+    def _behind(self, shape: Shape, names: set[str]) -> Shader:
+        """Return the shader that scans each part behind those before it."""
+        shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
+        body, reduce = list[t.Stmt](), self.scan.reduce
+        part = _PartOfRow.named(shader, body, self, shape)
+        to = self._lowerer(shader, body, part.row)
+        parts = shader.scratch("parts", reduce.type, written=False)
+        first = part.row * part.count
+        total = t.Ident(shader.fresh("total"))
+        blocks = Blocks(
+            shader.fresh("earlier"),
+            start=shader.lane,
+            end=part.number,
+            step=shape.lanes,
+            turn=t.u32(shape.lanes * RUNS),
+            at_once=RUNS,
+        )
+        body += accumulate_blocks(
+            shader,
+            total,
+            (reduce.kind, reduce.type, 1),
+            blocks,
+            lambda at, _: parts.load(first + at),
+        )
+        carried = self._joined(shader, shape, total)
+        length = shader.extent(self.scan.index.extent)
+        line = Line(part.start, part.end, length, shader.lane)
+        self._writer(to, shape, t.u32(shape.lanes)).write(line, carried)
+        tiles = ceil_div(self.cut(shape).length, shape.tile)
+        return shader.finish(
+            body,
+            groups=domain_size(self.rows) * self.cut(shape).count,
+            workgroup_size=shape.workgroup,
+            summary="second of two dispatches: each part behind those before it.",
+            variant=f"behind_{_name(shape)}",
+            trips=self._trips(tiles + ceil_div(MAX_PARTS, shape.lanes * RUNS)),
+        )
+
+    # What both have
+
+    @property
+    def _length(self) -> Size:
+        return extent_size(self.scan.index.extent)
+
+    def cut(self, shape: Shape) -> Cut:
+        """Return the parts of rows that are few and long."""
+        return Cut(self.scan.index, shape.tile, Literal(MAX_PARTS))
+
+    def _writer(self, to: Lowerer, shape: Shape, lanes: t.Expr) -> TileWriter:
+        terms = self._terms(to, shape)
+        return TileWriter(terms, shape, lanes, subgroups=self.subgroups)
+
+    def _terms(self, to: Lowerer, shape: Shape) -> ScanTerms:
+        vector = self.scan.index if shape.width > 1 else None
+        return ScanTerms(to, self.scan, vector)
+
+    def _lowerer(
+        self, shader: ShaderBuilder, body: list[t.Stmt], row: t.Expr
+    ) -> Lowerer:
+        at = unravel(shader, body, self.rows, row) if self.rows else {}
+        return Lowerer(shader, at, body, label=reduction_label(self.task))
+
+    def _joined(self, shader: ShaderBuilder, shape: Shape, own: t.Expr) -> t.Expr:
+        """Return what all lanes of a workgroup come to."""
+        lanes, reduce = shape.lanes, self.scan.reduce
+        joiner = Joiner(shader, lanes, lanes, subgroups=self.subgroups)
+        return joiner.joined(reduce.kind, reduce.type, own)
+
+    def _trips(self, tiles: Size) -> Size:
+        return loop_trips(self.task, {self.scan.reduce: tiles})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _PartOfRow:
+    """The part that a workgroup has, of which row, and from where to where it goes.
+
+    `number` is its place in the row, which has `count` parts, `group` that among all.
+    """
+
+    group: t.Ident
+    row: t.Ident
+    number: t.Ident
+    count: t.Ident
+    start: t.Ident
+    end: t.Ident
+
+    @classmethod
+    def named(
+        cls, shader: ShaderBuilder, body: list[t.Stmt], of: ScannedRows, shape: Shape
+    ) -> _PartOfRow:
+        """Write the names, and leave the workgroups past the last part."""
+        group, row, number, count, start, end = (
+            t.Ident(shader.fresh(name))
+            for name in ("group", "row", "part", "count", "start", "end")
+        )
+        cut, size = of.cut(shape), t.Ident(shader.fresh("size"))
+        known = {cut.length: size}
+        length = shader.extent(of.scan.index.extent)
+        body += [
+            t.Let(size.name, to_wgsl(cut.length, shader)),
+            t.Let(count.name, to_wgsl(cut.count, shader, known)),
+            t.Let(group.name, linear_group(shader)),
+            t.If(group >= shader.size(of.rows) * count, (t.Return(),)),
+            t.Let(row.name, group // count),
+            t.Let(number.name, group % count),
+            t.Let(start.name, number * size),
+            t.Let(end.name, t.call("min", start + size, length)),
+        ]
+        return cls(group, row, number, count, start, end)
+
+
+def _name(shape: Shape) -> str:
+    """Return what the variant of a shape is called: `aligned`, `edge_upto32`."""
+    name = _file_name(shape)
+    return f"{name}{shape.tile}" if shape.rows > 1 else name
+
+
+def _shared(shape: Shape) -> str:
+    """Return what rows of any length are called of which several share a workgroup."""
+    return "aligned_shared" if shape.width > 1 else "edge_shared"
+
+
+def _file_name(shape: Shape) -> str:
+    """Return what its file is called: short rows of any number of lanes are one."""
+    name = "aligned" if shape.width > 1 else "edge"
+    return f"{name}_upto" if shape.rows > 1 else name

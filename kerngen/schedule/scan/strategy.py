@@ -1,0 +1,52 @@
+"""Strategy `scan`: all prefixes or suffixes of a row, each from the one before.
+
+Lanes lie along memory.  Where that is the scan's own direction they share a row, see
+`scan_rows`; where memory runs across the rows each has one of its own, see `scan_across`.
+
+Rows that are few and long are cut into parts: a first dispatch leaves the total of each
+part, and a second one scans the parts, each behind the totals of those before it.  No part
+waits for another one of the same dispatch: WebGPU does not promise that both run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from kerngen.schedule.lowering.joining import by_subgroups
+from kerngen.schedule.program import Variant
+from kerngen.schedule.scan.across import lower_across
+from kerngen.schedule.scan.form import scan_in
+from kerngen.schedule.scan.rows import ScannedRows
+from kerngen.schedule.scan.shape import ALONE
+from kerngen.schedule.task import Options, Task
+
+
+def scan_options(options: Options) -> Hashable:
+    """Return what a schedule asks for: how many lanes, and whether subgroups."""
+    return options.get("lanes"), by_subgroups(options)
+
+
+def suits_scan(task: Task, options: Options) -> str:
+    """Say why a scan does not suit the options; empty if it does."""
+    (lanes,) = options.get("lanes", (2,))
+    if lanes & (lanes - 1):
+        return f"{lanes} lanes are not a power of two"
+    if "lanes" in options and lanes < ALONE and by_subgroups(options):
+        return f"rows of fewer than {ALONE} lanes share a workgroup, not subgroups"
+    if runs_across(task) and options:
+        return "memory runs across its rows, and each lane scans one of its own"
+    return ""
+
+
+def runs_across(task: Task) -> bool:
+    """Whether memory is contiguous across the rows that are scanned."""
+    return scan_in(task).index != task.domain[-1]
+
+
+def lower_scan(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield the variants by how many and how long the rows are, and how they align."""
+    if runs_across(task):
+        yield from lower_across(task)
+        return
+    (lanes,) = options.get("lanes", (None,))
+    yield from ScannedRows(task, by_subgroups(options)).variants(lanes)

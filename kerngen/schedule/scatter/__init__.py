@@ -1,0 +1,1 @@
+"""Strategy `scatter`: keyed reductions, by atomics or by sorted lists."""

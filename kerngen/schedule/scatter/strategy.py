@@ -1,0 +1,108 @@
+"""Strategy `scatter`: each term of a keyed reduction goes to the one bin that its key chooses.
+
+    counts[k] = sum[i when x[i] == u32(k)] 1
+
+The work is n, not n * k.  Two ways, both with the same bits each time:
+
+- integers, and `max` and `min` of f32: invocations change bins by atomic operations,
+  which give the same in any order (`atomics.py`);
+- all else: terms are sorted by key, and each bin joins its own (`lists.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from kerngen.ir.analysis.reads import loads
+from kerngen.ir.nodes import Expr, Load, Tensor
+from kerngen.ir.staging.grouping import MAX_TENSORS
+from kerngen.ir.staging.stages import Write
+from kerngen.ir.walk import children
+from kerngen.schedule.program import Variant
+from kerngen.schedule.scatter.atomics import lower_atomics
+from kerngen.schedule.scatter.lists import BUFFERS, lower_lists
+from kerngen.schedule.scatter.shape import Scatter, scatter_of
+from kerngen.schedule.scatter.words import has_word
+from kerngen.schedule.task import Options, Task
+
+
+def fits_scatter(task: Task) -> str:
+    """Say why `scatter` does not fit the stage; empty if it does."""
+    found = scatter_of(task)
+    return found if isinstance(found, str) else _refused(found, by_lists(found))
+
+
+def suits_scatter(task: Task, options: Options) -> str:
+    """Say why options do not suit a stage that fits; empty if they do."""
+    found = scatter_of(task)
+    if not isinstance(found, Scatter):
+        return ""
+    must, sorts = by_lists(found), _flag(options, "lists", 0)
+    if must and "lists" in options and not sorts:
+        return (
+            f"no atomic operation does this '{found.reduce.kind}': its terms are sorted"
+        )
+    if (must or sorts) and _flag(options, "private", 0):
+        return "sorted lists have no bins of workgroups"
+    return _refused(found, sorts) if sorts else ""
+
+
+def _refused(found: Scatter, sorts: int) -> str:
+    """Say if a dispatch would bind more buffers than every adapter has.
+
+    A sort binds 2 of its own beside the tensors of the keys, 4 beside those of the terms,
+    and 2 beside those of the results; atomics bind their bins.
+    """
+    keys = _read(*found.guards, *(key.value for key in found.keys))
+    terms, rest = _read(found.body), _rest(found)
+    if sorts:
+        most = max(len(keys) + 2, len(terms) + BUFFERS, len(rest) + 2)
+    else:
+        most = max(len(keys | terms), len(rest)) + 1
+    if most <= MAX_TENSORS:
+        return ""
+    return f"a dispatch would bind {most} buffers, of which WebGPU offers {MAX_TENSORS}"
+
+
+def _read(*exprs: Expr) -> frozenset[Tensor]:
+    return frozenset(load.tensor for expr in exprs for load in loads(expr))
+
+
+def _rest(found: Scatter) -> frozenset[Tensor]:
+    """Return the tensors of a stage's steps, beside those that the reduction reads."""
+
+    def outside(expr: Expr) -> Iterator[Tensor]:
+        if expr == found.reduce:
+            return
+        if isinstance(expr, Load):
+            yield expr.tensor
+        for child in children(expr):
+            yield from outside(child)
+
+    steps = found.task.stage.steps
+    written = (step.tensor for step in steps if isinstance(step, Write))
+    read = (tensor for step in steps for tensor in outside(step.value))
+    return frozenset((*written, *read))
+
+
+def scatter_options(options: Options) -> Hashable:
+    """Return what options come to."""
+    return _flag(options, "lists", 0), _flag(options, "private", 1)
+
+
+def lower_scatter(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield the variants: by sorted lists, or by atomic operations."""
+    found = scatter_of(task)
+    assert isinstance(found, Scatter), found
+    if by_lists(found) or _flag(options, "lists", 0):
+        return lower_lists(found)
+    return lower_atomics(found, private=bool(_flag(options, "private", 1)))
+
+
+def by_lists(found: Scatter) -> bool:
+    """Whether no atomic operation does the reduction, so that its terms are sorted."""
+    return not has_word(found.reduce.kind, found.reduce.type)
+
+
+def _flag(options: Options, name: str, default: int) -> int:
+    return options.get(name, (default,))[0]

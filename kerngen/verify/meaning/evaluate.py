@@ -1,0 +1,418 @@
+"""Expressions of typed kernels: their meaning over a whole domain at once.
+
+This is the language's own definition, read off the typed kernel: no stages, no fusion, no
+shader.  Every index is an array of its values, shaped such that arrays of a domain
+broadcast against each other; a reduction puts its indices before those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, assert_never, final
+
+import numpy as np
+
+from kerngen.ir.builtins.evaluate import bounds
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.nodes import (
+    Affine,
+    At,
+    Binary,
+    BuiltinCall,
+    Cast,
+    Clamped,
+    Constant,
+    ConstRef,
+    Construct,
+    DimValue,
+    Expr,
+    Extent,
+    Field,
+    Function,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Part,
+    Path,
+    Reduce,
+    Select,
+    Subscript,
+    Swizzle,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.staging.keyed import Prefix
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.verify.hazards import Watch
+from kerngen.verify.meaning import number, vectors
+from kerngen.verify.meaning.functions import convert, of_floats, of_integers, wrap
+from kerngen.verify.meaning.number import Array, Number
+from kerngen.verify.meaning.operators import operation
+from kerngen.verify.meaning.places import doubted, grid, scanned, taken
+
+Contents: TypeAlias = "Number | Computed | Mapping[str, Contents]"
+"""What a tensor or parameter holds: numbers, or of a struct the contents of each field.
+
+The axes of a tensor come first, then those of fixed arrays, then components.
+"""
+
+_REDUCTIONS: Final[Mapping[str, Callable[[Number, number.Join], Number]]] = {
+    "sum": number.total,
+    "prod": number.product,
+    "max": number.highest,
+    "min": number.lowest,
+}
+_JOINS: Final[Mapping[str, np.ufunc]] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+_LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
+
+
+@final
+@dataclass(frozen=True)
+class Scope:
+    """The place of an expression: its indices, its locals, and how deep in reductions."""
+
+    indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    rank: int = 0
+    locals: Mapping[str, Number] = field(default_factory=dict[str, Number])
+
+
+@final
+@dataclass(frozen=True)
+class Computed:
+    """What a statement writes, computed where it is read."""
+
+    evaluator: Evaluator
+    indices: tuple[Index, ...]
+    value: Expr
+    is_half: bool = False
+
+    def at(self, places: Sequence[Array]) -> Number:
+        """Return the elements at places, which broadcast against each other."""
+        rank = max((place.ndim for place in places), default=0)
+        names = (index.name for index in self.indices)
+        scope = Scope(dict(zip(names, places, strict=True)), rank)
+        found = self.evaluator.of(self.value, scope)
+        return number.to_half(found) if self.is_half else found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of all axes."""
+        axes = (self.evaluator.length(index.extent) for index in self.indices)
+        return (*axes, *vectors.components(self.value.type))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return number.dtype_of(scalar_of(self.value.type))
+
+
+@final
+@dataclass(frozen=True)
+class Evaluator:
+    """Computes expressions of one call; `contents` are those of tensors and parameters."""
+
+    functions: Mapping[str, Function]
+    lengths: Mapping[str, int]
+    contents: Mapping[str, Contents]
+    watch: Watch | None = None
+
+    def length(self, extent: Extent) -> int:
+        """Return the length of an axis."""
+        return extent if isinstance(extent, int) else self.lengths[extent]
+
+    def of(self, expr: Expr, scope: Scope) -> Number:
+        """Return the value of an expression at every point of its domain."""
+        match expr:
+            case Constant(value=value, type=type_) | ConstRef(value=value, type=type_):
+                return _literal(value, type_)
+            case DimValue(name=name):
+                return number.known(np.asarray(self.lengths[name], np.int64))
+            case IndexValue(index=index):
+                return number.known(scope.indices[index.name])
+            case LocalValue(name=name):
+                return scope.locals[name]
+            case UniformValue() | Load():
+                return self._loaded(expr, scope)
+            case Swizzle() | Part() | Construct():
+                return self._rearranged(expr, scope)
+            case Unary() | Binary() | Select() | Cast():
+                return self._operation(expr, scope)
+            case BuiltinCall():
+                return self._builtin(expr, scope)
+            case FunctionCall():
+                return self._call(expr, scope)
+            case Reduce():
+                return self._reduce(expr, scope)
+            case StoreAt():
+                return self.of(expr.value, scope)
+            case _:
+                assert_never(expr)
+
+    # Reads
+
+    def _loaded(self, expr: UniformValue | Load, scope: Scope) -> Number:
+        match expr:
+            case UniformValue(name=name, path=path):
+                return self._read(self.contents[name], (), path, scope)
+            case Load(tensor=tensor, subscripts=subscripts, path=path):
+                return self._read(self.contents[tensor.name], subscripts, path, scope)
+
+    def _read(
+        self,
+        contents: Contents,
+        subscripts: tuple[Subscript, ...],
+        path: Path,
+        scope: Scope,
+    ) -> Number:
+        places = list(subscripts)
+        for step in path:
+            match step:
+                case Field(name):
+                    assert isinstance(contents, Mapping)
+                    contents = contents[name]
+                case At(place=place):
+                    places.append(place)
+        assert isinstance(contents, Number | Computed)
+        if not places:
+            return contents if isinstance(contents, Number) else contents.at(())
+        return taken(contents, [self._place(p, scope) for p in places])
+
+    def _place(self, place: Subscript, scope: Scope) -> Number:
+        match place:
+            case IndexValue():
+                return self.of(place, scope)
+            case Affine(value=value) | Clamped(value=value):
+                return self.of(value, scope)
+            case _:
+                assert_never(place)
+
+    # Vectors
+
+    def _rearranged(self, expr: Swizzle | Part | Construct, scope: Scope) -> Number:
+        match expr:
+            case Swizzle(operand=operand, components=components):
+                places = ["xyzw".index(c) for c in components]
+                at: Any = places if len(places) > 1 else places[0]
+                return self.of(operand, scope)[..., at]
+            case Part():
+                return self._part(expr, scope)
+            case Construct():
+                return self._construct(expr, scope)
+
+    def _part(self, expr: Part, scope: Scope) -> Number:
+        """Return a component of a vector or a column of a matrix."""
+        whole, place = self.of(expr.operand, scope), self._place(expr.at.place, scope)
+        inner = len(vectors.components(expr.operand.type))
+        at = np.clip(place.value, 0, expr.at.length - 1)
+        around = np.broadcast_shapes(at.shape, whole.value.shape[:-inner])
+        at = np.broadcast_to(at, around).reshape((*around, *(1,) * inner))
+
+        def take(part: Array) -> Array:
+            spread = np.broadcast_to(part, (*around, *part.shape[-inner:]))
+            return np.take_along_axis(spread, at, -inner).squeeze(-inner)
+
+        found = whole.map(take)
+        doubt = place.unsure.reshape((*place.unsure.shape, *(1,) * (inner - 1)))
+        return doubted(found, doubt)
+
+    def _construct(self, expr: Construct, scope: Scope) -> Number:
+        parts = [self.of(part, scope) for part in expr.parts]
+        if not isinstance(expr.type, Vector):
+            return vectors.stacked(parts, -2)
+        wide = [
+            value if isinstance(part.type, Vector) else value[..., None]
+            for part, value in zip(expr.parts, parts, strict=True)
+        ]
+        if len(wide) == 1:
+            width = expr.type.width
+            return wide[0].map(
+                lambda x: np.broadcast_to(x, (*x.shape[:-1], width)),
+            )
+        return vectors.concatenated(wide)
+
+    # Operators
+
+    def _operation(self, expr: Unary | Binary | Select | Cast, scope: Scope) -> Number:
+        match expr:
+            case Unary():
+                return self._unary(expr, scope)
+            case Binary():
+                return self._binary(expr, scope)
+            case Select():
+                return self._select(expr, scope)
+            case Cast(operand=operand, type=type_):
+                given = number.finite(self.of(operand, scope))
+                return convert(given, scalar_of(operand.type), scalar_of(type_))
+
+    def _unary(self, expr: Unary, scope: Scope) -> Number:
+        operand, scalar = self.of(expr.operand, scope), scalar_of(expr.type)
+        if expr.op == "not":
+            return number.unsure_where(~operand.value, operand.unsure)
+        if scalar is Scalar.F32:
+            return number.negate(operand)
+        value = -operand.value if expr.op == "-" else ~operand.value
+        return number.unsure_where(wrap(value, scalar), operand.unsure)
+
+    def _binary(self, expr: Binary, scope: Scope) -> Number:
+        a, b = expr.left.type, expr.right.type
+        left, right = (
+            number.finite(self.of(operand, scope))
+            for operand in (expr.left, expr.right)
+        )
+        ranks = {len(vectors.components(a)), len(vectors.components(b))}
+        if expr.op == "*" and 2 in ranks and 0 not in ranks:
+            return vectors.multiplied(left, right, a, b)
+        left, right = vectors.widened(left, a, b), vectors.widened(right, b, a)
+        result = operation(expr.op, left, right, scalar_of(a))
+        if self.watch and scalar_of(a) is Scalar.F32:
+            self.watch.operator(expr.op, left, right, result)
+        return result
+
+    def _select(self, expr: Select, scope: Scope) -> Number:
+        condition = self.of(expr.condition, scope)
+        then, other = self.of(expr.then, scope), self.of(expr.otherwise, scope)
+        condition = vectors.widened(condition, Scalar.BOOL, expr.type)
+        return number.choose(condition, then, other)
+
+    # Calls
+
+    def _builtin(self, expr: BuiltinCall, scope: Scope) -> Number:
+        given = [number.finite(self.of(each, scope)) for each in expr.arguments]
+        first = expr.arguments[0].type
+        if expr.builtin in GEOMETRY:
+            return vectors.of_geometry(expr.builtin, given, first)
+        assert expr.builtin in BUILTINS
+        wide = [
+            vectors.widened(value, argument.type, _widest(expr))
+            for value, argument in zip(given, expr.arguments, strict=True)
+        ]
+        if scalar_of(first) is Scalar.F32:
+            result = of_floats(expr.builtin, wide)
+            if self.watch:
+                self.watch.builtin(expr.builtin, wide, result)
+            return result
+        return of_integers(expr.builtin, wide, scalar_of(first))
+
+    def _call(self, expr: FunctionCall, scope: Scope) -> Number:
+        function = self.functions[expr.function]
+        values = (self.of(argument, scope) for argument in expr.arguments)
+        names = (parameter.name for parameter in function.parameters)
+        own = dict(zip(names, values, strict=True))
+        for local, value in function.lets:
+            own[local.name] = self.of(value, replace(scope, locals=own))
+        return self.of(function.body, replace(scope, locals=own))
+
+    # Reductions
+
+    def _reduce(self, expr: Reduce, scope: Scope) -> Number:
+        if expr.finds_place:
+            return self._found(expr, scope)
+        prefix = None if self.watch else scanned(expr)
+        if prefix is not None:
+            return self._running(prefix, scope)
+        join = number.Join(len(expr.indices))
+        terms = self._terms(expr, scope)
+        result = _joined(expr, terms, join)
+        if self.watch and scalar_of(expr.type) is Scalar.F32:
+            self.watch.reduction(expr.kind, terms, join.axes, result)
+        return result
+
+    def _within(self, expr: Reduce, scope: Scope) -> tuple[tuple[int, ...], Scope]:
+        """Return the lengths of a reduction's axes, and the scope of its terms."""
+        extents = tuple(self.length(index.extent) for index in expr.indices)
+        rank = len(extents) + scope.rank
+        indices = {**scope.indices, **grid(expr.indices, extents, rank)}
+        return extents, replace(scope, indices=indices, rank=rank)
+
+    def _found(self, expr: Reduce, scope: Scope) -> Number:
+        """Find the place of the best term."""
+        extents, inner = self._within(expr, scope)
+        body, holds = self.of(expr.body, inner), number.known(np.True_)
+        if expr.condition is not None:
+            holds = self.of(expr.condition, inner)
+        around = np.broadcast_shapes(body.shape, holds.shape)
+        missing = inner.rank - len(around)
+        shape = (*extents, *((1,) * missing + around)[1:])
+        terms, counted = (
+            each.map(lambda part: np.broadcast_to(part, shape))
+            for each in (body, holds)
+        )
+        return number.first_best(terms, counted, least=expr.kind == "argmin")
+
+    def _terms(self, expr: Reduce, scope: Scope) -> Number:
+        """Return the terms along the first axes; what is left out changes nothing."""
+        extents, inner = self._within(expr, scope)
+        axes, rank = len(extents), inner.rank
+        body = self.of(expr.body, inner)
+        if expr.condition is not None:
+            condition = self.of(expr.condition, inner)
+            condition = vectors.widened(condition, Scalar.BOOL, expr.type)
+            body = number.choose(condition, body, _nothing(expr))
+        parts = len(vectors.components(expr.body.type))
+
+        def spread(part: Array) -> Array:
+            missing = rank + parts - part.ndim
+            whole = part.reshape((*(1,) * missing, *part.shape))
+            return np.broadcast_to(whole, (*extents, *whole.shape[axes:]))
+
+        return body.map(spread)
+
+    def _running(self, prefix: Prefix, scope: Scope) -> Number:
+        """Return what prefixes or suffixes give: all of them, then that of each point.
+
+        With n results of n terms each, long rows would take too long.
+        """
+        terms = self._terms(prefix.reduce, scope)
+        count = len(terms.value)
+        ends = self.of(prefix.shift, scope).value + scope.indices[prefix.index.name]
+        taken = count - ends if prefix.is_suffix else ends + 1
+        taken = np.clip(taken, 0, count)
+        taken = taken.reshape((1,) * (terms.value.ndim - taken.ndim) + taken.shape)
+        ordered = terms.map(np.flipud) if prefix.is_suffix else terms
+        running = _joined(prefix.reduce, ordered, number.Join(running=True))
+        return running.map(lambda part: np.take_along_axis(part, taken, 0)[0])
+
+
+def _joined(expr: Reduce, terms: Number, join: number.Join) -> Number:
+    """Return terms joined as a reduction does."""
+    scalar = scalar_of(expr.type)
+    if scalar is Scalar.F32:
+        if expr.kind in {"sum", "prod"}:
+            terms = number.finite(terms)
+        return _REDUCTIONS[expr.kind](terms, join)
+    start = {"sum": 0, "prod": 1}.get(expr.kind)
+    if start is None:
+        start = _LIMITS[scalar][expr.kind == "min"]
+    value = join(_JOINS[expr.kind], terms.value, start)
+    unsure = join(np.logical_or, terms.unsure, False)
+    return number.unsure_where(wrap(value, scalar), unsure)
+
+
+def _literal(value: float, type_: Scalar) -> Number:
+    if type_ is Scalar.F32:
+        return number.literal(value)
+    return number.known(np.asarray(value, number.dtype_of(type_)))
+
+
+def _nothing(expr: Reduce) -> Number:
+    """Return what a term that is left out counts as: what changes no result."""
+    scalar, first = scalar_of(expr.type), {"sum": 0, "prod": 1}
+    if expr.kind in first:
+        return _literal(first[expr.kind], scalar)
+    least, most = _LIMITS.get(scalar, (-np.inf, np.inf))
+    return _literal(most if expr.kind == "min" else least, scalar)
+
+
+def _widest(expr: BuiltinCall) -> ValueType:
+    types = (argument.type for argument in expr.arguments)
+    return next((t for t in types if isinstance(t, Vector)), expr.type)

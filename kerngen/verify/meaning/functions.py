@@ -1,0 +1,204 @@
+"""The built-in functions of the oracle, in float64, with bounds from their accuracies.
+
+A function's value is what its row of `kerngen.ir.builtins.table` prints in references; so are
+the domain in which its accuracy holds, and how errors of its arguments spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import product
+from typing import Any, Final, TypeAlias, assert_never
+
+import numpy as np
+
+from kerngen.ir.builtins.row import Builtin, Variation
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.types import Scalar
+from kerngen.runtime import reference as ref
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.number import Array, Number
+
+Function: TypeAlias = Callable[..., Any]
+
+
+def _select(no: Number, yes: Number, chosen: Number) -> Number:
+    return number.choose(chosen, yes, no)
+
+
+def _fma(x: Number, y: Number, z: Number) -> Number:
+    return number.add(number.multiply(x, y), z)
+
+
+_COMPOSED: Final[Mapping[str, Callable[..., Number]]] = {"select": _select, "fma": _fma}
+"""Built-ins that do what operators of numbers do, whose bounds are those of operators."""
+
+
+@cache
+def _function(template: str, arity: int) -> Function:
+    """Return a row's NumPy template as a function of its arguments."""
+    names = [f"x{place}" for place in range(arity)]
+    text = f"lambda {', '.join(names)}: {template.format(*names)}"
+    function: Function = eval(text, {"np": np, "ref": ref})  # noqa: S307 - our own text
+    return function
+
+
+def _apply(row: Builtin, values: Sequence[Array]) -> Array:
+    return np.asarray(_function(row.numpy, row.arity)(*values))
+
+
+def plain_value(name: str, values: Sequence[Array]) -> Array | None:
+    """Return a function's value in double; None if it is no arithmetic of its own."""
+    row = BUILTINS[name]
+    if name in _COMPOSED or _is_test(row):
+        return None
+    return _apply(row, values).astype(np.float64)
+
+
+def _is_test(row: Builtin) -> bool:
+    """Whether a function of floats gives no float: its result is known, or it is not."""
+    first = row.overloads[0]
+    return first.parameters[0] is Scalar.F32 and first.result is not Scalar.F32
+
+
+def of_floats(name: str, arguments: Sequence[Number]) -> Number:
+    """Apply a function to f32 numbers (and, for `ldexp`, an integer)."""
+    if name in _COMPOSED:
+        return _COMPOSED[name](*arguments)
+    row = BUILTINS[name]
+    if _is_test(row):
+        return _test(row, arguments)
+    values = [np.where(np.isfinite(x.value), x.value, 0.0) for x in arguments]
+    value = _apply(row, values).astype(np.float64)
+    error = _spread(row, arguments, values, value)
+    error = np.where(_inside(row, arguments, values), error, np.inf)
+    if row.accuracy.is_rounded:
+        return number.settle(value, error, np.where(error > 0, 0.0, 1.0))
+    ulps = row.accuracy.ulps + row.accuracy.ulps_per_argument * np.abs(values[0]) + 1.0
+    size = row.magnitude(*values) if row.magnitude else np.abs(value)
+    own = row.accuracy.absolute + ulps * number.ULP * (size + error)
+    return number.inexact(value, error + own, 0.0)
+
+
+def _test(row: Builtin, arguments: Sequence[Number]) -> Number:
+    """Test floats: those of arguments as they came are known, whatever they are."""
+    raw = [each.value for each in arguments]
+    answer = _apply(row, raw)
+    unsure = np.zeros(answer.shape, np.bool_)
+    for each in arguments:
+        unsure = unsure | (np.isfinite(each.value) & ~np.isfinite(each.error))
+    for corner in _corners([*map(_bounded, arguments)], raw):
+        unsure = unsure | (_apply(row, corner) != answer)
+    return number.unsure_where(answer, unsure)
+
+
+def _bounded(x: Number) -> Number:
+    """Return a number without the bounds that are infinite."""
+    return Number(x.value, np.where(np.isfinite(x.error), x.error, 0.0), x.size)
+
+
+def _corners(
+    arguments: Sequence[Number], values: Sequence[Array]
+) -> Iterator[list[Array]]:
+    """Yield the values with each at one end of what it may be."""
+    for signs in product((-1, 1), repeat=len(values)):
+        yield [
+            value + sign * each.error
+            for value, sign, each in zip(values, signs, arguments, strict=True)
+        ]
+
+
+def _inside(
+    row: Builtin, arguments: Sequence[Number], values: Sequence[Array]
+) -> Array:
+    """Whether arguments lie where the accuracy of a function holds."""
+    good = np.asarray(True)
+    for (low, high), x, value in zip(row.intervals, arguments, values, strict=True):
+        good = good & (value - x.error >= low) & (value + x.error <= high)
+    if row.condition:
+        for corner in _corners(arguments, values):
+            good = good & row.condition(*corner)
+    return np.asarray(good)
+
+
+def _spread(
+    row: Builtin, arguments: Sequence[Number], values: Sequence[Array], value: Array
+) -> Array:
+    """How far results may be off because the arguments are."""
+    if row.variation is Variation.LIPSCHITZ:
+        return np.asarray(sum(each.error for each in arguments))
+    spread = np.zeros(value.shape)
+    if not any(x.error.any() for x in arguments):
+        return spread
+    for corner in _corners(arguments, values):
+        spread = np.maximum(spread, np.abs(_apply(row, corner) - value))
+    spread = np.where(np.isnan(spread), np.inf, spread * 1.0001)
+    off = np.asarray(sum(x.error for x in arguments) > 0)
+    match row.variation:
+        case Variation.MONOTONE:
+            return spread
+        case Variation.STEPS:
+            return np.where(off & (spread > 0), np.inf, spread)
+        case Variation.JUMPS:
+            return np.where(off, np.inf, spread)
+        case _:
+            assert_never(row.variation)
+
+
+# Integers
+
+_DTYPES: Final = {Scalar.I32: np.int32, Scalar.U32: np.uint32, Scalar.BOOL: np.bool_}
+
+
+def wrap(value: Array, scalar: Scalar) -> Array:
+    """Cut to 32 bits."""
+    return value.astype(_DTYPES[scalar]).astype(np.int64)
+
+
+def of_integers(name: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
+    """Apply a function to integers, the first of which is of type `scalar`."""
+    if name in _COMPOSED:
+        return _COMPOSED[name](*arguments)
+    row = BUILTINS[name]
+    types = row.overload(scalar).parameters
+    pairs = zip(arguments, types, strict=True)
+    values: list[Array] = [x.value.astype(_DTYPES[type_]) for x, type_ in pairs]
+    unsure = np.asarray(sum(x.error for x in arguments) > 0)
+    if row.condition:
+        unsure = unsure | ~np.asarray(row.condition(*values))
+    return number.unsure_where(_apply(row, values).astype(np.int64), unsure)
+
+
+INTEGER_OPERATORS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": ref.idiv,
+    "%": ref.irem,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
+    "<<": ref.shift_left,
+    ">>": ref.shift_right,
+}
+"""By 64 bits; the lowest 32 of them are the result."""
+
+
+def convert(operand: Number, source: Scalar, to: Scalar) -> Number:
+    """Convert by WGSL's rules; what WGSL leaves open, the integer of a NaN, is 0."""
+    if source is to:
+        return operand
+    if to is Scalar.F32:
+        return number.settle(operand.value.astype(np.float64), operand.error)
+    if source is not Scalar.F32:
+        return number.unsure_where(
+            wrap(operand.value.astype(np.int64), to), operand.unsure
+        )
+    # An argument that is not finite is known as it came; a bound of others may be infinite.
+    bound = np.where(np.isfinite(operand.value), operand.error, 0.0)
+    saturated = ref.i32 if to is Scalar.I32 else ref.u32
+    least, value, most = (
+        saturated(operand.value + off).astype(np.int64) for off in (-bound, 0.0, bound)
+    )
+    return number.unsure_where(value, (least != most) | ~np.isfinite(bound))

@@ -1,0 +1,430 @@
+"""Numbers of the oracle: arrays of exact values, and how far off each may come out.
+
+A float is a value in float64, a bound on how far any f32 implementation that keeps WGSL's
+accuracy rules may be from it, and the size of the terms that were added up to it, as WGSL
+lets additions be done in any order.  Where every step is exact in f32, the bound is 0.
+Where nothing is known the bound is infinite: after an overflow or a NaN, or where rounding
+decides which way a program goes.  Integers and truth values are exact, or unknown.
+
+An infinity is known, with a bound of 0, as a literal and as the `max` or `min` of nothing:
+these reach the device as bits.  It stays known where it is stored, chosen or negated;
+`finite` makes it unknown for all other operations, as WGSL lets compilers assume that
+there is none.
+
+The leading axes of the arrays are those of the domain that an expression is computed
+over, of length 1 where it does not depend on an index; components come last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kerngen.ir.types import F16_MAX, F32_MAX, Scalar
+
+Array: TypeAlias = NDArray[Any]
+
+ULP: Final = 2.0**-23
+"""One ulp of 1: WGSL lets a result be rounded up or down, not only to nearest."""
+TINY: Final = 2.0**-126
+"""The least normal number; what is smaller may be flushed to zero."""
+HIGHEST: Final = F32_MAX
+DIVISION_ULPS: Final = 2.5
+LARGEST_DIVISOR: Final = 2.0**126
+"""WGSL leaves larger ones undefined, whose reciprocals may be flushed to zero."""
+HALF_ULP: Final = 2.0**-10
+HALF_TINY: Final = 2.0**-14
+HIGHEST_HALF: Final = F16_MAX
+_MANTISSA: Final = 2.0**24
+_UNITS: Final = (1.0, 2.0**12)
+"""Numbers are tried as multiples of one and of 1 / 4096: sums of such are exact."""
+_DTYPES: Final = {
+    Scalar.F32: np.dtype(np.float64),
+    Scalar.I32: np.dtype(np.int64),
+    Scalar.U32: np.dtype(np.int64),
+    Scalar.BOOL: np.dtype(np.bool_),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Values, how far off each may be, and of floats the size of their terms.
+
+    An argument that is not finite keeps its value, but its bound is infinite.
+    """
+
+    value: Array
+    error: Array
+    size: Array
+
+    def map(self, change: Callable[[Array], Array]) -> Number:
+        """Rearrange the elements."""
+        return Number(change(self.value), change(self.error), change(self.size))
+
+    def __getitem__(self, key: Any) -> Number:
+        """Take some elements."""
+        return self.map(lambda part: np.asarray(part[key]))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of all axes."""
+        return self.value.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self.value.dtype
+
+    def at(self, places: Sequence[Array]) -> Number:
+        """Return the elements at places, which broadcast against each other."""
+        return self[tuple(places)]
+
+    @property
+    def unsure(self) -> Array:
+        """Where nothing is known of an integer or a truth value."""
+        return np.asarray(self.error > 0)
+
+
+def dtype_of(scalar: Scalar) -> np.dtype[Any]:
+    """Return the type that values are computed in."""
+    return _DTYPES[scalar]
+
+
+def known(values: ArrayLike) -> Number:
+    """Return integers or truth values."""
+    exact = np.asarray(values)
+    zeros = np.zeros(exact.shape)
+    return Number(exact, zeros, zeros)
+
+
+def unsure_where(values: ArrayLike, unsure: ArrayLike) -> Number:
+    """Return integers or truth values that are unknown in places."""
+    exact, doubt = np.broadcast_arrays(values, unsure)
+    error = np.where(doubt, np.inf, 0.0)
+    return Number(exact, error, error)
+
+
+def real(values: ArrayLike) -> Number:
+    """Return arguments or literals, rounded to f32; subnormal ones may be flushed."""
+    with np.errstate(all="ignore"):
+        value = np.asarray(values, np.float64).astype(np.float32).astype(np.float64)
+    size = np.abs(value)
+    error = np.where(size < TINY, size, 0.0)
+    error = np.where(np.isfinite(value), error, np.inf)
+    return Number(value, error, np.where(np.isfinite(size), size, np.inf))
+
+
+def literal(value: float) -> Number:
+    """Return a literal, which may be infinite."""
+    number = real(value)
+    return Number(
+        number.value, np.where(np.isinf(value), 0.0, number.error), number.size
+    )
+
+
+def finite(operand: Number) -> Number:
+    """Return numbers of which nothing is known where they are infinite."""
+    error = np.where(np.isinf(operand.value), np.inf, operand.error)
+    return Number(operand.value, error, operand.size)
+
+
+def unknown(shape: tuple[int, ...], scalar: Scalar) -> Number:
+    """Return elements that nothing is known of."""
+    never = np.full(shape, np.inf)
+    return Number(np.zeros(shape, dtype_of(scalar)), never, never.copy())
+
+
+def joined(parts: Sequence[Number], change: Callable[[list[Array]], Array]) -> Number:
+    """Return what a change of several arrays makes of numbers."""
+    return Number(
+        change([part.value for part in parts]),
+        change([part.error for part in parts]),
+        change([part.size for part in parts]),
+    )
+
+
+# Rounding
+
+
+def _bounded(value: Array, error: Array, size: Array) -> Number:
+    """Return numbers, unknown where one is not finite or may overflow."""
+    good = np.isfinite(value) & np.isfinite(error) & (size <= HIGHEST)
+    return Number(
+        np.where(good, value, 0.0),
+        np.where(good, error, np.inf),
+        np.where(good, size, np.inf),
+    )
+
+
+def _exact_where(exact: Array, value: Array, size: Array, rough: Number) -> Number:
+    """Return exact numbers where they are, and rough ones elsewhere."""
+    exact = exact & np.isfinite(value) & (size <= HIGHEST)
+    return Number(
+        np.where(exact, value, rough.value),
+        np.where(exact, 0.0, rough.error),
+        np.where(exact, size, rough.size),
+    )
+
+
+def is_f32(value: Array) -> Array:
+    """Whether doubles are normal f32 as well, or 0."""
+    with np.errstate(all="ignore"):
+        same = value.astype(np.float32).astype(np.float64) == value
+    return np.asarray(same & ((np.abs(value) >= TINY) | (value == 0)))
+
+
+def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> Number:
+    """Round the results of one operation whose operands bring `error`."""
+    exact = (error == 0) & is_f32(value)
+    return _exact_where(exact, value, np.abs(value), inexact(value, error, ulps))
+
+
+def inexact(
+    value: Array, error: Array, ulps: ArrayLike, size: ArrayLike = 0.0
+) -> Number:
+    """Add an operation's own error, even if the exact result could be represented.
+
+    `size` is what ulps are counted of, where that is more than the result.
+    """
+    most = np.maximum(np.abs(value) + error, size)
+    total = error + np.asarray(ulps) * ULP * most
+    return _bounded(value, np.where(most < 2 * TINY, total + TINY, total), most)
+
+
+def to_half(operand: Number) -> Number:
+    """Round to f16, as a tensor of that type does."""
+    value, error = operand.value, operand.error
+    most = np.abs(value) + error
+    with np.errstate(all="ignore"):
+        exact = (error == 0) & (value.astype(np.float16).astype(np.float64) == value)
+    rounded = error + HALF_ULP * most + HALF_TINY
+    rounded = np.where(most > HIGHEST_HALF, np.inf, rounded)
+    return Number(value, np.where(exact, error, rounded), operand.size)
+
+
+# Operators
+
+
+def negate(operand: Number) -> Number:
+    """Negate."""
+    return Number(-operand.value, operand.error, operand.size)
+
+
+def add(left: Number, right: Number) -> Number:
+    """Add."""
+    value = left.value + right.value
+    size, error = left.size + right.size, left.error + right.error
+    exact = (left.size == 0) | (right.size == 0)
+    for unit in _UNITS:
+        whole = _is_whole(left.value * unit) & _is_whole(right.value * unit)
+        exact |= whole & (size * unit <= _MANTISSA)
+    exact &= error == 0
+    rough = inexact(value, error, 1.0, size + error)
+    return _exact_where(exact, value, size, rough)
+
+
+def _is_whole(value: Array) -> Array:
+    return np.asarray(np.floor(value) == value)
+
+
+def subtract(left: Number, right: Number) -> Number:
+    """Subtract."""
+    return add(left, negate(right))
+
+
+def multiply(left: Number, right: Number) -> Number:
+    """Multiply."""
+    a, b, da, db = left.value, right.value, left.error, right.error
+    return settle(a * b, np.abs(a) * db + np.abs(b) * da + da * db)
+
+
+def divide(left: Number, right: Number) -> Number:
+    """Divide; whatever a divisor gives that may be 0, or too large, is left open."""
+    a, b, da, db = left.value, right.value, left.error, right.error
+    least, most = np.abs(b) - db, np.abs(b) + db
+    quotient = a / b
+    undefined = (least < TINY) | (most > LARGEST_DIVISOR)
+    error = np.where(undefined, np.inf, (da + np.abs(quotient) * db) / least)
+    return inexact(quotient, error, DIVISION_ULPS)
+
+
+def remainder(left: Number, right: Number) -> Number:
+    """Return what is left by the quotient's whole part; only exact operands will do.
+
+    WGSL computes x - y * trunc(x / y): a quotient that is nearly whole may come out on
+    either side.
+    """
+    a, b = left.value, right.value
+    rest = np.fmod(a, b)
+    good = (left.error == 0) & (right.error == 0) & (b != 0)
+    good &= _is_whole(a) & _is_whole(b) & (np.abs(a) <= 1000) & (np.abs(b) <= 1000)
+    good &= (a == 0) | (rest != 0)
+    return _bounded(rest, np.where(good, 0.0, np.inf), np.abs(rest))
+
+
+FLOAT_OPERATORS: Final[dict[str, Callable[[Number, Number], Number]]] = {
+    "+": add,
+    "-": subtract,
+    "*": multiply,
+    "/": divide,
+    "%": remainder,
+}
+
+
+def compare(left: Number, right: Number, relation: np.ufunc) -> Number:
+    """Compare; unknown where rounding could decide."""
+    spread = left.error + right.error
+    with np.errstate(all="ignore"):
+        close = np.abs(left.value - right.value) <= spread * 1.0001
+    return unsure_where(
+        relation(left.value, right.value),
+        (spread > 0) & (close | ~np.isfinite(spread)),
+    )
+
+
+def choose(condition: Number, then: Number, otherwise: Number) -> Number:
+    """Return one of two numbers, or both where it is unknown which."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(np.subtract(then.value, otherwise.value, dtype=np.float64))
+        either = apart + np.maximum(then.error, otherwise.error)
+    either = np.where(np.isnan(either), np.inf, either)
+    if then.value.dtype != np.float64:
+        either = np.where(either > 0, np.inf, 0.0)
+    unsure, chosen = condition.unsure, condition.value
+    value = np.where(chosen, then.value, otherwise.value)
+    # An infinity that may not be chosen is none: extremes pass over those that are.
+    lost = unsure & np.isinf(value)
+    return Number(
+        np.where(lost, np.zeros_like(value), value),
+        np.where(unsure, either, np.where(chosen, then.error, otherwise.error)),
+        np.where(
+            unsure,
+            np.maximum(then.size, otherwise.size),
+            np.where(chosen, then.size, otherwise.size),
+        ),
+    )
+
+
+# Reductions, over the first `axes` axes of their terms
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Join:
+    """How terms are joined: all along the first `axes`, or where it is `running` prefixes.
+
+    Of n terms there are n + 1 prefixes: the first one is empty.
+    """
+
+    axes: int = 1
+    running: bool = False
+
+    def __call__(self, function: np.ufunc, terms: Array, start: float) -> Array:
+        """Join terms by a function, which changes nothing of `start`."""
+        if not self.running:
+            over = tuple(range(self.axes))
+            return np.asarray(function.reduce(terms, axis=over, initial=start))
+        first = np.full((1, *terms.shape[1:]), start, terms.dtype)
+        joined: Array = function.accumulate(np.concatenate((first, terms)), axis=0)
+        return joined
+
+    def count(self, terms: Array) -> Array:
+        """Return how many terms are joined, for each result."""
+        if not self.running:
+            return np.asarray(np.prod(terms.shape[: self.axes], dtype=np.int64))
+        counts = np.arange(len(terms) + 1)
+        return counts.reshape(-1, *(1,) * (terms.ndim - 1))
+
+
+def total(terms: Number, join: Join) -> Number:
+    """Add up, in whatever order."""
+    count = join.count(terms.value)
+    value, size, error = (
+        join(np.add, part, 0.0) for part in (terms.value, terms.size, terms.error)
+    )
+    exact = np.broadcast_to(count < 2, value.shape)
+    for unit in _UNITS:
+        whole = join(np.logical_and, _is_whole(terms.value * unit), True)
+        exact = exact | (whole & (size * unit <= _MANTISSA))
+    exact = exact & (error == 0)
+    spread = np.minimum(count * ULP, 0.5)
+    grown = (size + error) * spread / (1 - spread)
+    rough = inexact(value, error + grown + count * TINY, 0.0, size)
+    return _exact_where(exact, value, size, rough)
+
+
+def product(terms: Number, join: Join) -> Number:
+    """Multiply, in whatever order."""
+    count = join.count(terms.value)
+    v, e = terms.value, terms.error
+
+    def joined(factors: Array) -> Array:
+        return join(np.multiply, factors, 1.0)
+
+    value, grown = joined(v), joined(np.abs(v) + e)
+    most = joined(np.maximum(np.abs(v) + e, 1.0))
+    least = joined(np.where(v == 0, 1.0, np.minimum(np.abs(v) - e, 1.0)))
+    exact = join(np.logical_and, (e <= 0) & _is_whole(v), True) & (most <= _MANTISSA)
+    spread = np.minimum(count * ULP, 0.5)
+    error = (grown - np.abs(value)) + grown * spread / (1 - spread) + count * TINY
+    error = np.where(least < TINY, np.inf, error)
+    size = np.where(exact, np.abs(value), most)
+    return _bounded(value, np.where(exact, 0.0, error), size)
+
+
+def highest(terms: Number, join: Join) -> Number:
+    """Return the largest; of none, minus infinity."""
+    return _extreme(terms, join, np.maximum, -np.inf)
+
+
+def lowest(terms: Number, join: Join) -> Number:
+    """Return the smallest; of none, infinity."""
+    return _extreme(terms, join, np.minimum, np.inf)
+
+
+def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
+    """Return the first place of the greatest or least term for which a condition holds.
+
+    It is along the first axis, and -1 of no term.  It is known where no other term can
+    come out better, nor an earlier one as good.
+    """
+    value, counts = terms.value.astype(np.float64), np.asarray(holds.value)
+    value = np.where(np.isnan(value), 0.0, -value if least else value)
+    with np.errstate(invalid="ignore"):
+        low, high = value - terms.error, value + terms.error
+    best = np.where(counts, value, -np.inf).max(0, initial=-np.inf)
+    is_best = counts & (value == best)
+    place = is_best.argmax(0) if len(value) else np.zeros(best.shape, np.int64)
+    number = np.arange(len(value)).reshape(-1, *(1 for _ in best.shape))
+    own = np.where(number == place, low, -np.inf).max(0, initial=-np.inf)
+    safe = (high < own) | ((high == own) & (number > place)) | (number == place)
+    unsure = (counts & ~safe).any(0) | np.isnan(low).any(0) | holds.unsure.any(0)
+    return unsure_where(np.where(is_best.any(0), place, -1), unsure)
+
+
+def _extreme(terms: Number, join: Join, extreme: np.ufunc, start: float) -> Number:
+    # What a reduction starts from changes nothing among the terms.
+    neutral = terms.value == start
+    nothing = join(np.logical_and, neutral & (terms.error == 0), True)
+    off = np.where(neutral, 0.0, terms.error)
+    off = np.where(np.isinf(terms.value) & ~neutral, np.inf, off)
+    clean = np.where(np.isfinite(terms.value) | neutral, terms.value, 0.0)
+
+    def reduced(values: Array) -> Array:
+        return join(extreme, values, start)
+
+    value = reduced(clean)
+    low, high = reduced(clean - off), reduced(clean + off)
+    with np.errstate(invalid="ignore"):
+        error = np.maximum(high - value, value - low)
+    found = _bounded(value, error, np.abs(value))
+    return Number(
+        np.where(nothing, start, found.value),
+        np.where(nothing, 0.0, found.error),
+        found.size,
+    )

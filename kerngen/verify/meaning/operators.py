@@ -1,0 +1,48 @@
+"""Operators on numbers of the oracle: arithmetic, comparisons and logic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from kerngen.ir.types import Scalar
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.functions import INTEGER_OPERATORS, wrap
+from kerngen.verify.meaning.number import Number
+
+_RELATIONS: Final[Mapping[str, np.ufunc]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+def operation(op: str, left: Number, right: Number, scalar: Scalar) -> Number:
+    """Apply an operator to numbers, component by component."""
+    if op in {"and", "or"}:
+        return _logic(op, left, right)
+    if op in _RELATIONS:
+        if scalar is Scalar.F32:
+            return number.compare(left, right, _RELATIONS[op])
+        answer = _RELATIONS[op](left.value, right.value)
+        return number.unsure_where(answer, left.unsure | right.unsure)
+    if scalar is Scalar.F32:
+        return number.FLOAT_OPERATORS[op](left, right)
+    value = INTEGER_OPERATORS[op](left.value, right.value)
+    return number.unsure_where(wrap(value, scalar), left.unsure | right.unsure)
+
+
+def _logic(op: str, left: Number, right: Number) -> Number:
+    """Join truth values: one that is known may decide."""
+    stop = op == "or"
+    decided = (~left.unsure & (left.value == stop)) | (
+        ~right.unsure & (right.value == stop)
+    )
+    answer = (left.value | right.value) if stop else (left.value & right.value)
+    unsure = (left.unsure | right.unsure) & ~decided
+    return number.unsure_where(answer, unsure)

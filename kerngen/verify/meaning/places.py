@@ -1,0 +1,93 @@
+"""Places of domains and tensors: the values of indices, and what is read where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from kerngen.ir.nodes import Expr, Extent, Index, Reduce
+from kerngen.ir.staging.keyed import Prefix, prefix_of
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children
+from kerngen.verify.meaning.number import Array, Number
+
+
+class Readable(Protocol):
+    """Elements that can be read: they are there already, or computed where they are."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of all axes."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        ...
+
+    def at(self, places: Sequence[Array]) -> Number:
+        """Return the elements at places, which broadcast against each other."""
+        ...
+
+
+def grid(
+    indices: tuple[Index, ...], extents: tuple[int, ...], rank: int
+) -> dict[str, Array]:
+    """Return the values of indices that are the first axes of a domain."""
+    return {
+        index.name: np.arange(extent, dtype=np.int64).reshape(
+            *(1,) * axis, extent, *(1,) * (rank - axis - 1)
+        )
+        for axis, (index, extent) in enumerate(zip(indices, extents, strict=True))
+    }
+
+
+def taken(contents: Readable, places: list[Number]) -> Number:
+    """Return the elements at places, clamped to their axes.
+
+    The host checks those that the language does not clamp, unless the domain is empty,
+    in an index that they may not depend on.
+    """
+    shape = contents.shape
+    around = np.broadcast_shapes(*(p.value.shape for p in places))
+    if 0 in shape[: len(places)] or 0 in around:
+        whole = (*around, *shape[len(places) :])
+        never = np.full(whole, np.inf)
+        return Number(np.zeros(whole, contents.dtype), never, never)
+    key: list[Array] = []
+    for place, length in zip(places, shape, strict=False):
+        key.append(np.clip(place.value, 0, length - 1))
+    found = contents.at(key)
+    doubts = [p.unsure for p in places if p.error.any()]
+    if not doubts:
+        return found
+    doubt = np.asarray(sum(doubt.astype(np.int64) for doubt in doubts) > 0)
+    inner = found.value.ndim - len(around)
+    return doubted(found, doubt.reshape((*doubt.shape, *(1,) * inner)))
+
+
+def doubted(found: Number, doubt: Array) -> Number:
+    """Return numbers that nothing is known of where there is a doubt."""
+    if not doubt.any():
+        return found
+    error = np.where(doubt, np.inf, found.error)
+    return Number(found.value, error, np.where(doubt, np.inf, found.size))
+
+
+def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
+    """Return the extents of reductions that lie in each other, from the outside in.
+
+    One of prefixes counts for nothing: each result is computed from the one before.
+    """
+    inner = tuple(chain for child in children(expr) for chain in chains(child))
+    if isinstance(expr, Reduce) and scanned(expr) is None:
+        own = tuple(index.extent for index in expr.indices)
+        inner = tuple((*own, *chain) for chain in inner or ((),))
+    return tuple(dict.fromkeys(inner))
+
+
+def scanned(expr: Reduce) -> Prefix | None:
+    """Return what a reduction of scalars is a prefix or suffix of, if it is of one."""
+    return prefix_of(expr) if isinstance(expr.type, Scalar) else None

@@ -1,0 +1,276 @@
+"""What a call of a kernel means: its statements in order, each over its whole domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kerngen.ir.memory import Leaf
+from kerngen.ir.nodes import (
+    At,
+    Field,
+    Function,
+    IndexValue,
+    Kernel,
+    Role,
+    Statement,
+    Subscript,
+    reach,
+)
+from kerngen.ir.recurrence import Recurrence
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Scalar, scalar_of
+from kerngen.ir.walk import places_in, subscript_value
+from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
+from kerngen.runtime.calls.scalars import prepare
+from kerngen.runtime.struct import UniformStruct
+from kerngen.verify.contents import blank, contents_of, flat
+from kerngen.verify.hazards import Watch
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.evaluate import Contents, Evaluator, Scope
+from kerngen.verify.meaning.number import Number
+from kerngen.verify.meaning.places import chains, grid
+from kerngen.verify.meaning.vectors import components
+
+_SLAB: Final = 1 << 19
+"""Points of a domain that are computed at once."""
+
+
+@final
+@dataclass(frozen=True)
+class Subject:
+    """A kernel, as the checker typed it, and as the runtime knows it.
+
+    A gradient has the kernel that it is of as `forward`; `kept` returns the lets of that
+    which the gradient is given.
+    """
+
+    kernel: Kernel
+    functions: Mapping[str, Function]
+    runtime: RuntimeKernel
+    forward: Subject | None = None
+    kept: RuntimeKernel | None = None
+
+
+@final
+@dataclass
+class Call:
+    """One call: the lengths of all dims, and what every tensor and parameter holds."""
+
+    subject: Subject
+    lengths: Mapping[str, int]
+    contents: dict[str, Contents] = field(default_factory=dict[str, Contents])
+    watch: Watch | None = None
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What computes expressions in the state at hand."""
+        return Evaluator(
+            self.subject.functions, self.lengths, self.contents, self.watch
+        )
+
+    @property
+    def snapshot(self) -> Evaluator:
+        """What computes expressions in this state, whatever is executed later."""
+        return Evaluator(self.subject.functions, self.lengths, dict(self.contents))
+
+    def bind(self, arrays: Sequence[NDArray[Any]], scalars: Sequence[Any]) -> None:
+        """Take the arguments, and make the outputs."""
+        kernel = self.subject.kernel
+        inputs = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
+        for tensor, array in zip(inputs, arrays, strict=True):
+            self.contents[tensor.name] = contents_of(tensor.memory, array)
+        evaluator = self.evaluator
+        for tensor in kernel.tensors:
+            if tensor.role is Role.OUTPUT:
+                shape = tuple(map(evaluator.length, tensor.extents))
+                self.contents[tensor.name] = blank(tensor.memory, shape)
+        for parameter, value in zip(kernel.parameters, scalars, strict=True):
+            given = _structured(value) if isinstance(value, UniformStruct) else value
+            array = np.asarray(given)
+            self.contents[parameter.name] = contents_of(parameter.memory, array)
+        self._bind_hosts(scalars)
+
+    def _bind_hosts(self, scalars: Sequence[Any]) -> None:
+        """Take what the host computes in double, rounded once."""
+        kernel, runtime = self.subject.kernel, self.subject.runtime
+        if not kernel.hosts:
+            return
+        dims = (self.lengths[dim] for dim in kernel.lengths)
+        values = runtime.hosts(*dims, *prepare(runtime, tuple(scalars)))
+        for host, value in zip(kernel.hosts, values[-len(kernel.hosts) :], strict=True):
+            self.contents[host.name] = (
+                number.real(value)
+                if host.type is Scalar.F32
+                else number.known(np.asarray(value, np.int64))
+            )
+
+    def execute(self, statement: Statement) -> None:
+        """Run a statement over its whole domain, as if at once."""
+        tensor = statement.target
+        if tensor.role is Role.LET:
+            self.contents[tensor.name] = self._watched(statement)
+            return
+        value = self._watched(statement)
+        contents, key = _target(statement, self.contents[tensor.name])
+        if isinstance(statement.value, StoreAt):
+            places = self._places(statement, statement.value, contents)
+            key = (*places.key, *key[tensor.rank :])
+            value = value.map(lambda part: part[places.inside])
+        leaf = reach(tensor.memory, statement.path)
+        assert isinstance(leaf, Leaf)
+        kept = number.to_half(value) if leaf.is_half else value
+        # Contents may be seen by lets, which keep what they were computed from.
+        for part, new in zip(_parts(contents), _parts(kept), strict=True):
+            part[key] = new
+
+    def _places(
+        self, statement: Statement, stored: StoreAt, contents: Number
+    ) -> _Places:
+        """Return the places that are inside of the target, which are no others' too.
+
+        Where a place is in doubt, nothing is known of the target any more.
+        """
+        evaluator = self.evaluator
+        inner = sum(isinstance(p, IndexValue) for p in places_in(statement.path))
+        own = statement.indices[: len(statement.indices) - inner]
+        extents = tuple(evaluator.length(index.extent) for index in own)
+        scope = Scope(grid(own, extents, len(own)), len(own))
+        found = [evaluator.of(subscript_value(p), scope) for p in stored.places]
+        if any(place.unsure.any() for place in found):
+            contents.error[...] = contents.size[...] = np.inf
+        inside = np.ones(extents, bool)
+        for place, length in zip(found, contents.value.shape, strict=False):
+            inside = inside & (place.value >= 0) & (place.value < length)
+        key = (np.broadcast_to(place.value, extents)[inside] for place in found)
+        return _Places(tuple(key), inside)
+
+    def _watched(self, statement: Statement) -> Number:
+        value = self._value(statement)
+        if self.watch:
+            leaf = reach(statement.target.memory, statement.path)
+            self.watch.statement(
+                statement, value, is_half=isinstance(leaf, Leaf) and leaf.is_half
+            )
+        return value
+
+    def _value(self, statement: Statement) -> Number:
+        """Compute a statement's value at every point, some rows of its domain at a time."""
+        if statement.along:
+            return self._in_order(statement, statement.along)
+        evaluator = self.evaluator
+        extents = tuple(evaluator.length(index.extent) for index in statement.indices)
+        inner = components(statement.value.type)
+        cost = max(
+            (prod(map(evaluator.length, c)) for c in chains(statement.value)), default=1
+        )
+        points = prod(extents[1:]) * max(cost, 1)
+        rows = max(_SLAB // max(points, 1), 1)
+        rank = len(extents)
+        values = grid(statement.indices, extents, rank)
+        if not extents:
+            return _spread(evaluator.of(statement.value, Scope()), inner)
+        first = statement.indices[0].name
+        slabs: list[Number] = []
+        for start in range(0, max(extents[0], 1), rows):
+            some = values[first][start : start + rows]
+            scope = Scope({**values, first: some}, rank)
+            found = evaluator.of(statement.value, scope)
+            slabs.append(_spread(found, (len(some), *extents[1:], *inner)))
+        return number.joined(slabs, lambda parts: np.concatenate(parts, 0))
+
+    def _in_order(self, statement: Statement, along: Recurrence) -> Number:
+        """Compute a let that reads itself, of which each step sees those before it."""
+        evaluator = self.evaluator
+        extents = [evaluator.length(index.extent) for index in statement.indices]
+        inner, rank = components(statement.value.type), len(extents)
+        scalar = scalar_of(statement.value.type)
+        whole = number.unknown((*extents, *inner), scalar)
+        self.contents[statement.target.name] = whole
+        values = grid(statement.indices, tuple(extents), rank)
+        name = statement.indices[along.axis].name
+        steps = range(extents[along.axis])
+        extents[along.axis] = 1
+        for step in reversed(steps) if along.descending else steps:
+            here = np.full((1,) * rank, step, np.int64)
+            found = evaluator.of(statement.value, Scope({**values, name: here}, rank))
+            new = _spread(found, (*extents, *inner))
+            key = (*(slice(None),) * along.axis, slice(step, step + 1))
+            for part, written in zip(_parts(whole), _parts(new), strict=True):
+                part[key] = written
+        return whole
+
+
+@final
+@dataclass(frozen=True)
+class _Places:
+    """Positions along each axis of a target, of those points that are `inside` of it."""
+
+    key: tuple[NDArray[Any], ...]
+    inside: NDArray[np.bool_]
+
+
+def _spread(found: Number, shape: tuple[int, ...]) -> Number:
+    return found.map(lambda part: np.broadcast_to(part, shape).copy())
+
+
+def _parts(contents: Number) -> tuple[NDArray[Any], ...]:
+    return contents.value, contents.error, contents.size
+
+
+def _target(statement: Statement, contents: Contents) -> tuple[Number, tuple[Any, ...]]:
+    """Return the numbers that a statement writes some of, and which."""
+    key: list[Any] = [slice(None)] * statement.target.rank
+    for step in statement.path:
+        match step:
+            case Field(name):
+                assert isinstance(contents, Mapping)
+                contents = contents[name]
+            case At(place=place):
+                key.append(_place(place))
+    assert isinstance(contents, Number)
+    if statement.component:
+        key += [..., "xyzw".index(statement.component)]
+    return contents, tuple(key)
+
+
+def _place(place: Subscript) -> int | slice:
+    """Return which element of a fixed array is written: all of them by an index."""
+    if isinstance(place, IndexValue):
+        return slice(None)
+    constant = Evaluator({}, {}, {}).of(place.value, Scope())
+    return int(constant.value)
+
+
+def _structured(value: UniformStruct) -> NDArray[Any]:
+    return np.frombuffer(value.pack(), type(value).DTYPE).reshape(())
+
+
+def meaning(
+    subject: Subject,
+    lengths: Mapping[str, int],
+    arrays: Sequence[NDArray[Any]],
+    scalars: Sequence[Any],
+    watch: Watch | None = None,
+) -> list[list[Number]]:
+    """Return what a call must give: of each tensor that changes, then of each output.
+
+    The numbers of a tensor are in the order of `contents.leaves`.  `watch` collects what
+    goes beyond numbers on the way.
+    """
+    call = Call(subject, lengths, watch=watch)
+    with np.errstate(all="ignore"):
+        call.bind(arrays, scalars)
+        for statement in subject.kernel.body:
+            call.execute(statement)
+    return [[*flat(call.contents[name])] for name in _written(subject.kernel)]
+
+
+def _written(kernel: Kernel) -> Iterator[str]:
+    for role in (Role.UPDATE, Role.OUTPUT):
+        yield from (tensor.name for tensor in kernel.tensors if tensor.role is role)

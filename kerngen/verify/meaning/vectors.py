@@ -1,0 +1,171 @@
+"""Vectors and matrices of the oracle: the last axes are components, or columns and rows.
+
+Where WGSL inherits an accuracy from a formula, that is what is computed here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.verify.meaning import number
+from kerngen.verify.meaning.functions import of_floats, wrap
+from kerngen.verify.meaning.number import Number, joined
+
+_NORMALIZE_ULPS: Final = 4.0
+"""What `x * inverseSqrt(dot(x, x))` may be off by beyond a division."""
+_DETERMINANT_ULPS: Final = 64.0
+"""WGSL has no bound; this is one for elimination with the largest pivots."""
+
+
+def components(type_: ValueType) -> tuple[int, ...]:
+    """Return the shape of a value's components."""
+    match type_:
+        case Vector(width=width):
+            return (width,)
+        case Matrix(columns=columns, rows=rows):
+            return (columns, rows)
+        case _:
+            return ()
+
+
+def widened(operand: Number, type_: ValueType, to: ValueType) -> Number:
+    """Return a scalar such that it meets every component of another type."""
+    missing = len(components(to)) - len(components(type_))
+    if not missing or components(type_):
+        return operand
+    return operand.map(lambda part: part.reshape((*part.shape, *(1,) * missing)))
+
+
+def stacked(parts: Sequence[Number], axis: int) -> Number:
+    """Return parts beside each other along a new axis."""
+    return joined(parts, lambda each: np.stack(np.broadcast_arrays(*each), axis))
+
+
+def concatenated(parts: Sequence[Number]) -> Number:
+    """Return the components of several vectors, one behind the other."""
+    around = np.broadcast_shapes(*(part.value.shape[:-1] for part in parts))
+    spread = [
+        part.map(lambda x: np.broadcast_to(x, (*around, x.shape[-1]))) for part in parts
+    ]
+    return joined(spread, lambda each: np.concatenate(each, -1))
+
+
+def summed(terms: Number, axis: int) -> Number:
+    """Add up components along an axis."""
+    return number.total(
+        terms.map(lambda part: np.moveaxis(part, axis, 0)), number.Join()
+    )
+
+
+def multiplied(left: Number, right: Number, a: ValueType, b: ValueType) -> Number:
+    """Return a product with a matrix and another composite in it."""
+    if isinstance(a, Matrix) and isinstance(b, Matrix):
+        pairs = number.multiply(left[..., None, :, :], right[..., :, :, None])
+        return summed(pairs, -2)
+    if isinstance(a, Matrix):
+        return summed(number.multiply(left, right[..., :, None]), -2)
+    return summed(number.multiply(left[..., None, :], right), -1)
+
+
+def of_geometry(name: str, given: Sequence[Number], first: ValueType) -> Number:
+    """Apply a function of whole vectors or matrices."""
+    scalar = scalar_of(first)
+    if name == "dot" and scalar is not Scalar.F32:
+        left, right = given
+        value = wrap((left.value * right.value).sum(-1), scalar)
+        return number.unsure_where(value, (left.error + right.error).sum(-1) > 0)
+    return _GEOMETRY[name](*given)
+
+
+def _dot(left: Number, right: Number) -> Number:
+    return summed(number.multiply(left, right), -1)
+
+
+def _length(vector: Number) -> Number:
+    square = _dot(vector, vector)
+    vague = square.error > square.value / 2
+    error = np.where(vague, np.inf, square.error)
+    return of_floats("sqrt", [Number(square.value, error, square.size)])
+
+
+def _distance(left: Number, right: Number) -> Number:
+    return _length(number.subtract(left, right))
+
+
+def _transpose(matrix: Number) -> Number:
+    return matrix.map(lambda part: np.swapaxes(part, -1, -2))
+
+
+def _normalize(vector: Number) -> Number:
+    quotient = number.divide(vector, _length(vector)[..., None])
+    return number.inexact(quotient.value, quotient.error, _NORMALIZE_ULPS)
+
+
+def _cross(left: Number, right: Number) -> Number:
+    def entry(i: int, j: int) -> Number:
+        return number.subtract(
+            number.multiply(left[..., i], right[..., j]),
+            number.multiply(left[..., j], right[..., i]),
+        )
+
+    return stacked([entry(1, 2), entry(2, 0), entry(0, 1)], -1)
+
+
+def _reflect(vector: Number, normal: Number) -> Number:
+    twice = number.multiply(number.real(2.0), _dot(normal, vector))
+    return number.subtract(vector, number.multiply(twice[..., None], normal))
+
+
+def _face_forward(vector: Number, incident: Number, normal: Number) -> Number:
+    apart = number.compare(_dot(incident, normal), number.real(0.0), np.less)
+    return number.choose(apart[..., None], vector, number.negate(vector))
+
+
+def _refract(vector: Number, normal: Number, ratio: Number) -> Number:
+    one = number.real(1.0)
+    along = _dot(normal, vector)
+    rest = number.multiply(
+        number.multiply(ratio, ratio),
+        number.subtract(one, number.multiply(along, along)),
+    )
+    rest = number.subtract(one, rest)
+    factor = number.add(number.multiply(ratio, along), of_floats("sqrt", [rest]))
+    bent = number.subtract(
+        number.multiply(ratio[..., None], vector),
+        number.multiply(factor[..., None], normal),
+    )
+    whole = number.compare(rest, number.real(0.0), np.less)
+    return number.choose(whole[..., None], number.real(0.0), bent)
+
+
+def _determinant(matrix: Number) -> Number:
+    size = matrix.value.shape[-1]
+    most = np.abs(matrix.value) + matrix.error
+    value, error = np.zeros(most.shape[:-2]), np.zeros(most.shape[:-2])
+    for order in itertools.permutations(range(size)):
+        turns = sum(a > b for a, b in itertools.combinations(order, 2))
+        chosen = (..., range(size), order)
+        exact, grown = matrix.value[chosen].prod(-1), most[chosen].prod(-1)
+        value = value + (-1.0) ** turns * exact
+        error = error + grown - np.abs(exact)
+    own = _DETERMINANT_ULPS * number.ULP * most.max((-1, -2)) ** size
+    return number.inexact(value, error + own, 0.0)
+
+
+_GEOMETRY: Final[Mapping[str, Callable[..., Number]]] = {
+    "dot": _dot,
+    "length": _length,
+    "distance": _distance,
+    "normalize": _normalize,
+    "cross": _cross,
+    "reflect": _reflect,
+    "faceForward": _face_forward,
+    "refract": _refract,
+    "transpose": _transpose,
+    "determinant": _determinant,
+}
