@@ -107,10 +107,12 @@ class Diagnostic:
     def help(self) -> str:
         """What to do about it, or empty."""
         given = self.templates.help
-        if isinstance(given, Mapping):
-            given = given[getattr(self, "case")]  # noqa: B009
-        several = given if isinstance(given, tuple) else (given,)
-        return next(filter(None, map(self._filled, several)), "")
+        if isinstance(given, str):
+            return self._filled(given)
+        if isinstance(given, tuple):
+            return next((text for text in map(self._filled, given) if text), "")
+        case: str = getattr(self, "case")  # noqa: B009
+        return self._filled(given[case])
 
     @property
     def related(self) -> tuple[Related, ...]:
