@@ -5,43 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
-from kerngen.check import (
-    faults_gradients,
-    faults_indices,
-    faults_names,
-    faults_places,
-    faults_recurrences,
-    faults_requires,
-    faults_schedules,
-    faults_statements,
-    faults_structs,
-    faults_types,
+from kerngen.check.faults import (
+    gradients,
+    indices,
+    names,
+    places,
+    recurrences,
+    requires,
+    schedules,
+    statements,
+    structs,
+    types,
 )
-from kerngen.gradient import faults as faults_derivation
-from kerngen.schedule import faults as faults_lowering
+from kerngen.gradient import faults as of_gradients
+from kerngen.schedule import faults as of_stages
 from kerngen.source import faults_build, reading
 from kerngen.source.diagnostic import Diagnostic
-from kerngen.syntax import faults as faults_syntax
+from kerngen.syntax import faults as of_syntax
 from kerngen.syntax import faults_foreign, faults_uses
 
 _MODULES = (
-    reading,
-    faults_build,
-    faults_uses,
-    faults_syntax,
-    faults_foreign,
-    faults_names,
-    faults_places,
-    faults_types,
-    faults_indices,
-    faults_statements,
-    faults_recurrences,
-    faults_schedules,
-    faults_requires,
-    faults_structs,
-    faults_gradients,
-    faults_derivation,
-    faults_lowering,
+    *(reading, faults_build, faults_uses, of_syntax, faults_foreign),
+    *(names, places, types, indices, statements, recurrences, schedules),
+    *(requires, structs, gradients, of_gradients, of_stages),
 )
 
 

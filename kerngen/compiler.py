@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from kerngen.check.files import Checker
+from kerngen.check.files.checker import Checker
 from kerngen.emit import emit_binding, plan_kernels
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
-from kerngen.check.files import Checker
+from kerngen.check.files.checker import Checker
 from kerngen.compiler import Compiler, compile_text
 from kerngen.gradient.item import derive_item
 from kerngen.ir.module import Module

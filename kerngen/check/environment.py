@@ -1,17 +1,29 @@
-"""What the expressions of one place may use, beside the names in its scope."""
+"""The environment of a kernel, function or constant: all that its checks share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, final
+from typing import TypeAlias, final
 
-from kerngen.check.literals import Kinds
-from kerngen.check.traverse import Read
-from kerngen.check.written import Parts, parts_of
+from kerngen.check.expressions.literals import Kinds
+from kerngen.check.faults.indices import RangeNotFound
+from kerngen.check.model import Model
+from kerngen.check.statements.written_parts import Parts, parts_of
+from kerngen.check.traverse import Read, walk_syntax
 from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.nodes import DerivedDim, Expr, Function, Index, Load, Path, Role, Tensor
+from kerngen.ir.nodes import (
+    DerivedDim,
+    Expr,
+    Extent,
+    Function,
+    Index,
+    Load,
+    Path,
+    Role,
+    Tensor,
+)
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
@@ -40,52 +52,50 @@ class Signature:
 
 
 Signatures: TypeAlias = dict[str, Signature]
-Place: TypeAlias = Literal["kernel", "function", "constant"]
 
 
 @final
 @dataclass
 class CurrentStatement:
-    """What is known of the statement at hand.
+    """The statement at hand: the one at `place` of a body.
 
-    `bound` are the indices that its reductions bind, `unbound` those reported because
-    nothing does; where the left is faulty, that is not held against the right.
-    `doubtful` are indices, by where they are bound, that got their range from a faulty
-    read; `left` the tensors of which a subscript is known to leave its axis; it
-    `takes_dims` for indices if that is reported.  `unranged` are the faults of indices
-    that have no range; `body` holds every statement, `place` is that of this one, and
-    `reads` are those of the whole body, once they were asked for.  `own_reads` are the
-    reads that a let makes of itself, and where they are.
+    `reads` are the reads of the whole body by name, once they were asked for;
+    `own_reads` those that a let makes of itself, and where they are.
     """
 
-    bound: set[str] = field(default_factory=set[str])
-    unbound: set[str] = field(default_factory=set[str])
-    doubtful: set[Span] = field(default_factory=set[Span])
-    left: set[Tensor] = field(default_factory=set[Tensor])
-    left_is_faulty: bool = False
-    takes_dims: bool = False
-    target: str = ""
-    in_let: bool = False
-    unranged: dict[str, Diagnostic] = field(default_factory=dict[str, Diagnostic])
     body: tuple[ast.Equation, ...] = ()
     place: int = 0
     reads: dict[str, list[Read]] | None = None
     own_reads: dict[Load, Span] = field(default_factory=dict[Load, Span])
 
     def begin(self, body: tuple[ast.Equation, ...], place: int) -> None:
-        """Forget the statement before; that at `place` of the body is at hand."""
+        """Go on to another statement."""
         self.body = body
         self.place = place
-        self.target = body[place].name.name
-        self.in_let = False
-        self.bound.clear()
-        self.unbound.clear()
-        self.doubtful.clear()
-        self.left.clear()
-        self.unranged.clear()
         self.own_reads.clear()
-        self.left_is_faulty = False
-        self.takes_dims = False
+
+    @property
+    def target(self) -> str:
+        """The name of what the statement writes or defines; empty outside of a body."""
+        return self.body[self.place].name.name if self.body else ""
+
+    @property
+    def in_let(self) -> bool:
+        """Whether it is a let."""
+        return bool(self.body) and isinstance(self.body[self.place], ast.LetStatement)
+
+    def binds(self, name: str, before: Span) -> bool:
+        """Whether a reduction that begins before a place introduces an index."""
+        return bool(self.body) and any(
+            isinstance(part, ast.Reduction)
+            and part.span.start < before.start
+            and any(binder.name.name == name for binder in part.binders)
+            for part in walk_syntax(self.body[self.place].value)
+        )
+
+    def covers(self, span: Span) -> bool:
+        """Whether a place is within the statement."""
+        return bool(self.body) and self.body[self.place].span.covers(span)
 
 
 @final
@@ -107,12 +117,11 @@ class Environment:
     every index seen so far, `reported` the unknown names that need no second report,
     `lets` the indices and values of lets that are arithmetic on indices and scalars,
     `bodies` the functions of the file, `structs` those in sight, `parts` what is written of outputs, `kinds` those
-    of literals; `copied` and `warnings` are of the whole file.
+    of literals; `copied`, `warnings` and `model` are of the whole file.
     """
 
     faults: Faults
     functions: Signatures
-    place: Place
     later: dict[str, Span] = field(default_factory=dict[str, Span])
     written: set[str] = field(default_factory=set[str])
     tensors: list[Tensor] = field(default_factory=list[Tensor])
@@ -134,17 +143,14 @@ class Environment:
     kinds: Kinds = field(default_factory=Kinds)
     copied: Copied = field(default_factory=Copied)
     warnings: Faults = field(default_factory=Faults)
+    model: Model = field(default_factory=Model)
 
     def unwritten(
-        self,
-        tensor: Tensor,
-        memory: MemoryType,
-        path: Path = (),
-        component: str = "",
+        self, tensor: Tensor, memory: MemoryType, path: Path = (), component: str = ""
     ) -> Parts:
         """Return what holds nothing yet of the part of an element that `path` leads to.
 
-        Of one that was only written by statements with faults, nothing is said.
+        One that was only written by statements with faults counts as written.
         """
         if tensor.role is not Role.OUTPUT:
             return frozenset()
@@ -158,7 +164,23 @@ class Environment:
         self.written.add(tensor.name)
         self.parts[tensor.name] = self.parts.get(tensor.name, frozenset()) | parts
 
+    def length_text(self, extent: Extent) -> str:
+        """Return a length in the user's words."""
+        texts = (dim.text for dim in self.derived if dim.name == extent)
+        return next(texts, str(extent))
+
+    @property
+    def unranged(self) -> dict[str, Diagnostic]:
+        """The indices of this statement that have no range, with their faults."""
+        found: dict[str, Diagnostic] = {}
+        for fault in self.faults.latest():
+            if not self.current.covers(fault.span):
+                break
+            if isinstance(fault, RangeNotFound):
+                found.update(dict.fromkeys(fault.names, fault))
+        return found
+
     def blame_use(self, name: str) -> None:
         """Forget that an index has no range: it is misspelt, or beyond its reduction."""
-        if fault := self.current.unranged.pop(name, None):
+        if fault := self.unranged.get(name):
             self.faults.drop(lambda other: other is fault)

@@ -1,16 +1,16 @@
-"""Scopes: what the names of a kernel, a function or a guard stand for."""
+"""Scopes: what the names of a kernel, a function or a guard mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import TypeAlias, TypeGuard, final
 
-from kerngen.check.faults_indices import IndexRebound
-from kerngen.check.faults_names import NameClash
+from kerngen.check.faults.indices import IndexRebound
+from kerngen.check.faults.names import NameClash
 from kerngen.check.text import collapse
 from kerngen.ir.memory import Leaf, Struct
-from kerngen.ir.nodes import Expr, Index, Tensor
+from kerngen.ir.nodes import DimValue, Expr, Extent, Index, Tensor
 from kerngen.ir.types import Matrix
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
@@ -20,7 +20,7 @@ from kerngen.syntax import ast
 @final
 @dataclass(frozen=True, slots=True)
 class ValueSymbol:
-    """A dim, scalar, host, constant or local; `kind` says which ("a dim")."""
+    """A dim, scalar, host, constant or local; `kind` is which ("a dim")."""
 
     kind: str
     value: Expr
@@ -30,7 +30,7 @@ class ValueSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSymbol:
-    """A tensor; `kind` is "an input", "an output" and so on; `axes` are where they stand."""
+    """A tensor; `kind` is "an input", "an output" and so on; `axes` are the places of its axes."""
 
     kind: str
     tensor: Tensor
@@ -69,29 +69,37 @@ class IndexSymbol:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FaultySymbol:
-    """A name whose introduction was faulty: its uses are not reported again."""
+class Poison:
+    """What a name with a fault means: the fault is told, and no use of the name is one.
+
+    An expression that reads it has no value (None), which is passed on in silence.  The
+    IR has no poison: a file with a fault goes no further.
+    """
 
     kind: str
     span: Span
 
 
-Symbol: TypeAlias = (
-    ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | FaultySymbol
-)
+Symbol: TypeAlias = ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol | Poison
 
 
 @final
 class Scope:
-    """Names in reach, inner ones first.  A name is declared once on the way out."""
+    """Names in reach, inner ones first.  A name is declared once on the way out.
 
-    def __init__(self, faults: Faults, outer: Scope | None = None) -> None:
+    Names that are poisoned stay so until the end of the statement at hand.
+    """
+
+    def __init__(
+        self, faults: Faults, outer: Scope | None = None, *, is_statement: bool = False
+    ) -> None:
         self._faults = faults
         self._outer = outer
+        self._is_statement = is_statement
         self._symbols: dict[str, Symbol] = {}
 
     def get(self, name: str) -> Symbol | None:
-        """Return what a name stands for, if anything."""
+        """Return what a name means, if anything."""
         if name in self._symbols:
             return self._symbols[name]
         return self._outer.get(name) if self._outer else None
@@ -126,6 +134,20 @@ class Scope:
         """Introduce or replace a name without a check."""
         self._symbols[name] = symbol
 
+    def poison(self, name: str, kind: str, span: Span) -> None:
+        """Make poison of a name: where a reduction introduces it, or in the statement."""
+        if name in self._symbols or self._is_statement:
+            self._symbols[name] = Poison(kind, span)
+        elif self._outer:
+            self._outer.poison(name, kind, span)
+
+    def poison_dims(self) -> None:
+        """Make poison of all dims: a statement takes them for indices."""
+        for name in {*self.names()}:
+            symbol = self.get(name)
+            if is_dim(symbol):
+                self.poison(name, "an index", symbol.span)
+
     def _report_clash(self, name: ast.Identifier, wanted: str, first: Symbol) -> None:
         if wanted == first.kind == "an index":
             self._faults.add(
@@ -141,6 +163,19 @@ class Scope:
                 taken=first.kind,
             )
         )
+
+
+def is_dim(symbol: Symbol | None) -> TypeGuard[ValueSymbol]:
+    """Whether a name means a dim."""
+    return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)
+
+
+def ends_axis(symbol: Symbol | None, extent: Extent) -> bool:
+    """Whether a name means the dim that an axis has, and so is right behind its end.
+
+    On an axis of another length a dim is a number like any other.
+    """
+    return is_dim(symbol) and symbol.value == DimValue(str(extent))
 
 
 def one_line(text: str, limit: int = 40) -> str:

@@ -17,7 +17,7 @@ def collapse(text: str) -> str:
 
 
 def identifiers_in(span: Span) -> frozenset[str]:
-    """Return every word of a text but for its comments, whatever it stands for."""
+    """Return every word of a text but for its comments, whatever it means."""
     return frozenset(re.findall(r"\w+", _COMMENT.sub("", span.text)))
 
 

@@ -37,8 +37,8 @@ from kerngen.output.write import (
     write,
 )
 from kerngen.source.cells import clean
+from kerngen.source.counted import counted
 from kerngen.source.diagnostic import CompileError
-from kerngen.source.worded import counted
 from kerngen.syntax.library import Library
 
 

@@ -22,7 +22,7 @@ from kerngen.cli.console import (
 )
 from kerngen.cli.paths import PATH
 from kerngen.cli.project import refuse_stdin_among_files, select_or_read
-from kerngen.source.worded import counted
+from kerngen.source.counted import counted
 
 if TYPE_CHECKING:
     from kerngen.report.findings import Sources

@@ -29,7 +29,7 @@ from kerngen.cli.settings import find_project
 from kerngen.cli.sizes import Sizes
 from kerngen.cli.tuned import Present, read_present
 from kerngen.source.cells import clean
-from kerngen.source.worded import counted
+from kerngen.source.counted import counted
 
 if TYPE_CHECKING:
     from kerngen.compiler import Compiler

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
-from kerngen.check.faults_recurrences import RecurrenceGradient
-from kerngen.check.kept import lets_of
+from kerngen.check.faults.recurrences import RecurrenceGradient
+from kerngen.check.items.kept_lets import lets_of
 from kerngen.gradient import faults
 from kerngen.gradient.derive import derive
 from kerngen.gradient.fault import GradientError, Kind

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from kerngen.check.files import Checker
+from kerngen.check.files.checker import Checker
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.nodes import BuiltinCall, Expr, LocalValue
 from kerngen.ir.types import Scalar

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, final
 
-from kerngen.check.overlaps import find_overlaps
-from kerngen.check.unused import Unused, find_unused, words_of_guards
+from kerngen.check.files.unused import Unused, find_unused, words_of_guards
+from kerngen.check.schedules.overlaps import find_overlaps
 from kerngen.compiler import Compiler
 from kerngen.emit.module_name import module_name
 from kerngen.report.clashes import clashing_files

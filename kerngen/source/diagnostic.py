@@ -1,20 +1,42 @@
 """Diagnostics as data: what is wrong, where, and what to do about it.
 
-Every fault of a user's program is a frozen dataclass derived from `Diagnostic`.  Call
-sites pass values, never prose; the class owns the wording.  `CompileError` carries the
-diagnostics of one run out of the compiler; it is the only exception that a wrong program
-can cause.  Anything else that escapes is a bug of kerngen's.
+Every fault of a user's program is a class derived from `Diagnostic`, whose templates are
+filled with its fields:
+
+    class Recursion(
+        Diagnostic,
+        code="KG0207",
+        message="The function '{name}' calls itself: {chain}.",
+        help="Use a reduction, such as 'prod[i < n] ...'.",
+        related={"calls": "calls '{here}' here"},
+    ):
+        calls: tuple[Span, ...]
+        name: str
+        chain: str
+
+Call sites pass values, never prose.  The rule behind a diagnostic is the title of its
+page in `kerngen/explain/pages`.  `CompileError` carries the diagnostics of one run out of
+the compiler; it is the only exception that a wrong program can cause.  Anything else that
+escapes is a bug of kerngen's.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from string import Formatter
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal, TypeAlias, dataclass_transform, final
 
 from kerngen.source.text import Span
+
+Severity: TypeAlias = Literal["error", "warning"]
+Help: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
+"""A template; several, of which the first is taken whose fields are given; or one for
+each value that the field `case` has.
+"""
+_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @final
@@ -26,36 +48,103 @@ class Related:
     label: str
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The texts of a class of diagnostics, with its fields in braces.
+
+    `related` has a template for each field that is a place, or several, or None.
+    """
+
+    message: str
+    label: str
+    help: Help
+    related: Mapping[str, str]
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
-class Diagnostic(ABC):
-    """One fault.  Subclasses add the values that their wording needs."""
+class Diagnostic:
+    """One fault.  Subclasses declare their texts, and the fields that these need.
+
+    A label or a help is left out where a field that it names is empty.
+    """
 
     code: ClassVar[str]
-    rule: ClassVar[str]
-    severity: ClassVar[Literal["error", "warning"]] = "error"
+    severity: ClassVar[Severity]
     """A warning is printed, and the program is compiled."""
+    templates: ClassVar[Templates]
 
     span: Span
 
+    def __init_subclass__(
+        cls,
+        *,
+        code: str,
+        message: str,
+        label: str = "",
+        help: Help = "",  # noqa: A002
+        related: Mapping[str, str] = _NOWHERE,
+        severity: Severity = "error",
+    ) -> None:
+        """Make a frozen dataclass of a declaration."""
+        cls.code = code
+        cls.severity = severity
+        cls.templates = Templates(message, label, help, related)
+        dataclass(frozen=True, kw_only=True)(cls)
+
     @property
-    @abstractmethod
-    def headline(self) -> str:
-        """The fault in one sentence with a full stop."""
+    def message(self) -> str:
+        """One sentence with a full stop: what is wrong."""
+        return self.templates.message.format_map(_Fields(self))
 
     @property
     def label(self) -> str:
-        """A few words beside the caret; empty if the headline is enough."""
-        return ""
+        """A few words beside the caret; empty if the message is enough."""
+        return self._filled(self.templates.label)
+
+    @property
+    def help(self) -> str:
+        """What to do about it, or empty."""
+        given = self.templates.help
+        if isinstance(given, str):
+            return self._filled(given)
+        if isinstance(given, tuple):
+            return next((text for text in map(self._filled, given) if text), "")
+        case: str = getattr(self, "case")  # noqa: B009
+        return self._filled(given[case])
 
     @property
     def related(self) -> tuple[Related, ...]:
         """Other places that matter."""
-        return ()
+        return tuple(
+            Related(span, template.format_map(_Fields(self, here=span.text)))
+            for field, template in self.templates.related.items()
+            for span in _places(getattr(self, field))
+        )
 
-    @property
-    def hint(self) -> str:
-        """What to do about it, or empty."""
-        return ""
+    def _filled(self, template: str) -> str:
+        names = [name for _, name, _, _ in Formatter().parse(template) if name]
+        if any(getattr(self, name) == "" for name in names):
+            return ""
+        return template.format_map(_Fields(self))
+
+
+def _places(value: Span | tuple[Span, ...] | None) -> tuple[Span, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, Span) else value
+
+
+class _Fields(dict[str, object]):
+    """The fields and properties of a diagnostic, by name."""
+
+    def __init__(self, owner: Diagnostic, **others: object) -> None:
+        super().__init__(others)
+        self._owner = owner
+
+    def __missing__(self, key: str) -> object:
+        return getattr(self._owner, key)
 
 
 class CompileError(Exception):
@@ -100,6 +189,10 @@ class Faults:
     def add(self, diagnostic: Diagnostic) -> None:
         """Record one fault."""
         self._found.setdefault(diagnostic)
+
+    def latest(self) -> Iterator[Diagnostic]:
+        """Yield what was recorded, the latest first."""
+        return reversed(self._found)
 
     def amend(self, better: Callable[[Diagnostic], Diagnostic]) -> None:
         """Put a better diagnostic in the place of each, or the same one."""

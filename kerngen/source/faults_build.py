@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, final
-
-from kerngen.source.diagnostic import Related
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.source.worded import Worded
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class ClashingFiles(Worded):
+class ClashingFiles(
+    Diagnostic,
+    code="KG0010",
+    message="{why}.",
+    help="{remedy}.",
+    related={"other": "the other file"},
+):
     """A file that generates what another one does, or what a package needs."""
-
-    code: ClassVar[str] = "KG0010"
-    rule: ClassVar[str] = "Each file of a build becomes a module of its own."
-    says: ClassVar[str] = "{why}."
-    advice: ClassVar[str] = "{remedy}."
 
     why: str
     remedy: str
     other: Span | None
-
-    @property
-    def related(self) -> tuple[Related, ...]:
-        """The file that it can't be beside."""
-        return (Related(self.other, "the other file"),) if self.other else ()

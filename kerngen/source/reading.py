@@ -6,9 +6,8 @@ import codecs
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final, final
+from typing import Final
 
 from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.text import Source, Span
@@ -19,44 +18,24 @@ LARGEST: Final = 2**20
 _AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class NotUtf8(Diagnostic):
+class NotUtf8(
+    Diagnostic,
+    code="KG0001",
+    message="The file is not in UTF-8: byte 0x{byte:02X} is not allowed here.",
+    help="Save the file in UTF-8.",
+):
     """A file in another encoding."""
-
-    code: ClassVar[str] = "KG0001"
-    rule: ClassVar[str] = "A file is encoded in UTF-8."
 
     byte: int
 
-    @property
-    def headline(self) -> str:
-        """Names the byte."""
-        return f"The file is not in UTF-8: byte 0x{self.byte:02X} is not allowed here."
 
-    @property
-    def hint(self) -> str:
-        """What to do."""
-        return "Save the file in UTF-8."
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class FileTooLarge(Diagnostic):
+class FileTooLarge(
+    Diagnostic,
+    code="KG0009",
+    message=f"The file is too large: it has more than {LARGEST} bytes.",
+    help="Split it into several files.",
+):
     """A file that nobody wrote by hand."""
-
-    code: ClassVar[str] = "KG0009"
-    rule: ClassVar[str] = "A file has at most 1 MiB."
-
-    @property
-    def headline(self) -> str:
-        """Names the limit."""
-        return f"The file is too large: it has more than {LARGEST} bytes."
-
-    @property
-    def hint(self) -> str:
-        """What to do."""
-        return "Split it into several files."
 
 
 def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:

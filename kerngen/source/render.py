@@ -89,7 +89,7 @@ def _block(diagnostic: Diagnostic, columns: int) -> Iterator[_Line]:
 
     yield (
         (f"{diagnostic.severity}[{diagnostic.code}]", _STYLES[diagnostic.severity]),
-        (f": {clean(diagnostic.headline)}", _STRONG),
+        (f": {clean(diagnostic.message)}", _STRONG),
     )
     for arrow, source in zip(_arrows(), _sources(marks), strict=False):
         if arrow != _FIRST_ARROW:
@@ -102,12 +102,12 @@ def _block(diagnostic: Diagnostic, columns: int) -> Iterator[_Line]:
         )
         yield edge
         yield from _snippet(source, here, gutter, columns)
-    if diagnostic.hint:
+    if diagnostic.help:
         yield edge
         yield (
             (f"{gutter} = ", _FRAME),
             ("hint: ", _STRONG),
-            (clean(diagnostic.hint), ""),
+            (clean(diagnostic.help), ""),
         )
 
 
@@ -210,10 +210,10 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
         {
             "severity": diagnostic.severity,
             "code": diagnostic.code,
-            "headline": diagnostic.headline,
+            "headline": diagnostic.message,
             **_place(diagnostic.span),
             "label": diagnostic.label,
-            "hint": diagnostic.hint,
+            "hint": diagnostic.help,
             "related": [
                 {**_place(other.span), "label": other.label}
                 for other in diagnostic.related

@@ -139,7 +139,7 @@ class Trials:
         try:
             compiled = self.subject.compiled(self.stage, candidate)
         except CompileError as error:
-            return error.diagnostics[0].headline
+            return error.diagnostics[0].message
         stack = self.stack.enter_context(ExitStack())
         self._stacks[candidate] = stack
         function = stack.enter_context(self.subject.imported(compiled))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kerngen.check.files import Checker
+from kerngen.check.files.checker import Checker
 from kerngen.gradient.item import derive_item
 from kerngen.ir.module import Module
 from kerngen.source.reading import read_source

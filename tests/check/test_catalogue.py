@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from string import Formatter
+from typing import get_args, get_type_hints
+
 import pytest
 
 from kerngen.catalogue import DIAGNOSTICS
 from kerngen.source.diagnostic import Diagnostic
-from kerngen.source.worded import Worded
 
 WITHOUT_HINT = {
     "MissingSemicolon": "its label says where to write it",
@@ -15,14 +19,19 @@ WITHOUT_HINT = {
 """Classes that tell nobody what to do, and why not."""
 
 
-def has_hint(kind: type[Diagnostic]) -> bool:
-    if issubclass(kind, Worded):
-        return bool(kind.advice)
-    return kind.hint is not Diagnostic.hint
-
-
 @pytest.mark.parametrize("kind", DIAGNOSTICS, ids=lambda kind: kind.__name__)
-def test_each_class_has_a_rule_and_a_hint(kind: type[Diagnostic]) -> None:
-    assert kind.rule.endswith(".")
-    assert "\n" not in kind.rule
-    assert has_hint(kind) is (kind.__name__ not in WITHOUT_HINT)
+def test_a_class_offers_help_and_names_its_own_fields_alone(
+    kind: type[Diagnostic],
+) -> None:
+    texts = kind.templates
+    assert bool(texts.help) is (kind.__name__ not in WITHOUT_HINT)
+    helps = texts.help
+    if isinstance(helps, Mapping):
+        assert {*helps} == {*get_args(get_type_hints(kind)["case"])}
+        helps = tuple(helps.values())
+    if isinstance(helps, str):
+        helps = (helps,)
+    templates = [texts.message, texts.label, *helps, *texts.related.values()]
+    named = {name for text in templates for _, name, _, _ in Formatter().parse(text)}
+    known = {field.name for field in fields(kind)} | {*vars(kind)}
+    assert {*texts.related} | {name for name in named if name} <= known | {"here"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kerngen.check.functions import MOST_NESTED
+from kerngen.check.items.functions import MOST_NESTED
 from kerngen.compiler import compile_text
 from kerngen.source.diagnostic import CompileError
 from kerngen.syntax.depth import LIMIT
@@ -70,7 +70,7 @@ def test_a_long_cycle_of_calls_is_one_fault() -> None:
     with pytest.raises(CompileError) as caught:
         compile_text(cycle + kernel("g0(x[i])"), "cycle.kern")
     (fault,) = (f for f in caught.value.diagnostics if f.code == "KG0207")
-    assert fault.headline == (
+    assert fault.message == (
         "The function 'g0' calls itself: 'g0' calls 'g1' calls 'g2' calls 'g3' calls "
         "... calls 'g0'."
     )

@@ -65,11 +65,10 @@ def test_codes_are_distinct_and_in_their_hundreds() -> None:
 def test_wording_follows_the_rules() -> None:
     for case in CASES:
         for fault in diagnostics_of(case):
-            assert fault.headline[0].isupper() or fault.headline[0] in "'-0123456789"
-            assert fault.headline.endswith(".")
-            assert not fault.hint or fault.hint.endswith((".", "?"))
-            assert fault.rule.endswith(".")
+            assert fault.message[0].isupper() or fault.message[0] in "'-0123456789"
+            assert fault.message.endswith(".")
+            assert not fault.help or fault.help.endswith((".", "?"))
             assert not fault.label.endswith(".")
-            assert not _WRONG_ARTICLE.search(fault.headline + fault.hint + fault.label)
-            assert "`" not in fault.headline + fault.hint + fault.label
-            assert "{" not in fault.headline or "'" in fault.headline
+            assert not _WRONG_ARTICLE.search(fault.message + fault.help + fault.label)
+            assert "`" not in fault.message + fault.help + fault.label
+            assert "{" not in fault.message or "'" in fault.message

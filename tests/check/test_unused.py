@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kerngen.check.unused import find_unused, words_of_guards
+from kerngen.check.files.unused import find_unused, words_of_guards
 from kerngen.source.text import Source
 from kerngen.syntax.parser import parse
 

@@ -53,7 +53,7 @@ def only_fault(text: str) -> Diagnostic:
 def mended(statement: str) -> str:
     """The statement with the first piece of code that reads elements in its hint."""
     fault = only_fault(f"{HEAD}{statement} }}")
-    pieces: list[str] = re.findall(r"'([^']*)'", fault.hint)
+    pieces: list[str] = re.findall(r"'([^']*)'", fault.help)
     written = next(piece for piece in pieces if "[" in piece)
     if written.endswith(";"):
         return written

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kerngen.check.structs import LARGEST
+from kerngen.check.items.structs import LARGEST
 from kerngen.compiler import compile_text
 from kerngen.emit import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, MemoryType, Struct, structs_in

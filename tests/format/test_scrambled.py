@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kerngen.check.files import Checker
+from kerngen.check.files.checker import Checker
 from kerngen.format.form import formatted
 from kerngen.gradient.item import derive_item
 from kerngen.ir.dump import dump_module

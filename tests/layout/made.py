@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerngen.check.module import check
+from kerngen.check.files.module import check
 from kerngen.ir.memory import Struct
 from kerngen.source.text import Source
 from kerngen.syntax.parser import read

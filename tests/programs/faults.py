@@ -230,7 +230,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a compound assignment by the wrong operator",
-        "kerngen.check.statements:Body._value",
+        "kerngen.check.statements.body:Body._value",
         "Binary(_OPERATORS[node.op], before",
         'Binary(_OPERATORS["+="], before',
     ),
@@ -320,7 +320,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a struct of which the last member is not copied",
-        "kerngen.check.copies:_leaves",
+        "kerngen.check.statements.copies:_leaves",
         "for member in members:",
         "for member in members[: max(len(members) - 1, 1)]:",
     ),

@@ -6,9 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from textwrap import dedent
-from typing import ClassVar, final
 
 import pytest
 from hypothesis import given
@@ -20,32 +18,17 @@ from kerngen.source.render import render, to_json
 from kerngen.source.text import Source, Span
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Sample(Diagnostic):
-    code: ClassVar[str] = "KG9999"
-    rule: ClassVar[str] = "A rule."
-
+class Sample(
+    Diagnostic, code="KG9999", message="{says}", label="{marks}", help="{remedy}"
+):
     says: str = "Wrong."
     marks: str = ""
-    near: tuple[Related, ...] = field(default=())
-    help: str = ""
-
-    @property
-    def headline(self) -> str:
-        return self.says
-
-    @property
-    def label(self) -> str:
-        return self.marks
+    near: tuple[Related, ...] = ()
+    remedy: str = ""
 
     @property
     def related(self) -> tuple[Related, ...]:
         return self.near
-
-    @property
-    def hint(self) -> str:
-        return self.help
 
 
 def span(source: Source, text: str, nth: int = 0) -> Span:
@@ -72,7 +55,7 @@ def test_everything_at_once() -> None:
                 Related(span(other, "six"), "elsewhere"),
                 Related(span(source, "four", 1), "next line"),
             ),
-            help="Do this.",
+            remedy="Do this.",
         ),
         """
         error[KG9999]: Wrong.
@@ -195,7 +178,7 @@ def test_colour_changes_no_text(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     fault = Sample(
-        span=Span(source, start, end), says=f"Not [red]{text}.", help=f"[b]{text}"
+        span=Span(source, start, end), says=f"Not [red]{text}.", remedy=f"[b]{text}"
     )
     plain = render([fault])
     coloured = render([fault], color=True)
@@ -232,7 +215,7 @@ def test_json() -> None:
         span=Span(source, 4, 14),
         marks="l",
         near=(Related(span(source, "one"), "first"),),
-        help="h",
+        remedy="h",
     )
     data = to_json([fault])
     assert json.loads(json.dumps(data)) == [

@@ -76,7 +76,7 @@ def test_a_circle_is_one_fault_wherever_it_is_entered(order: list[int]) -> None:
         with pytest.raises(CompileError) as caught:
             files.closure(f"{n}.kern")
         (fault,) = caught.value.diagnostics
-        found.add(fault.headline)
+        found.add(fault.message)
         assert fault.span.source.path == "0.kern"
     assert len(found) == 1
 
@@ -137,7 +137,7 @@ def test_what_a_name_may_be() -> None:
     for path, root in [("../../other/c.kern", "top"), ("../../../x.kern", ".")]:
         with pytest.raises(CompileError) as caught:
             used(path, root)
-        assert "outside of the source folder" in caught.value.diagnostics[0].headline
+        assert "outside of the source folder" in caught.value.diagnostics[0].message
 
 
 def test_all_paths_of_a_file_are_looked_at() -> None:

@@ -53,11 +53,10 @@ def test_every_diagnostic_has_a_case_and_a_code_of_its_own() -> None:
 def test_headlines_and_hints_are_sentences() -> None:
     for case in CASES:
         for fault in diagnostics_of(case):
-            assert fault.headline[0].isupper() or fault.headline[0] == "'"
-            assert fault.headline.endswith(".")
-            assert not fault.hint or fault.hint.endswith((".", "?"))
-            assert fault.rule.endswith(".")
-            assert "`" not in fault.headline + fault.hint + fault.label
+            assert fault.message[0].isupper() or fault.message[0] == "'"
+            assert fault.message.endswith(".")
+            assert not fault.help or fault.help.endswith((".", "?"))
+            assert "`" not in fault.message + fault.help + fault.label
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ def test_characters_that_are_refused_everywhere(character: str) -> None:
 def test_an_error_at_the_end_points_behind_the_last_token() -> None:
     (fault,) = faults_of("kernel k() { // open\n\n\n")
     assert (fault.span.start, fault.span.end) == (12, 12)
-    assert fault.headline == "Expected '}' or a statement, found the end of the file."
+    assert fault.message == "Expected '}' or a statement, found the end of the file."
 
 
 def test_correct_items_after_a_faulty_one_are_left_alone() -> None:
@@ -87,7 +86,7 @@ def test_correct_items_after_a_faulty_one_are_left_alone() -> None:
 
 def test_a_long_token_is_shortened() -> None:
     (fault,) = faults_of(f"kernel k() {{ a {'b' * 100} }}")
-    assert f"'{'b' * 37}...'" in fault.headline
+    assert f"'{'b' * 37}...'" in fault.message
 
 
 def test_a_file_may_end_where_parsing_would_go_on() -> None:

@@ -1,0 +1,1 @@
+"""Expressions, judged by the rules of their place."""

@@ -1,0 +1,286 @@
+"""Calls: casts, built-ins and the user's functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kerngen.check.environment import Signature
+from kerngen.check.expressions.composites import (
+    check_componentwise,
+    check_construct,
+    check_geometry,
+)
+from kerngen.check.expressions.mixing import shared_type
+from kerngen.check.faults.names import ArgumentCount, ReductionAsCall
+from kerngen.check.faults.types import (
+    ArgumentType,
+    BuiltinArguments,
+    ConstantArguments,
+    OperandType,
+)
+from kerngen.check.hints.conversions import argument_hint, conversion
+from kerngen.check.hints.unknown_calls import (
+    is_tensor_of_numbers,
+    is_whole_tensor,
+    reduced_by,
+    report_unknown_function,
+)
+from kerngen.check.scope import one_line
+from kerngen.ir.builtins.evaluate import constant_value
+from kerngen.ir.builtins.table import BUILTINS, Builtin, Overload
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.nodes import REDUCE_KINDS, BuiltinCall, Cast, Expr, FunctionCall
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, scalar_of
+from kerngen.source.text import Span
+from kerngen.syntax import ast, foreign
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
+
+
+def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
+    """Return a typed call."""
+    name = node.function.name
+    if name in CASTS:
+        return _cast(ex, node, CASTS[name])
+    if name in COMPOSITES:
+        return check_construct(ex, node, COMPOSITES[name])
+    if name in ex.env.functions:
+        return _function(ex, node, ex.env.functions[name])
+    is_lone = len(node.arguments) < 2 and not ex.rules.mixes
+    lone_reduction = name in REDUCE_KINDS and is_lone
+    sums = name in foreign.REDUCTIONS and any(
+        is_tensor_of_numbers(ex, argument) for argument in node.arguments
+    )
+    if name in GEOMETRY and not sums:
+        return check_geometry(ex, node, GEOMETRY[name])
+    if name in BUILTINS and not lone_reduction:
+        return _builtin(ex, node, BUILTINS[name], want)
+    if lone_reduction or name in REDUCE_KINDS:
+        reduced = reduced_by(ex, node)
+        example = f"{name}[{reduced.index}] {reduced.value}"
+        fault = ReductionAsCall(span=node.function.span, name=name, example=example)
+        ex.env.faults.add(fault)
+        return None
+    if name not in foreign.REDUCTIONS or name in foreign.OF_VECTORS:
+        for argument in node.arguments:
+            if not is_whole_tensor(ex, argument):
+                ex.check(argument)
+    report_unknown_function(ex, node)
+    return None
+
+
+def check_count(
+    ex: Expressions,
+    node: ast.Call,
+    expected: int,
+    *,
+    of: str = "",
+    remedy: str = "",
+    declared: Span | None = None,
+) -> bool:
+    """Whether a call has as many arguments as it needs; if not, that is a fault."""
+    actual = len(node.arguments)
+    if actual == expected:
+        return True
+    name = node.function.name
+    if name in REDUCE_KINDS and actual > expected:
+        remedy = f"Nest the calls: '{name}(a, {name}(b, c))'."
+    ex.env.faults.add(
+        ArgumentCount(
+            span=node.span,
+            declared=declared,
+            function=of or name,
+            expected=expected,
+            actual=actual,
+            remedy=remedy,
+        )
+    )
+    for argument in node.arguments:
+        ex.check(argument)
+    return False
+
+
+def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
+    if not check_count(ex, node, 1, remedy=f"Write '{scalar.spelling}(x)'."):
+        return None
+    (argument,) = node.arguments
+    value = ex.check(argument, scalar)
+    if value is None or (value.type is scalar and not ex.rules.mixes):
+        return value
+    if is_composite(value.type):
+        report_cast(ex, argument, value, scalar)
+        return None
+    return ex.finish(Cast(value, scalar), node.span)
+
+
+def report_cast(ex: Expressions, node: ast.Expr, value: Expr, scalar: Scalar) -> None:
+    """Record the conversion of a vector or matrix to a scalar."""
+    ex.env.faults.add(
+        OperandType(
+            span=node.span,
+            operator=scalar.spelling,
+            accepted="numbers",
+            actual=value.type.spelling,
+            remedy=conversion(node, value.type, scalar),
+        )
+    )
+
+
+def _function(ex: Expressions, node: ast.Call, signature: Signature) -> Expr | None:
+    parameters = ", ".join(one_line(p.span.text) for p in signature.parameters)
+    takes = (
+        f"It takes '({parameters})'." if parameters else "Call it without arguments."
+    )
+    count = len(signature.parameters)
+    if not check_count(ex, node, count, remedy=takes, declared=signature.span):
+        return None
+    values: list[Expr] = []
+    for parameter, argument in zip(signature.parameters, node.arguments, strict=True):
+        if parameter.type is None and is_whole_tensor(ex, argument):
+            continue
+        value = ex.check(argument, parameter.type and scalar_of(parameter.type))
+        if value is None or parameter.type is None:
+            continue
+        if value.type == parameter.type:
+            values.append(value)
+            continue
+        if ex.rules.mixes and not is_composite(value.type):
+            values.append(Cast(value, parameter.type))
+            continue
+        ex.env.faults.add(
+            ArgumentType(
+                span=argument.span,
+                other=parameter.span,
+                function=signature.name,
+                parameter=parameter.name,
+                expected=parameter.type.spelling,
+                actual=value.type.spelling,
+                remedy=conversion(argument, value.type, parameter.type),
+            )
+        )
+    if len(values) < len(node.arguments) or signature.result is None:
+        return None
+    ex.env.model.call(node.function.span, signature.result, signature.span)
+    return FunctionCall(signature.name, tuple(values), signature.result)
+
+
+# Built-ins
+
+
+def _builtin(
+    ex: Expressions, node: ast.Call, builtin: Builtin, want: Scalar | None
+) -> Expr | None:
+    names = ", ".join("xyzw"[: builtin.arity])
+    if not check_count(
+        ex, node, builtin.arity, remedy=f"Write '{builtin.name}({names})'."
+    ):
+        return None
+    if ex.rules.mixes:
+        return _mixing_builtin(ex, node, builtin)
+    kinds = [ex.env.kinds.flexible(argument) for argument in node.arguments]
+    typed = [
+        None if kind else ex.check(argument)
+        for kind, argument in zip(kinds, node.arguments, strict=True)
+    ]
+    if any(not k and not v for k, v in zip(kinds, typed, strict=True)):
+        return None
+    if any(value and is_composite(value.type) for value in typed):
+        return check_componentwise(ex, node, builtin, typed)
+    types = [value.type if value else None for value in typed]
+    overload = _choose(builtin, kinds, types, want)
+    if overload is None:
+        shown = [t or k or Scalar.I32 for t, k in zip(types, kinds, strict=True)]
+        _report_arguments(ex, node, builtin, shown)
+        return None
+    values = [
+        value or ex.check(argument, wanted)
+        for value, argument, wanted in zip(
+            typed, node.arguments, overload.parameters, strict=True
+        )
+    ]
+    known = tuple(value for value in values if value is not None)
+    if len(known) < len(values):
+        return None
+    call = BuiltinCall(builtin.name, known, overload.result)
+    return ex.finish(call, node.span) if _defined(ex, node, call) else None
+
+
+def _mixing_builtin(ex: Expressions, node: ast.Call, builtin: Builtin) -> Expr | None:
+    """Return a call of the host: integers are i32, and become f32 where one is asked for."""
+    values = [ex.check(argument) for argument in node.arguments]
+    known = tuple(value for value in values if value is not None)
+    if len(known) < len(values):
+        return None
+
+    def fits(value: Expr, wanted: Scalar) -> bool:
+        if Scalar.BOOL in (wanted, value.type):
+            return wanted is value.type
+        return wanted is Scalar.F32 or value.type.is_integer
+
+    rows = [row for row in builtin.overloads if all(map(fits, known, row.parameters))]
+    if not rows:
+        _report_arguments(ex, node, builtin, [value.type for value in known])
+        return None
+    preferred = shared_type(*(v for v in known if v.type is not Scalar.BOOL))
+    results = [row.result for row in rows]
+    result = preferred if preferred in results else results[0]
+    return BuiltinCall(builtin.name, known, Scalar.I32 if result.is_integer else result)
+
+
+def _choose(
+    builtin: Builtin,
+    kinds: list[Scalar | None],
+    types: list[ValueType | None],
+    want: Scalar | None,
+) -> Overload | None:
+    """Return the overload that the arguments fit; literals fit as they may."""
+
+    def fits(overload: Overload) -> bool:
+        return all(
+            (
+                actual is wanted
+                if actual is not None
+                else wanted is Scalar.F32 or (kind is Scalar.I32 and wanted.is_integer)
+            )
+            for wanted, actual, kind in zip(
+                overload.parameters, types, kinds, strict=True
+            )
+        )
+
+    fitting = [overload for overload in builtin.overloads if fits(overload)]
+    for result in (want, Scalar.F32 if Scalar.F32 in kinds else Scalar.I32):
+        for overload in fitting:
+            if overload.result is result:
+                return overload
+    return fitting[0] if fitting else None
+
+
+def _report_arguments(
+    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
+) -> None:
+    accepted = " or ".join(
+        f"({', '.join(scalar.spelling for scalar in overload.parameters)})"
+        for overload in builtin.overloads
+    )
+    ex.env.faults.add(
+        BuiltinArguments(
+            span=node.span,
+            function=builtin.name,
+            actual=", ".join(scalar.spelling for scalar in actual),
+            accepted=accepted,
+            remedy=argument_hint(ex, node, builtin, actual),
+        )
+    )
+
+
+def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:
+    """Whether WGSL defines a built-in for its constant arguments."""
+    values = [constant_value(argument) for argument in call.arguments]
+    reason = BUILTINS[call.builtin].refused(values)
+    if reason:
+        ex.env.faults.add(
+            ConstantArguments(span=node.span, function=call.builtin, reason=reason)
+        )
+    return not reason

@@ -1,0 +1,176 @@
+"""Vectors and matrices in expressions: how they are made, and computed with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kerngen.check.faults.places import CompositeOperands, ConstructParts
+from kerngen.check.faults.types import BuiltinArguments
+from kerngen.check.hints.conversions import composite_conversion, operand_hint
+from kerngen.check.scope import one_line
+from kerngen.ir.builtins.row import Builtin
+from kerngen.ir.geometry import Geometry
+from kerngen.ir.nodes import Binary, BuiltinCall, Cast, Construct, Expr, Select
+from kerngen.ir.operators import composite_type, fits_construct, is_composite
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
+
+
+def check_construct(
+    ex: Expressions, node: ast.Call, type_: Vector | Matrix
+) -> Expr | None:
+    """Return the value of `vec3f(...)` or `mat2x2f(...)`."""
+    want = scalar_of(type_)
+    values = [ex.check(argument, want) for argument in node.arguments]
+    parts = tuple(value for value in values if value is not None)
+    if len(parts) < len(values):
+        return None
+    if len(parts) == 1 and parts[0].type == type_:
+        return parts[0]
+    if _is_conversion(type_, parts):
+        return Cast(parts[0], type_)
+    if isinstance(type_, Matrix):
+        parts = _columns(type_, parts)
+    if fits_construct(type_, tuple(part.type for part in parts)):
+        return Construct(type_, parts)
+    ex.env.faults.add(
+        ConstructParts(
+            span=node.span,
+            type=type_.spelling,
+            actual=", ".join(part.type.spelling for part in parts),
+            accepted=_accepted(type_),
+        )
+    )
+    return None
+
+
+def _is_conversion(type_: Vector | Matrix, parts: tuple[Expr, ...]) -> bool:
+    """Whether a vector of other scalars is converted, component by component."""
+    if len(parts) != 1 or not isinstance(type_, Vector):
+        return False
+    given = parts[0].type
+    return isinstance(given, Vector) and given.width == type_.width
+
+
+def _columns(type_: Matrix, parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Return the columns of a matrix that is made of its components, in their order."""
+    rows = type_.rows
+    if [part.type for part in parts] != [Scalar.F32] * (type_.columns * rows):
+        return parts
+    starts = range(0, len(parts), rows)
+    return tuple(Construct(type_.column, parts[n : n + rows]) for n in starts)
+
+
+def _accepted(type_: Vector | Matrix) -> str:
+    if isinstance(type_, Matrix):
+        column = f"{type_.columns} columns of type '{type_.column.spelling}'"
+        return f"{column}, or {type_.columns * type_.rows} of 'f32'"
+    scalar = type_.scalar.spelling
+    return (
+        f"{type_.width} components of type '{scalar}', vectors of them, or one for all"
+    )
+
+
+def check_composite(
+    ex: Expressions, node: ast.Binary, left: Expr, right: Expr
+) -> Expr | None:
+    """Return an operation of which a side is a vector or matrix."""
+    type_ = composite_type(node.op, left.type, right.type)
+    if type_ is not None:
+        return Binary(node.op, left, right, type_)
+    sides = (node.left.span, left.type), (node.right.span, right.type)
+    report_operands(ex, node.span, node.op, *sides)
+    return None
+
+
+def report_operands(
+    ex: Expressions,
+    span: Span,
+    op: ast.BinaryOp,
+    left: tuple[Span, ValueType],
+    right: tuple[Span, ValueType],
+) -> None:
+    """Record an operation that there is not, of sides with these types."""
+    ex.env.faults.add(
+        CompositeOperands(
+            span=span,
+            op=op,
+            left=left[1].spelling,
+            right=right[1].spelling,
+            remedy=operand_hint(op, one_line(left[0].text), left[1], right),
+        )
+    )
+
+
+def check_geometry(ex: Expressions, node: ast.Call, function: Geometry) -> Expr | None:
+    """Return a call of a function of whole vectors or matrices."""
+    values = [ex.check(argument, Scalar.F32) for argument in node.arguments]
+    known = tuple(value for value in values if value is not None)
+    if len(known) < len(values):
+        return None
+    result = function.result(tuple(value.type for value in known))
+    if result is not None:
+        return BuiltinCall(function.name, known, result)
+    _report(ex, node, known, function.accepted)
+    return None
+
+
+def check_componentwise(
+    ex: Expressions, node: ast.Call, builtin: Builtin, typed: list[Expr | None]
+) -> Expr | None:
+    """Return a call of a built-in with vectors, which works on each component.
+
+    Literals take their type; the last argument of `mix` may be one for all components.
+    """
+    like = next(v.type for v in typed if v is not None and is_composite(v.type))
+    pairs = zip(typed, node.arguments, strict=True)
+    values = [value or ex.check(part, scalar_of(like)) for value, part in pairs]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    if builtin.splats_last:
+        known[-1] = splat(known[-1], like)
+    if builtin.name == "select" and _chooses(known):
+        return Select(known[2], known[1], known[0], like)
+    result = builtin.result(tuple(value.type for value in known))
+    if result is not None:
+        return BuiltinCall(builtin.name, tuple(known), result)
+    _report(ex, node, tuple(known), "vectors of one type, or scalars of one")
+    return None
+
+
+def _chooses(values: list[Expr]) -> bool:
+    """Whether these are two vectors of one type, and one condition for all of it."""
+    first, second, condition = values
+    return first.type == second.type and condition.type is Scalar.BOOL
+
+
+def _report(
+    ex: Expressions, node: ast.Call, values: tuple[Expr, ...], accepted: str
+) -> None:
+    like = next((v.type for v in values if isinstance(v.type, Vector)), None)
+    scalars = [n for n, value in enumerate(values) if not is_composite(value.type)]
+    remedy = f"Pass {accepted}, or convert the arguments."
+    if like is not None and scalars:
+        text = one_line(node.arguments[scalars[0]].span.text)
+        remedy = composite_conversion(text, values[scalars[0]].type, like)
+    ex.env.faults.add(
+        BuiltinArguments(
+            span=node.span,
+            function=node.function.name,
+            actual=", ".join(value.type.spelling for value in values),
+            accepted=accepted,
+            remedy=remedy,
+        )
+    )
+
+
+def splat(value: Expr, like: ValueType) -> Expr:
+    """Return a scalar in every component of a vector, where one is wanted."""
+    if isinstance(like, Vector) and not is_composite(value.type):
+        return Construct(like, (value,))
+    return value

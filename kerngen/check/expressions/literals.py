@@ -1,0 +1,170 @@
+"""Literals: the type that they take from their place, and what fits it."""
+
+from __future__ import annotations
+
+import re
+from typing import final
+
+from kerngen.check.faults.types import LiteralRange, LiteralVanishes, NotFinite
+from kerngen.ir.builtins.evaluate import (
+    NotFiniteError,
+    as_f32,
+    bounds,
+    constant_value,
+    integer_op,
+)
+from kerngen.ir.builtins.table import BUILTINS, Builtin
+from kerngen.ir.nodes import Binary, BinaryOp, Constant, Expr, Unary
+from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
+_ON_BITS = frozenset({"&", "|", "^"})
+_FLOAT_NOT_0 = re.compile(r"0*[1-9]\d*[.eE]|0*\.0*[1-9]")
+_ROUNDS_TO_0 = 2.0**-150
+_F32_RANGE = ("-3.4028235e38", "3.4028235e38")
+
+
+@final
+class Kinds:
+    """What literals in a tree of them may be: asked of each part at each level above."""
+
+    def __init__(self) -> None:
+        # With the node, which else might be gone, and its place another's.
+        self._known: dict[int, tuple[ast.Expr, Scalar | None]] = {}
+
+    def flexible(self, node: ast.Expr) -> Scalar | None:
+        """Return I32 or F32 if a tree of literals takes the type of its place, else None.
+
+        F32 means that a float is among them, so that no integer type will do.
+        """
+        if id(node) not in self._known:
+            self._known[id(node)] = node, self._find(node)
+        return self._known[id(node)][1]
+
+    def _find(self, node: ast.Expr) -> Scalar | None:
+        match node:
+            case ast.Number(value=value):
+                return Scalar.F32 if isinstance(value, float) else Scalar.I32
+            case ast.Unary(op="-" | "~", operand=operand):
+                return self.flexible(operand)
+            case ast.Binary(op=op, left=left, right=right):
+                if op in _ARITHMETIC or op in _ON_BITS:
+                    return self._joined(left, right)
+                return self.flexible(left) if op in {"<<", ">>"} else None
+            case ast.Conditional(then=then, otherwise=otherwise):
+                return self._joined(then, otherwise)
+            case ast.Call(function=name, arguments=arguments):
+                row = BUILTINS.get(name.name)
+                places = _adapting(row) if row else ()
+                if not places or places[-1] >= len(arguments):
+                    return None
+                return self._joined(*(arguments[place] for place in places))
+            case _:
+                return None
+
+    def _joined(self, *nodes: ast.Expr) -> Scalar | None:
+        """Join the kinds of operands; the last first, for chains are long to the left."""
+        joined = Scalar.I32
+        for node in reversed(nodes):
+            kind = self.flexible(node)
+            if kind is None:
+                return None
+            joined = Scalar.F32 if Scalar.F32 in (kind, joined) else Scalar.I32
+        return joined
+
+
+def _adapting(builtin: Builtin) -> tuple[int, ...]:
+    """Return the places of the arguments that decide the type of a built-in's result."""
+    columns = zip(*(overload.parameters for overload in builtin.overloads), strict=True)
+    results = [overload.result for overload in builtin.overloads]
+    if len(results) == 1:
+        return ()
+    typed = enumerate(columns)
+    return tuple(place for place, types in typed if list(types) == results)
+
+
+def literal(
+    faults: Faults, span: Span, value: float, want: Scalar | None
+) -> Constant | None:
+    """Return a literal in the type wanted, or in its own; too large is a fault."""
+    if isinstance(value, float) or want is Scalar.F32:
+        return _float_literal(faults, span, value)
+    scalar = want if want is not None and want.is_integer else Scalar.I32
+    remedy = _same_bits(value, scalar)
+    if _too_large(faults, span, value, scalar, remedy):
+        return None
+    return Constant(value, scalar)
+
+
+def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
+    """Whether an operation on constant integers has no exact value; that is a fault.
+
+    At run time it wraps; in a constant, that can only be a mistake.
+    """
+    match expr:
+        case Unary(op="-", operand=operand, type=type_):
+            values = [0, constant_value(operand)]
+            op: BinaryOp = "-"
+        case Binary(op="+" | "-" | "*" | "/" | "%" as op, left=left, right=right):
+            values = [constant_value(left), constant_value(right)]
+            type_ = expr.type
+        case _:
+            return False
+    if not isinstance(type_, Scalar) or not type_.is_integer or None in values:
+        return False
+    first, second = (int(value or 0) for value in values)
+    if op in {"/", "%"} and second == 0:
+        faults.add(NotFinite(span=span, type=type_.spelling))
+        return True
+    return _too_large(faults, span, integer_op(op, first, second), type_)
+
+
+def _too_large(
+    faults: Faults, span: Span, value: int, scalar: Scalar, remedy: str = ""
+) -> bool:
+    low, high = bounds(scalar)
+    if low <= value <= high:
+        return False
+    faults.add(
+        LiteralRange(
+            span=span,
+            value=str(value),
+            type=scalar.spelling,
+            low=str(low),
+            high=str(high),
+            remedy=remedy,
+        )
+    )
+    return True
+
+
+def _same_bits(value: int, scalar: Scalar) -> str:
+    """Return the hint for one who means the bits of the other integer type."""
+    low, _ = bounds(Scalar.I32)
+    _, high = bounds(Scalar.U32)
+    if not low <= value <= high:
+        return ""
+    value += 2**32 if value < 0 else -(2**32)
+    return f"If you mean its bits, write '{value}', the '{scalar.spelling}' that has the same."
+
+
+def _float_literal(faults: Faults, span: Span, value: float) -> Constant | None:
+    try:
+        rounded = as_f32(float(value))
+    except (NotFiniteError, OverflowError):
+        low, high = _F32_RANGE
+        fault = LiteralRange(span=span, value=span.text, type="f32", low=low, high=high)
+        faults.add(fault)
+        return None
+    if abs(value) <= _ROUNDS_TO_0 and _is_float_not_0(span.text):
+        faults.add(LiteralVanishes(span=span, value=span.text))
+        return None
+    return Constant(rounded, Scalar.F32)
+
+
+def _is_float_not_0(text: str) -> bool:
+    """Whether a float is not 0 as it is written; Python takes 1e-400 for 0."""
+    return _FLOAT_NOT_0.match(text) is not None

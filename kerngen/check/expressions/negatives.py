@@ -1,0 +1,213 @@
+"""Warnings of quotients in subscripts whose dividend can be negative.
+
+`x[(i - 1) % n]` reads element 0 where `i` is 0, and who thinks in Python means the last
+one.  In a branch of an `if` this is reported only where the condition is of indices and
+dims that the dividend has not: `if j < 3 { x[(i - 1) % n] }`.  Any other condition may be
+there to prevent it.  The functions of the file that a subscript calls are looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
+
+from kerngen.check.environment import Environment
+from kerngen.check.faults.indices import NegativeDividend
+from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
+from kerngen.check.traverse import walk_syntax
+from kerngen.ir.analysis.signs import may_be_negative
+from kerngen.ir.nodes import (
+    Binary,
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    Function,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    Role,
+    Select,
+    Unary,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import called, map_children, subscript_value, walk
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
+
+_Plain: TypeAlias = (
+    Binary | Unary | Constant | ConstRef | DimValue | IndexValue | UniformValue
+)
+
+_MOST_VALUES: Final = 3
+"""Lets of functions double, too."""
+
+_Careful: TypeAlias = Select | FunctionCall
+
+_MOST_PARTS: Final = 100
+"""Of a longer let nothing is kept: lets that read each other twice would double it."""
+
+
+def warn_of_negatives(ex: Expressions, node: ast.Expr, value: Expr) -> None:
+    """Record a warning for each quotient in a subscript that may round up."""
+    typed = [
+        part for part in walk(value) if isinstance(part, Binary) and _divides(part.op)
+    ]
+    written = [
+        part
+        for part in walk_syntax(node)
+        if isinstance(part, ast.Binary) and _divides(part.op)
+    ]
+    if len(typed) != len(written):  # some were computed: only the others are typed
+        written = [part for part in written if not _is_of_literals(part)]
+    for quotient, place in zip(typed, written, strict=False):
+        dividend = _unfolded(ex.env, quotient.left)
+        if (
+            quotient.type is Scalar.I32
+            and may_be_negative(dividend)
+            and not _is_guarded(ex, place.left)
+        ):
+            _warn(ex.env, place)
+    _warn_of_calls(ex, node, value)
+
+
+def _warn_of_calls(ex: Expressions, node: ast.Expr, value: Expr) -> None:
+    """Record a warning for each call of a function that divides what it is given so."""
+    typed = [part for part in walk(value) if isinstance(part, FunctionCall)]
+    written = [
+        part
+        for part in walk_syntax(node)
+        if isinstance(part, ast.Call) and part.function.name in ex.env.functions
+    ]
+    for call, place in zip(typed, written, strict=False):
+        function = ex.env.bodies.get(call.function)
+        if function is None or _is_guarded(ex, *place.arguments):
+            continue
+        arguments = tuple(_unfolded(ex.env, each) for each in call.arguments)
+        operator = _rounded_up(function, arguments)
+        if operator is not None:
+            ex.env.warnings.add(
+                NegativeDividend(
+                    span=place.span,
+                    operator=operator,
+                    left="a",
+                    right="b",
+                    within=call.function,
+                )
+            )
+
+
+def _rounded_up(
+    function: Function, arguments: tuple[Expr, ...]
+) -> Literal["/", "%"] | None:
+    """Return the operator by which a function divides what can be negative, if it does.
+
+    A function with an `if`, or one that calls others, may know what it does; so does one
+    that adds the divisor again: `(i % n + n) % n`.
+    """
+    values = (*(value for _, value in function.lets), function.body)
+    parts = [part for value in values for part in walk(value)]
+    many = len(values) > _MOST_VALUES or len(parts) > _MOST_PARTS
+    if many or any(isinstance(part, _Careful) for part in parts):
+        return None
+    corrected = {part.left for part in parts if _adds_divisor(part)}
+    for part in parts:
+        if not isinstance(part, Binary) or not _divides(part.op):
+            continue
+        if part.type is not Scalar.I32 or corrected & {part, *walk(part.left)}:
+            continue
+        if may_be_negative(called(replace(function, body=part.left), arguments)):
+            return part.op
+    return None
+
+
+def _adds_divisor(part: Expr) -> TypeGuard[Binary]:
+    """Whether an expression is `i % n + n`."""
+    match part:
+        case Binary(op="+", left=Binary(op="%", right=divisor), right=added):
+            return divisor == added
+        case _:
+            return False
+
+
+def remember_let(
+    env: Environment, name: str, indices: tuple[Index, ...], value: Expr
+) -> None:
+    """Keep what a let of integers is, where that is arithmetic on indices and scalars."""
+    if value.type is not Scalar.I32:
+        return
+    whole = _unfolded(env, value)
+    parts = [*islice(walk(whole), _MOST_PARTS + 1)]
+    if len(parts) <= _MOST_PARTS and all(isinstance(part, _Plain) for part in parts):
+        env.lets[name] = indices, whole
+
+
+def _unfolded(env: Environment, expr: Expr) -> Expr:
+    """Return an expression with the elements of such lets replaced by what they are."""
+    match expr:
+        case Load(tensor=tensor) if tensor.role is Role.LET and tensor.name in env.lets:
+            indices, value = env.lets[tensor.name]
+            places = (
+                _unfolded(env, subscript_value(place)) for place in expr.subscripts
+            )
+            return _put(value, dict(zip(indices, places, strict=True)))
+        case Load():
+            return expr
+        case _:
+            return map_children(expr, lambda part: _unfolded(env, part))
+
+
+def _put(expr: Expr, values: Mapping[Index, Expr]) -> Expr:
+    if isinstance(expr, IndexValue):
+        return values[expr.index]
+    return map_children(expr, lambda part: _put(part, values))
+
+
+def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
+    """Whether a condition around a quotient may keep out what is negative."""
+    if not ex.in_branch:
+        return False
+    divided = {name for part in divided_in for name in _names(part)}
+    guards = {name for guard in ex.guards for name in _names(guard)}
+    return not guards or any(
+        name in divided or not _is_index_or_dim(ex, name) for name in guards
+    )
+
+
+def _names(node: ast.Expr) -> Iterable[str]:
+    return {part.name for part in walk_syntax(node) if isinstance(part, ast.Name)}
+
+
+def _is_index_or_dim(ex: Expressions, name: str) -> bool:
+    match ex.scope.get(name):
+        case IndexSymbol() | ValueSymbol(value=DimValue()):
+            return True
+        case _:
+            return False
+
+
+def _warn(env: Environment, place: ast.Binary) -> None:
+    if not _divides(place.op):
+        return
+    env.warnings.add(
+        NegativeDividend(
+            span=place.span,
+            operator=place.op,
+            left=one_line(place.left.span.text, limit=60),
+            right=one_line(place.right.span.text, limit=60),
+        )
+    )
+
+
+def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:
+    return op in {"/", "%"}
+
+
+def _is_of_literals(node: ast.Expr) -> bool:
+    return not any(isinstance(part, ast.Name) for part in walk_syntax(node))

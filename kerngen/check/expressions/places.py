@@ -1,0 +1,151 @@
+"""Places: what members and subscripts lead to in structs, vectors and matrices.
+
+`lights.items[j].color` starts at a parameter or an element of a tensor, and goes into
+structs and fixed arrays step by step.  Both sides of `=` have places: `reads` takes the
+value at one, `target_parts` finds the one that a statement writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never, final
+
+from kerngen.check.faults.places import UnknownField
+from kerngen.check.scope import ParameterSymbol, Scope, TensorSymbol
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.nodes import At, Expr, Field, Index, Load, Path, Subscript, UniformValue
+from kerngen.ir.operators import part_type
+from kerngen.ir.types import ValueType, scalar_of
+from kerngen.source.similar import closest
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
+
+LETTERS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
+"""The letters of components: positions and colours, as in WGSL."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a parameter, or of an element of a tensor, which may not be a value.
+
+    On the left, `component` is the one of a vector that is written, and `indices` are
+    those that run over the arrays in the path.
+    """
+
+    root: ParameterSymbol | TensorSymbol
+    memory: MemoryType
+    subscripts: tuple[Subscript, ...] = ()
+    path: Path = ()
+    declared: Span | None = None
+    """Where the field is declared in its struct that this is, or lies in."""
+    component: str = ""
+    indices: tuple[Index, ...] = ()
+
+    @property
+    def is_half(self) -> bool:
+        """Whether it is kept as f16."""
+        return isinstance(self.memory, Leaf) and self.memory.is_half
+
+    @property
+    def type(self) -> ValueType:
+        """The type of a place that has a value."""
+        assert isinstance(self.memory, Leaf), "of others, only the parts have values"
+        return scalar_of(self.memory.type) if self.component else self.memory.type
+
+    def member(self, ex: Expressions, name: ast.Identifier) -> Place | None:
+        """Return a member of this struct; one that it does not have is a fault."""
+        struct = self.memory
+        assert isinstance(struct, Struct), "others have no members"
+        member = struct.member(name.name)
+        if member is not None:
+            path = (*self.path, Field(member.name))
+            return replace(self, memory=member.type, path=path, declared=member.span)
+        names = [member.name for member in struct.members]
+        ex.env.faults.add(
+            UnknownField(
+                span=name.span,
+                declared=struct.span,
+                struct=struct.name,
+                field=name.name,
+                fields=", ".join(f"'{n}'" for n in names),
+                suggestion=closest(name.name, names),
+            )
+        )
+        return None
+
+    def element(self, subscript: Subscript) -> Place:
+        """Return an element of this array."""
+        array = self.memory
+        assert isinstance(array, FixedArray), "others have no elements"
+        path = (*self.path, At(subscript, array.length))
+        return replace(self, memory=array.element, path=path)
+
+    def inside(self, path: Path, memory: MemoryType) -> Place:
+        """Return what a path leads to from here."""
+        return replace(self, memory=memory, path=(*self.path, *path))
+
+    def value(self) -> Expr:
+        """Return the value here."""
+        if isinstance(self.root, ParameterSymbol):
+            return UniformValue(self.root.name, self.type, self.path)
+        return Load(self.root.tensor, self.subscripts, self.path)
+
+
+def letters_of(name: str) -> str:
+    """Return components by `xyzw`; what is none, or mixes them with colours, is `?`."""
+    sets = ("xyzw", "rgba")
+    if not any(set(name) <= set(letters) for letters in sets):
+        return "?"
+    return "".join(LETTERS[letter] for letter in name)
+
+
+# Without faults
+
+
+def lengths_of(scope: Scope, base: ast.Expr) -> tuple[int, ...]:
+    """Return the lengths that subscripts of an expression range over, if it is known.
+
+    Of tensors there are none here: their axes have names.
+    """
+    memory = memory_of(scope, base)
+    match memory:
+        case FixedArray(lengths=lengths):
+            return lengths
+        case Leaf(type=type_):
+            known = part_type(type_)
+            return (known[0],) if known else ()
+        case Struct() | None:
+            return ()
+        case _:
+            assert_never(memory)
+
+
+def memory_of(scope: Scope, node: ast.Expr) -> MemoryType | None:
+    """Return what is at a place, if an expression names one."""
+    match node:
+        case ast.Name(name=name):
+            symbol = scope.get(name)
+            if isinstance(symbol, ParameterSymbol):
+                return symbol.memory
+            if isinstance(symbol, TensorSymbol) and symbol.tensor.rank == 0:
+                return symbol.tensor.memory
+            return None
+        case ast.Subscript(base=ast.Name(name=name)) if isinstance(
+            symbol := scope.get(name), TensorSymbol
+        ):
+            return symbol.tensor.memory
+        case ast.Subscript(base=base, subscripts=subscripts):
+            memory = memory_of(scope, base)
+            for _ in subscripts:
+                memory = memory.element if isinstance(memory, FixedArray) else None
+            return memory
+        case ast.Member(base=base, member=member):
+            memory = memory_of(scope, base)
+            found = memory.member(member.name) if isinstance(memory, Struct) else None
+            return found.type if found else None
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""Diagnostics of the checker: a class each, by the hundreds of their codes."""

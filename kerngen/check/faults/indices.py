@@ -1,0 +1,384 @@
+"""What can be wrong with indices, subscripts and dims: codes KG04xx."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from kerngen.ir.builtins.table import TRUNCATING
+from kerngen.source.counted import counted
+from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.text import Span
+
+
+class UnboundIndex(
+    Diagnostic,
+    code="KG0401",
+    message=(
+        "The index '{name}' is neither on the left nor in the brackets of a reduction."
+    ),
+    help={
+        "ended": (
+            "A reduction introduces it, but ends before this: put the reduction's body "
+            "in parentheses."
+        ),
+        "end": "The last element of an axis of length 'n' is at 'n - 1'.",
+        "slip": "Did you mean '{suggestion}'?",
+        "let": (
+            "For one value per '{name}', write 'let {target}[{name}] = ...'; to sum "
+            "over it, 'sum[{name}] ...'."
+        ),
+        "sum": "To sum over it, write 'sum[{name}] ...'.",
+    },
+):
+    case: Literal["ended", "end", "slip", "let", "sum"]
+    name: str
+    suggestion: str = ""
+    target: str = ""
+
+
+class IndexRebound(
+    Diagnostic,
+    code="KG0402",
+    message="The index '{name}' is introduced already.",
+    label="introduced again here",
+    help="Give the inner index another name.",
+    related={"other": "introduced here"},
+):
+    other: Span
+    name: str
+
+
+class RangeNotFound(
+    Diagnostic,
+    code="KG0403",
+    message="{which} can't be inferred.",
+    label="it subscripts no axis by itself",
+    help=(
+        "Use an index as a subscript by itself, or give the range where it is "
+        "introduced: '{ranges}'."
+    ),
+):
+    """Indices of one `let` or reduction that subscript nothing by themselves."""
+
+    names: tuple[str, ...]
+    lengths: tuple[str, ...]
+
+    @property
+    def which(self) -> str:
+        """The ranges in words."""
+        *first, last = (f"'{name}'" for name in self.names)
+        if not first:
+            return f"The range of the index {last}"
+        return f"The ranges of the indices {', '.join(first)} and {last}"
+
+    @property
+    def ranges(self) -> str:
+        """How they are introduced."""
+        pairs = zip(self.names, self.lengths, strict=True)
+        return ", ".join(f"{name} < {length}" for name, length in pairs)
+
+
+class DimMismatch(
+    Diagnostic,
+    code="KG0404",
+    message=(
+        "The index '{index}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
+        "'{other_dim}'."
+    ),
+    label="this axis is '{other_dim}'",
+    help="{remedy}",
+    related={
+        "other": "'{index}' ranges over '{dim}' because of this",
+        "declared": "axis {axis} of '{tensor}' is '{other_dim}' here",
+    },
+):
+    other: Span
+    index: str
+    dim: str
+    axis: int
+    tensor: str
+    other_dim: str
+    declared: Span | None = None
+    remedy: str = (
+        "Check the order of the subscripts; if the two lengths are always equal, use "
+        "one dim for both."
+    )
+
+
+class RangeTooLong(
+    Diagnostic,
+    code="KG0405",
+    message=(
+        "The index '{index}' runs to {end}, but axis {axis} of '{tensor}' has only "
+        "{available}."
+    ),
+    label="this axis has {available}",
+    help="{remedy}",
+    related={
+        "other": "'{index}' runs to {end} because of this",
+        "declared": "axis {axis} of '{tensor}' has {available} here",
+    },
+):
+    other: Span
+    index: str
+    length: int | str
+    axis: int
+    tensor: str
+    available: int
+    declared: Span | None = None
+
+    @property
+    def end(self) -> str:
+        """The length that the index ranges over."""
+        return str(self.length) if isinstance(self.length, int) else f"'{self.length}'"
+
+    @property
+    def remedy(self) -> str:
+        """What to write instead."""
+        if self.available == 1:
+            return "An axis of length 1 is not broadcast: subscript it with '0'."
+        last = f"min({self.index}, {self.available - 1})"
+        return f"Check the order of the subscripts, or subscript with '{last}'."
+
+
+class SubscriptCount(
+    Diagnostic,
+    code="KG0406",
+    message="'{tensor}' has {axes}, but {given}.",
+    help="Write '{example}'.",
+    related={"other": "'{tensor}' is declared here"},
+):
+    other: Span
+    tensor: str
+    rank: int
+    count: int
+    example: str
+
+    @property
+    def axes(self) -> str:
+        """The rank in words."""
+        return counted(self.rank, "axis", "axes") if self.rank else "no axes"
+
+    @property
+    def given(self) -> str:
+        """The number of subscripts in words."""
+        verb = "is" if self.count == 1 else "are"
+        number = counted(self.count, "subscript") if self.count else "no subscripts"
+        return f"{number} {verb} given"
+
+
+class SubscriptType(
+    Diagnostic,
+    code="KG0407",
+    message="A subscript is 'i32' or 'u32', but this is '{actual}'.",
+    label="'{actual}'",
+    help="{remedy}",
+):
+    actual: str
+    remedy: str
+
+
+class NotSubscriptable(
+    Diagnostic,
+    code="KG0408",
+    message="'{text}' can't be subscripted: it is {kind}.",
+    help="{remedy}",
+    related={"declared": "'{text}' is declared here"},
+):
+    declared: Span | None = None
+    text: str
+    kind: str
+    remedy: str
+
+
+class DimAsIndex(
+    Diagnostic,
+    code="KG0409",
+    message="'{name}' is a dim, not an index.",
+    help={
+        "index": "Give the index a name that is not a dim, such as 'i' or 'p'.",
+        "last": (
+            "Elements are numbered from 0, so the last one is at '{name} - 1'; give the "
+            "index a name that is not a dim, such as 'i' or 'p'."
+        ),
+    },
+    related={"declared": "the length of this axis"},
+):
+    case: Literal["index", "last"]
+    declared: Span | None = None
+    name: str
+
+
+class OutputOnlyDim(
+    Diagnostic,
+    code="KG0410",
+    message="The dim '{name}' of an output is not a dim of any input.",
+    help={
+        "tensor": (
+            "'{name}' is on the device, and lengths must be known before the kernel "
+            "runs: pass it as a scalar, '{name}: u32'."
+        ),
+        "slip": "Did you mean '{suggestion}'?",
+        "no dims": "Add an input that has it; or take it as a scalar: '{name}: u32'.",
+        "taken, no dims": "Add an input that has it.",
+        "dims": (
+            "The dims of the inputs are {dims}; or take it as a scalar: '{name}: u32'."
+        ),
+        "taken, dims": "The dims of the inputs are {dims}.",
+    },
+):
+    case: Literal["tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"]
+    name: str
+    suggestion: str = ""
+    dims: str = ""
+
+
+class AxisForm(
+    Diagnostic,
+    code="KG0411",
+    message="An axis is a name or a whole number from 1 to 2147483647.",
+    help={
+        "empty": "An axis that may be empty has a name: 'f32[n]'.",
+        "fraction": "Write a whole number, or a name: 'f32[n]'.",
+        "long": ("No tensor is that long; an axis of any length has a name: 'f32[n]'."),
+        "constant": "The constant '{name}' is {value}, of type '{type}'.",
+    },
+):
+    case: Literal["empty", "fraction", "long", "constant"]
+    name: str = ""
+    value: float = 0
+    type: str = ""
+
+
+class IndexAsValue(
+    Diagnostic,
+    code="KG0412",
+    message="The index '{name}' is not in scope here.",
+    help=(
+        "An index exists only in the statement or reduction that introduces it. A "
+        "reduction ends at '/', '%', '+', '-' and comparisons: put its body in "
+        "parentheses."
+    ),
+    related={"declared": "'{name}' is introduced here"},
+):
+    declared: Span | None = None
+    name: str
+
+
+class LengthReads(
+    Diagnostic,
+    code="KG0413",
+    message="{place} can't depend on {what}.",
+    help=(
+        "{instead}",
+        (
+            "The host computes it before the kernel runs, from dims ('n' in "
+            "'x: f32[n]'), integer scalars, constants and hosts."
+        ),
+    ),
+    related={"declared": "declared here"},
+):
+    declared: Span | None = None
+    place: str
+    what: str
+    instead: str = ""
+
+
+class LengthType(
+    Diagnostic,
+    code="KG0414",
+    message="{place} is an integer, but this is '{actual}'.",
+    help="Use integers only; '/' of integers truncates.",
+):
+    place: str
+    actual: str
+
+
+class LengthValue(
+    Diagnostic,
+    code="KG0415",
+    message="{place} is from 0 to 2147483647, but this is {value}.",
+    help="Write a length that an axis can have.",
+):
+    place: str
+    value: int
+
+
+class SubscriptOutside(
+    Diagnostic,
+    code="KG0416",
+    message="The subscript '{text}' {reaches} outside of axis {axis} of '{tensor}'.",
+    label="the axis has length {length}",
+    help="{remedy}",
+):
+    text: str
+    reaches: str
+    axis: int
+    tensor: str
+    length: str
+    remedy: str
+
+
+FLOORED: Final = {operator: name for name, operator in TRUNCATING.items()}
+"""The built-in that rounds down where an operator rounds toward 0."""
+
+
+class PlaceOfSeveral(
+    Diagnostic,
+    code="KG0418",
+    message="'{kind}' returns the value of one index, but this has {count}: {listed}.",
+    help=(
+        "Name the best of each row first, 'let best[{first}] = {of}[{last}] ...;', "
+        "then write '{kind}[{first}] best[{first}]'."
+    ),
+):
+    """`argmax[i, j] x[i, j]`."""
+
+    kind: str
+    names: tuple[str, ...]
+    of: str
+
+    @property
+    def count(self) -> int:
+        """How many indices there are."""
+        return len(self.names)
+
+    @property
+    def listed(self) -> str:
+        """All indices."""
+        return ", ".join(f"'{name}'" for name in self.names)
+
+    @property
+    def first(self) -> str:
+        """The index of which the place is found first."""
+        return self.names[0]
+
+    @property
+    def last(self) -> str:
+        """The other indices."""
+        return ", ".join(self.names[1:])
+
+
+class NegativeDividend(
+    Diagnostic,
+    code="KG0417",
+    severity="warning",
+    message="'{operator}' rounds toward 0, and what it divides can be negative.",
+    label="of -1 and 3, '/' is 0 and '%' is -1",
+    help="{quotient} rounds down, as Python does.",
+):
+    operator: Literal["/", "%"]
+    left: str
+    right: str
+    within: str = ""
+
+    @property
+    def quotient(self) -> str:
+        """What to write, and in which function, if the subscript calls one."""
+        form = f"'{self.function}({self.left}, {self.right})'"
+        return f"In '{self.within}', {form}" if self.within else form
+
+    @property
+    def function(self) -> str:
+        """The built-in that rounds down."""
+        return FLOORED[self.operator]

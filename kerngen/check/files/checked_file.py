@@ -1,0 +1,82 @@
+"""A file that is right: its typed module, and what it gives to other files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+from kerngen.check.environment import Signature
+from kerngen.check.model import Model
+from kerngen.check.scope import Scope, ValueSymbol
+from kerngen.ir.memory import Struct
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Function, Schedule
+from kerngen.source.text import Span
+
+ItemKind: TypeAlias = Literal["function", "constant", "struct", "kernel"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KernelHead:
+    """What a schedule in another file may refer to: a kernel's parameters and hosts."""
+
+    scope: Scope
+    span: Span
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UsedModule:
+    """A file that another one uses, and the place of the `use`."""
+
+    file: CheckedFile
+    span: Span
+
+    @property
+    def path(self) -> str:
+        """The file's path as its user wrote it."""
+        return self.span.text.strip('"')
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A file without faults.
+
+    Its module has no functions but its own; `kerngen.check.files.linking` brings the others.
+    `functions`, `constants`, `structs` and `kernels` are its own, and what others may use; within
+    `functions`, names are those of this file.  `derived_from` are the files whose names the functions in
+    a derived kernel have, if another's.  `schedules` are those that it gives to
+    kernels of the files that it uses, by the file's name and the kernel's.  `model` is what
+    each of its expressions is.
+    """
+
+    module: Module
+    functions: Mapping[str, Function]
+    signatures: Mapping[str, Signature]
+    constants: Mapping[str, ValueSymbol]
+    structs: Mapping[str, Struct]
+    kernels: Mapping[str, KernelHead]
+    uses: tuple[UsedModule, ...]
+    derived_from: Mapping[str, CheckedFile]
+    schedules: Mapping[tuple[str, str], tuple[Schedule, ...]]
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The file's stable name."""
+        return self.module.path
+
+    def items(self) -> Iterator[tuple[ItemKind, str, Span]]:
+        """Yield what a file that uses this one sees, with its place."""
+        for name, signature in self.signatures.items():
+            yield "function", name, signature.span
+        for name, constant in self.constants.items():
+            yield "constant", name, constant.span
+        for name, struct in self.structs.items():
+            assert struct.span is not None, "a struct of a file has its place"
+            yield "struct", name, struct.span
+        for name, kernel in self.kernels.items():
+            yield "kernel", name, kernel.span

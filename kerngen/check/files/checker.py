@@ -1,0 +1,76 @@
+"""Files with all that they need of others: from texts to typed modules."""
+
+from __future__ import annotations
+
+from typing import final
+
+from kerngen.check.files.checked_file import CheckedFile, UsedModule
+from kerngen.check.files.linking import link
+from kerngen.check.files.module import check_file
+from kerngen.check.items.gradients import Derive, no_gradients
+from kerngen.check.schedules.cross_file import with_given
+from kerngen.ir.module import Module
+from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.syntax.library import Library
+from kerngen.syntax.parser import read
+
+
+@final
+class Checker:
+    """Checks files of a library; what several of them need is checked once.
+
+    `derive` makes the kernels that are gradients of others.
+    """
+
+    def __init__(self, library: Library, derive: Derive = no_gradients) -> None:
+        self._library = library
+        self._derive = derive
+        self._checked: dict[str, CheckedFile] = {}
+
+    def module(self, name: str) -> Module:
+        """Return a file's module, with its kernels scheduled as the build wants them.
+
+        Raises `CompileError` with every fault of the file, of those that it uses, and
+        of those that schedule its kernels.
+        """
+        tuners = self._library.tuners(name)
+        faults = Faults()
+        for each in (name, *tuners):
+            with faults.collect():
+                self._check(self._needed(each))
+        faults.raise_if_any()
+        givers = tuple(self._checked[tuner] for tuner in tuners)
+        # Functions and constants of other files, callees before callers.
+        return with_given(link(self._checked[name]), givers)
+
+    def _needed(self, name: str) -> tuple[str, ...]:
+        """Return a file and all that it uses; a fault there hides none of syntax."""
+        try:
+            return self._library.closure(name)
+        except CompileError as error:
+            of_syntax = read(self._library.source(name)).faults
+            raise CompileError((*error.diagnostics, *of_syntax)) from None
+
+    def _check(self, names: tuple[str, ...]) -> None:
+        """Check files, each of which comes after those that it uses.
+
+        One that uses a faulty file is not checked: what it could not know is no fault.
+        """
+        faults = Faults()
+        for name in names:
+            if name not in self._checked:
+                with faults.collect():
+                    self._check_one(name)
+        faults.raise_if_any()
+
+    def _check_one(self, name: str) -> None:
+        source = self._library.source(name)
+        # Text to syntax tree, as far as it can be read.
+        program = read(source)
+        used = self._library.uses(name)
+        if all(use.name in self._checked for use in used):
+            uses = tuple(UsedModule(self._checked[use.name], use.span) for use in used)
+            # Syntax tree to typed kernels; a fault of either stage ends here.
+            self._checked[name] = check_file(program, source, uses, self._derive)
+        else:
+            raise CompileError(program.faults)

@@ -1,0 +1,162 @@
+"""The functions of several files in one module.
+
+A file sees its own functions and constants, and those of the files that it uses itself.
+What these call in their turn it does not see, but its module needs that too: such items
+come along, under another name where theirs is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TypeAlias, final
+
+from kerngen.check.files.checked_file import CheckedFile
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import ConstRef, Expr, Function, FunctionCall, Kernel
+from kerngen.ir.walk import map_children
+
+_Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
+"""The functions or the constants of a file, by name."""
+
+
+def link(file: CheckedFile) -> Module:
+    """Return a file's module with all functions that its kernels call, of any file."""
+    called, read = _names(file)
+    functions = (
+        _renamed(function, other, called, read)
+        for other in needed_by(file)
+        for function in other.functions.values()
+    )
+
+    def here(kernel: Kernel) -> Kernel:
+        home = file.derived_from.get(kernel.name)
+        return _moved(kernel, _names(home), (called, read)) if home else kernel
+
+    return replace(
+        file.module,
+        functions=(*functions, *file.module.functions),
+        kernels=tuple(map(here, file.module.kernels)),
+        imported=frozenset(read.given.values()),
+    )
+
+
+def needed_by(file: CheckedFile) -> tuple[CheckedFile, ...]:
+    """Return all other files that a file needs, each after those that it uses itself."""
+    found: dict[str, CheckedFile] = {}
+    # Not by recursion: files may use each other in a chain of any length.
+    waiting = [(use.file, False) for use in reversed(file.uses)]
+    while waiting:
+        each, is_done = waiting.pop()
+        if is_done:
+            found.setdefault(each.name, each)
+        elif each.name not in found:
+            waiting.append((each, True))
+            waiting += [(use.file, False) for use in reversed(each.uses)]
+    return tuple(found.values())
+
+
+def _names(file: CheckedFile) -> tuple[_Names, _Names]:
+    """Return what functions, and constants, are called in the module of a file."""
+    direct = tuple(use.file for use in file.uses)
+    others = needed_by(file)
+    called = _Names(lambda each: each.functions, file, direct, others)
+    read = _Names(lambda each: each.constants, file, direct, others)
+    return called, read
+
+
+def _moved(
+    kernel: Kernel, there: tuple[_Names, _Names], here: tuple[_Names, _Names]
+) -> Kernel:
+    """Return a kernel that was derived in the names of one module in those of another."""
+
+    def rename(expr: Expr) -> Expr:
+        match map_children(expr, rename):
+            case FunctionCall(function=name) as call:
+                return replace(call, function=here[0].given[there[0].home(name)])
+            case ConstRef(name=name) as constant:
+                return replace(constant, name=here[1].given[there[1].home(name)])
+            case other:
+                return other
+
+    return replace(
+        kernel,
+        body=tuple(replace(s, value=rename(s.value)) for s in kernel.body),
+        hosts=tuple(replace(h, value=rename(h.value)) for h in kernel.hosts),
+        derived=tuple(replace(d, value=rename(d.value)) for d in kernel.derived),
+    )
+
+
+@final
+class _Names:
+    """What the functions, or the constants, of other files are called in one module.
+
+    `given` maps a file's name and that of its item to the name in the module.
+    """
+
+    def __init__(
+        self,
+        items: _Items,
+        own: CheckedFile,
+        direct: tuple[CheckedFile, ...],
+        files: tuple[CheckedFile, ...],
+    ) -> None:
+        self._items = items
+        self._own = own
+        self.given = {
+            (file.name, name): name for file in direct for name in items(file)
+        }
+        taken = {*items(own), *self.given.values()}
+        for file in files:
+            for name in items(file):
+                if (file.name, name) not in self.given:
+                    free = _free(name, file, taken)
+                    self.given[file.name, name] = free
+                    taken.add(free)
+
+    def of(self, name: str, file: CheckedFile) -> str:
+        """Return what the item is called here that `file` calls by a name."""
+        reach = (file, *(use.file for use in file.uses))
+        home = next(each for each in reach if name in self._items(each))
+        return self.given[home.name, name]
+
+    def home(self, name: str) -> tuple[str, str]:
+        """Return the file of an item that the module calls so, and its name there."""
+        homes = {named: home for home, named in self.given.items()}
+        return homes.get(name, (self._own.name, name))
+
+
+def _free(name: str, file: CheckedFile, taken: set[str]) -> str:
+    """Return the name, with that of its file if it has to be another."""
+    if name not in taken:
+        return name
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", PurePosixPath(file.name).stem).strip("_")
+    free = f"{name}_{stem}"
+    while free in taken:
+        free += "_"
+    return free
+
+
+def _renamed(
+    function: Function, file: CheckedFile, called: _Names, read: _Names
+) -> Function:
+    """Return a function of `file` in the names of the module."""
+
+    def rename(expr: Expr) -> Expr:
+        match map_children(expr, rename):
+            case FunctionCall(function=name) as call:
+                return replace(call, function=called.of(name, file))
+            case ConstRef(name=name) as constant:
+                return replace(constant, name=read.of(name, file))
+            case other:
+                return other
+
+    return replace(
+        function,
+        name=called.of(function.name, file),
+        lets=tuple((local, rename(value)) for local, value in function.lets),
+        body=rename(function.body),
+        partials=tuple(name and called.of(name, file) for name in function.partials),
+    )

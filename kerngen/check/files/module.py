@@ -1,0 +1,338 @@
+"""A whole file: from its syntax tree to typed kernels, or every fault found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, cast, final
+
+from kerngen.check.environment import Copied, Environment, Signatures
+from kerngen.check.faults.names import DuplicateItem
+from kerngen.check.faults.places import MembersNeverWritten
+from kerngen.check.faults.statements import NeverWritten, NothingWritten
+from kerngen.check.files.checked_file import (
+    CheckedFile,
+    ItemKind,
+    KernelHead,
+    UsedModule,
+)
+from kerngen.check.files.imports import bring_in, structs_of
+from kerngen.check.files.suppression import find_unread
+from kerngen.check.hints.examples import example_read
+from kerngen.check.hints.missing_imports import say_where
+from kerngen.check.items.constants import check_constants
+from kerngen.check.items.derivatives import check_derivatives
+from kerngen.check.items.functions import check_functions, check_signatures
+from kerngen.check.items.gradients import Derive, no_gradients, with_gradients
+from kerngen.check.items.parameters import Header
+from kerngen.check.items.requires import check_requires
+from kerngen.check.items.structs import check_structs, uniform_size_fault
+from kerngen.check.items.types import Structs
+from kerngen.check.model import Model
+from kerngen.check.schedules.cross_file import Given, check_given
+from kerngen.check.schedules.matching import (
+    Scheduled,
+    by_kernel,
+    find_scheduled,
+    report_faults,
+)
+from kerngen.check.schedules.options import check_schedule
+from kerngen.check.schedules.unreachable import report_dead
+from kerngen.check.scope import Scope, ValueSymbol
+from kerngen.check.statements.body import Body
+from kerngen.check.statements.written_parts import all_parts
+from kerngen.check.text import identifiers_in, signature_text
+from kerngen.ir.memory import Struct
+from kerngen.ir.module import Module
+from kerngen.ir.nodes import Function, Kernel, Role, Tensor
+from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Source, Span
+from kerngen.syntax import ast
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> ast.Identifier: ...
+
+
+_Kind = TypeVar("_Kind")
+_Item = TypeVar("_Item", bound=_Named)
+
+
+def check(
+    program: ast.Program, source: Source, derive: Derive = no_gradients
+) -> Module:
+    """Return the typed module of a file that uses no other.
+
+    Raises `CompileError` with every fault found.
+    """
+    return check_file(program, source, (), derive).module
+
+
+def check_file(
+    program: ast.Program, source: Source, uses: tuple[UsedModule, ...], derive: Derive
+) -> CheckedFile:
+    """Return a file that uses others; raise `CompileError` with every fault found.
+
+    What could not be read is a fault too; what may be in there is not missed.
+    """
+    faults = Faults()
+    for fault in program.faults:
+        faults.add(fault)
+    unread = find_unread(program)
+    if unread.may_hold_anything:
+        faults.raise_if_any()
+    used = _all(program.items, ast.UseItem)
+    assert faults or len(used) == len(uses), "the files used must be given"
+    parts = _check_items(faults, program, uses, source.name)
+    faults.drop(unread.explains)
+    kernels = {*parts.heads, *(name for use in uses for name in use.file.kernels)}
+    if faults:
+        faults.amend(say_where(source.name, uses, kernels))
+    faults.raise_if_any()
+    _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
+    module = Module(
+        source.name,
+        program.doc,
+        parts.functions,
+        parts.kernels,
+        structs=(*parts.structs.values(),),
+        warnings=parts.warnings.in_order(),
+    )
+    file = CheckedFile(
+        module=module,
+        functions={function.name: function for function in parts.functions},
+        signatures=parts.signatures,
+        constants=parts.constants,
+        structs=parts.structs,
+        kernels=parts.heads,
+        uses=uses,
+        derived_from={},
+        schedules=parts.given,
+        model=parts.model,
+    )
+    return with_gradients(file, program, parts.scheduled, derive)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a file's items are, in so far as they have no faults."""
+
+    signatures: Signatures
+    constants: dict[str, ValueSymbol]
+    structs: dict[str, Struct]
+    functions: tuple[Function, ...]
+    kernels: tuple[Kernel, ...]
+    warnings: Faults
+    heads: dict[str, KernelHead]
+    given: Given
+    scheduled: Mapping[str, Sequence[Scheduled]]
+    model: Model
+
+
+def _check_items(
+    faults: Faults, program: ast.Program, uses: tuple[UsedModule, ...], path: str
+) -> _Parts:
+    outer, model = Scope(faults), Model()
+    functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
+    constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
+    structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
+    distinct = _distinct(faults, "kernels", _named_kernels(program))
+
+    # What other files have, as if it stood before these.
+    places = _places(
+        function=functions, constant=constants, struct=structs, kernel=distinct
+    )
+    imported = bring_in(faults, places, uses, outer)
+    # What functions take and return, so that their order does not matter.
+    foreign = structs_of(uses)
+    structs_seen = {*foreign, *(item.name.name for item in structs)}
+    signatures = check_signatures(faults, functions, structs_seen)
+    callable_ = {**imported, **signatures}
+    # Constants into the scope that functions and kernels share.
+    declared = check_constants(faults, constants, callable_, outer, model)
+    # Structs, with lengths that may be constants.
+    known = check_structs(faults, structs, outer, foreign, path)
+    # Functions, callees before callers.
+    plain = check_functions(faults, functions, callable_, outer, model)
+    derivatives = _all(program.items, ast.DerivativeItem)
+    checked_functions = check_derivatives(
+        faults, derivatives, plain, signatures, callable_, outer, model
+    )
+    # Kernels, each in a scope of its own, with their schedules.
+    heads = _heads(faults, distinct, outer)
+    # Each kernel of each schedule, the kernels of other files included.
+    scheduled = find_scheduled(faults, program, [*heads], uses)
+    of_kernels = by_kernel(scheduled)
+    copied, warnings = Copied(), Faults()
+    bodies = {function.name: function for function in checked_functions}
+
+    def checked(item: ast.KernelItem) -> Kernel:
+        env = _kernel_environment(faults, warnings, callable_, item, known, copied)
+        env = replace(env, model=model, bodies=bodies)
+        scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
+        return _check_kernel(item, env, scope, known, wanted)
+
+    kernels = tuple(map(checked, _all(distinct, ast.KernelItem)))
+    # Schedules of other files' kernels, and the place of each among the others.
+    report_dead(faults, scheduled)
+    given = check_given(scheduled, heads, uses, outer)
+    report_faults(faults, scheduled)
+    return _Parts(
+        signatures,
+        declared,
+        {i.name.name: s for i in structs if (s := known[i.name.name])},
+        checked_functions,
+        kernels,
+        warnings,
+        heads,
+        given,
+        of_kernels,
+        model,
+    )
+
+
+def _heads(
+    faults: Faults, kernels: Iterable[_Named], outer: Scope
+) -> dict[str, KernelHead]:
+    """Return what schedules of other files may see of each kernel."""
+    names = (item.name for item in kernels)
+    return {n.name: KernelHead(Scope(faults, outer), n.span) for n in names}
+
+
+def _kernel_environment(
+    faults: Faults,
+    warnings: Faults,
+    functions: Signatures,
+    item: ast.KernelItem,
+    structs: Structs,
+    copied: Copied,
+) -> Environment:
+    return Environment(
+        faults,
+        functions,
+        identifiers=identifiers_in(item.span),
+        structs=structs,
+        copied=copied,
+        warnings=warnings,
+    )
+
+
+def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
+    """Return the places of items, by kind and name."""
+    return {
+        (cast("ItemKind", kind), item.name.name): item.name.span
+        for kind, of_kind in items.items()
+        for item in of_kind
+    }
+
+
+def _named_kernels(program: ast.Program) -> list[ast.KernelItem | ast.GradientItem]:
+    return [
+        i for i in program.items if isinstance(i, ast.KernelItem | ast.GradientItem)
+    ]
+
+
+def _all(items: Iterable[object], kind: type[_Kind]) -> list[_Kind]:
+    return [item for item in items if isinstance(item, kind)]
+
+
+def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
+    """Leave out items whose name was there before; each is a fault."""
+    first: dict[str, _Item] = {}
+    for item in items:
+        name = item.name
+        if name.name in first:
+            faults.add(
+                DuplicateItem(
+                    span=name.span,
+                    other=first[name.name].name.span,
+                    kind=kind,
+                    name=name.name,
+                )
+            )
+        first.setdefault(name.name, item)
+    return list(first.values())
+
+
+def _check_kernel(
+    item: ast.KernelItem,
+    env: Environment,
+    scope: Scope,
+    structs: Structs,
+    scheduled: Iterable[Scheduled],
+) -> Kernel:
+    """Return a kernel; where it has faults, it is incomplete and goes no further."""
+    header = Header(env, scope, structs)
+    header.check(item)
+    known = check_requires(env, scope, item, [*header.dims], header.parameters)
+    body = Body(replace(env, known=known), scope)
+    body.check(item.equations)
+    schedules = [check_schedule(schedule, env, scope) for schedule in scheduled]
+    _check_written(env, scope, item)
+    kernel = Kernel(
+        name=item.name.name,
+        dims=tuple(header.dims),
+        tensors=tuple(env.tensors),
+        parameters=tuple(header.parameters),
+        hosts=tuple(body.hosts),
+        body=tuple(body.statements),
+        schedules=tuple(s for s in schedules if s is not None),
+        signature=signature_text(item),
+        doc=item.doc,
+        span=item.span,
+        order=tuple(parameter.name.name for parameter in item.parameters),
+        derived=tuple(env.derived),
+        requires=tuple(known.requires),
+    )
+    if fault := uniform_size_fault(kernel):
+        env.faults.add(fault)
+    return kernel
+
+
+def _check_written(env: Environment, scope: Scope, item: ast.KernelItem) -> None:
+    """Check that every output is written, and anything at all."""
+    outputs = [tensor for tensor in env.tensors if tensor.role is Role.OUTPUT]
+    for tensor in outputs:
+        if tensor.name in env.written:
+            _check_parts(env, tensor)
+        elif tensor.span is not None:
+            env.faults.add(
+                NeverWritten(
+                    span=tensor.span,
+                    name=tensor.name,
+                    example=example_read(env, scope, tensor),
+                )
+            )
+    updates = any(parameter.mutable for parameter in item.parameters)
+    if updates and not item.outputs and not _assigns(item):
+        env.faults.add(NothingWritten(span=item.name.span, name=item.name.name))
+
+
+def _check_parts(env: Environment, tensor: Tensor) -> None:
+    """Check that every part of an output's elements is written."""
+    missing = env.unwritten(tensor, tensor.memory)
+    if missing and tensor.span is not None:
+        env.faults.add(
+            MembersNeverWritten(
+                span=tensor.span,
+                name=tensor.name,
+                missing=tuple(sorted(missing, key=[*all_parts(tensor.memory)].index)),
+            )
+        )
+
+
+def _assigns(item: ast.KernelItem) -> bool:
+    return any(isinstance(statement, ast.Assignment) for statement in item.body)
+
+
+def _expect_complete(kernels: tuple[Kernel, ...], items: list[ast.KernelItem]) -> None:
+    """Hold that what has no fault was understood: nothing is left out in silence."""
+    for kernel, item in zip(kernels, items, strict=True):
+        # Of a struct that is copied, each member has a statement of its own.
+        written = {statement.span for statement in kernel.body}
+        understood = len(written) + len(kernel.hosts)
+        assert understood == len(
+            item.equations
+        ), f"{kernel.name}: a statement was left out"

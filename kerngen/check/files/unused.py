@@ -1,0 +1,82 @@
+"""What a program introduces and never uses: no fault, but often a slip of the pen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.check.traverse import walk_syntax
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+from kerngen.syntax.lexemes import lexemes
+
+_Item: TypeAlias = ast.KernelItem | ast.FunctionItem
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A place with a hint: a name that is never used, where it is introduced."""
+
+    span: Span
+    text: str
+
+
+def find_unused(program: ast.Program, guards: Collection[str]) -> Iterator[Unused]:
+    """Yield what the kernels and functions of a file leave unused.
+
+    `guards` are the words of the schedules that the kernels have, in whichever file.
+    """
+    for item in program.items:
+        match item:
+            case ast.KernelItem():
+                found = _in_kernel(item, guards)
+                yield from sorted(found, key=lambda unused: unused.span.start)
+            case ast.FunctionItem():
+                yield from _never_read(item, item.parameters, ())
+            case _:
+                pass
+
+
+def words_of_guards(program: ast.Program) -> frozenset[str]:
+    """Return the names that the schedules of a file read."""
+    guards = (i.guard for i in program.items if isinstance(i, ast.ScheduleItem))
+    parts = (part for guard in guards if guard for part in walk_syntax(guard))
+    return frozenset(part.name for part in parts if isinstance(part, ast.Name))
+
+
+def _in_kernel(item: ast.KernelItem, guards: Collection[str]) -> Iterator[Unused]:
+    written = {s.name.name for s in item.body if isinstance(s, ast.Assignment)}
+    tensors = [p for p in item.parameters if p.type.axes is not None]
+    for tensor in tensors:
+        if tensor.mutable and tensor.name.name not in written:
+            name = tensor.name.name
+            text = f"'{name}' is 'mut', but '{item.name.name}' never writes it."
+            yield Unused(tensor.name.span, text)
+    read = [p for p in item.parameters if not p.mutable and not _gives_dims(p, tensors)]
+    yield from _never_read(item, read, guards)
+
+
+def _never_read(
+    item: _Item, parameters: Collection[ast.Parameter], used: Collection[str]
+) -> Iterator[Unused]:
+    words = Counter(lexeme.text for lexeme in lexemes(item.span.text, 0))
+    body = item.lets if isinstance(item, ast.FunctionItem) else item.equations
+    values = [s.name for s in body if not isinstance(s, ast.Assignment)]
+    for name in (*(parameter.name for parameter in parameters), *values):
+        if words[name.name] == 1 and name.name not in used:
+            text = f"'{name.name}' is never read in '{item.name.name}'."
+            yield Unused(name.span, text)
+
+
+def _gives_dims(tensor: ast.Parameter, tensors: Collection[ast.Parameter]) -> bool:
+    """Whether a dim is known by this tensor alone: then it may be there for that."""
+    others = {name for other in tensors if other is not tensor for name in _dims(other)}
+    return not _dims(tensor) <= others
+
+
+def _dims(tensor: ast.Parameter) -> frozenset[str]:
+    axes = tensor.type.axes or ()
+    return frozenset(axis.name for axis in axes if isinstance(axis, ast.Name))

@@ -1,0 +1,132 @@
+"""Subscripts that leave their axis: how far they reach, and what to write at the border."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, final
+
+from kerngen.check.environment import Environment
+from kerngen.check.scope import one_line
+from kerngen.ir.analysis.affine import AffineForm, affine_form
+from kerngen.ir.analysis.extremes import Corner, Linear, corners, extremes
+from kerngen.ir.nodes import Expr, Extent
+from kerngen.ir.types import Scalar
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.subscripts import Subscripted
+
+
+_NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"}
+"""What to choose beyond a border, by the type of the elements; else 0."""
+
+
+@final
+@dataclass(frozen=True)
+class Side:
+    """An affine subscript of a read, and the axis that it is to stay in."""
+
+    tensor: Subscripted
+    axis: int
+    value: Expr
+    node: ast.Expr
+
+    @cached_property
+    def form(self) -> AffineForm:
+        """Its value as a sum of indices."""
+        form = affine_form(self.value)
+        assert form is not None, "checked where it was made"
+        return form
+
+    @property
+    def extent(self) -> Extent:
+        """The length of the axis."""
+        return self.tensor.extents[self.axis]
+
+    @property
+    def text(self) -> str:
+        """The user's text, of a signed value."""
+        text = one_line(self.node.span.text)
+        return text if self.value.type is Scalar.I32 else f"i32({text})"
+
+    @property
+    def may_start_early(self) -> bool:
+        """Whether there are lengths for which it is negative somewhere."""
+        found = corners(self.form)
+        return not found or not all(corner.is_from_start() for corner in found)
+
+    @property
+    def may_end_late(self) -> bool:
+        """Whether there are lengths for which it is past the end somewhere."""
+        found = corners(self.form)
+        return not found or not all(c.is_before_end(self.extent) for c in found)
+
+
+def last_element(env: Environment, side: Side) -> str:
+    """Return where the last element of an axis is."""
+    length = env.length_text(side.extent)
+    last = str(int(length) - 1) if length.isdigit() else f"'{length} - 1'"
+    return f"Elements are numbered from 0; the last one is {last}."
+
+
+def reaches(env: Environment, form: AffineForm, extent: Extent) -> str:
+    """Return where a subscript goes, as in `goes from -1 to 8,`."""
+    if not form.terms:
+        return "is"
+    known = extremes(form)
+    if known is not None:
+        least, greatest = known
+        return f"goes from {least} to {greatest},"
+    corner = next(c for c in corners(form) if c.is_below() or c.is_beyond(extent))
+    return f"is {_linear_text(env, corner.value)} {_where(env, corner)},"
+
+
+def _where(env: Environment, corner: Corner) -> str:
+    places = (f"'{i.name} = {_linear_text(env, end)}'" for i, end in corner.at)
+    return f"at {', '.join(places)}"
+
+
+def _linear_text(env: Environment, value: Linear) -> str:
+    """Return a sum of lengths, as in `n + 1`."""
+    named = [(name, factor) for name, factor in value.items() if name and factor]
+    text = ""
+    for name, factor in (*named, ("", value.get("", 0))):
+        if not name and not factor and text:
+            continue
+        times = f"{abs(factor)} * " if abs(factor) != 1 else ""
+        term = f"{times}{env.length_text(name)}" if name else str(abs(factor))
+        sign = "-" if factor < 0 else "+"
+        text = f"{text} {sign} {term}" if text else f"{sign.strip('+')}{term}"
+    return text
+
+
+def choice_at_border(
+    env: Environment, at: Side, sides: Iterable[Side], read: str
+) -> str:
+    """Return the hint that chooses at the border, and the one that repeats the edge.
+
+    In a branch all subscripts are clamped, so that the condition minds every side.
+    """
+    inside = " and ".join(part for side in sides for part in _conditions(env, side))
+    otherwise = _NOTHING.get(at.tensor.element, "0")
+    length = env.length_text(at.extent)
+    last = str(int(length) - 1) if length.isdigit() else f"{length} - 1"
+    nearest = f"clamp({at.text}, 0, {last})"
+    if not (at.may_start_early and at.may_end_late):
+        low = at.may_start_early
+        nearest = f"max({at.text}, 0)" if low else f"min({at.text}, {last})"
+    return (
+        f"Choose at the border, 'if {inside} {{ {read} }} else {{ {otherwise} }}', or "
+        f"take the nearest element by '{nearest}'."
+    )
+
+
+def _conditions(env: Environment, side: Side) -> Iterator[str]:
+    if not side.form.terms:
+        return
+    if side.may_start_early:
+        yield f"{side.text} >= 0"
+    if side.may_end_late:
+        yield f"{side.text} < {env.length_text(side.extent)}"

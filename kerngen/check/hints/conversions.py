@@ -1,0 +1,190 @@
+"""Hints that bring an expression to another type: `f32(i)` where an f32 is wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kerngen.check.scope import one_line
+from kerngen.ir.builtins.row import Builtin
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
+
+
+def conversion(node: ast.Expr, actual: ValueType, wanted: ValueType) -> str:
+    """Return the hint that turns an expression of one type into another."""
+    text = one_line(node.span.text)
+    if is_composite(actual) or is_composite(wanted):
+        return composite_conversion(text, actual, wanted)
+    if actual is Scalar.BOOL:
+        zero, one = ("0.0", "1.0") if wanted is Scalar.F32 else ("0", "1")
+        if isinstance(node, ast.Boolean):
+            return f"Write '{one if node.value else zero}'."
+        if counted := _as_count(node, one, zero):
+            return counted
+        return f"Choose between numbers: 'if {text} {{ {one} }} else {{ {zero} }}'."
+    if wanted is Scalar.BOOL:
+        return f"Compare it with something: '{text} != 0'."
+    whole = whole_literal(node)
+    if whole is not None and wanted.is_integer:
+        return f"Write '{whole}'."
+    return f"Convert it: '{wanted.spelling}({text})'."
+
+
+def _as_count(node: ast.Expr, one: str, zero: str) -> str:
+    """Return the hint for a sum that is compared, where what it adds up is meant."""
+    if not (isinstance(node, ast.Binary) and isinstance(node.left, ast.Reduction)):
+        return ""
+    added = node.left
+    text = node.span.text
+    if added.kind != "sum" or not text.startswith("sum"):
+        return ""
+    binder = added.binders[-1]
+    last = added.condition or binder.bound or binder.name
+    at = text.index("]", last.span.end - node.span.start)
+    head, body = one_line(text[:at]), one_line(text[at + 1 :])
+    word = "and" if added.condition else "when"
+    return (
+        f"The 'sum' ends before the '{node.op}'. To count, write "
+        f"'{head} {word} {body}] {one}'; to compare the sum, "
+        f"'if {one_line(text)} {{ {one} }} else {{ {zero} }}'."
+    )
+
+
+def whole_literal(node: ast.Expr) -> int | None:
+    """Return the whole number that a float literal is, if it is one."""
+    if isinstance(node, ast.Number) and isinstance(node.value, float):
+        return int(node.value) if node.value.is_integer() else None
+    return None
+
+
+def unification(
+    left: tuple[ast.Expr, ValueType],
+    right: tuple[ast.Expr, ValueType],
+    want: Scalar | None = None,
+) -> str:
+    """Return the hint that brings two operands to one type, to `want` if one has it."""
+    (a, a_type), (b, b_type) = left, right
+    if is_composite(a_type) or is_composite(b_type):
+        return conversion(b, b_type, a_type) or conversion(a, a_type, b_type)
+    if Scalar.BOOL in (a_type, b_type):
+        node, wanted = (a, b_type) if a_type is Scalar.BOOL else (b, a_type)
+        return conversion(node, Scalar.BOOL, wanted)
+    for (node, _), (_, other) in ((left, right), (right, left)):
+        fits = other.is_integer and want is not Scalar.F32
+        if fits and whole_literal(node) is not None:
+            return f"Write '{whole_literal(node)}'."
+    if want is not None and want.is_integer and want in (a_type, b_type):
+        node = b if a_type is want else a
+        if not isinstance(node, ast.Number):
+            text = one_line(node.span.text)
+            return f"Convert one side: '{want.spelling}({text})'."
+    if Scalar.F32 in (a_type, b_type):
+        node = b if a_type is Scalar.F32 else a
+        return _as_float(node)
+    node = a if a_type is Scalar.U32 else b
+    return f"Convert one side: 'i32({one_line(node.span.text)})'."
+
+
+def _as_float(node: ast.Expr) -> str:
+    """Return the hint that makes an integer a float; a quotient, before it is cut."""
+    if isinstance(node, ast.Binary) and node.op == "/":
+        left, right = (_float_text(side) for side in (node.left, node.right))
+        return (
+            "Convert before dividing, because '/' of integers drops the fraction: "
+            f"'{left} / {right}'."
+        )
+    return f"Convert one side: '{_float_text(node)}'."
+
+
+def _float_text(node: ast.Expr) -> str:
+    text = one_line(node.span.text)
+    is_whole = isinstance(node, ast.Number) and isinstance(node.value, int)
+    return f"{text}.0" if is_whole else f"f32({text})"
+
+
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+
+def operand_hint(
+    op: ast.BinaryOp, text: str, left: ValueType, other: tuple[Span, ValueType]
+) -> str:
+    """Return the hint for an operator that is not defined for a vector or matrix."""
+    right = other[1]
+    if op in _COMPARISONS:
+        return f"Compare their components, as in '{text}.x {op} ...'."
+    if isinstance(left, Matrix) and op == "/":
+        return f"Multiply by the reciprocal: '{text} * (1.0 / ...)'."
+    if op in {"<<", ">>"}:
+        return "Shift counts are a vector of u32, as wide as the left side."
+    if isinstance(left, Matrix) and op == "*":
+        return (
+            f"A {left.spelling} has {left.columns} columns of {left.rows} components: "
+            f"it takes a vec{left.columns}f, or a matrix with {left.columns} rows."
+        )
+    if scalar_of(left) is not scalar_of(right) and isinstance(right, Vector):
+        wanted = Vector(scalar_of(left), right.width)
+        return f"Convert one side: '{wanted.spelling}({one_line(other[0].text)})'."
+    if isinstance(left, Vector) and isinstance(right, Vector):
+        letters = "xyzw"[: min(left.width, right.width)]
+        texts = (text, left), (one_line(other[0].text), right)
+        (short, narrow), (long, wide) = sorted(texts, key=lambda side: side[1].width)
+        zeros = ", 0.0" if wide.scalar is Scalar.F32 else ", 0"
+        widened = f"{wide.spelling}({short}{zeros * (wide.width - narrow.width)})"
+        return (
+            f"Take as many components of the longer one, '{long}.{letters}', or make the "
+            f"other one as wide: '{widened}'."
+        )
+    return "Take the components that are meant, as in 'v.x'."
+
+
+def composite_conversion(text: str, actual: ValueType, wanted: ValueType) -> str:
+    """Return the hint that makes a type of another where one has components."""
+    match actual, wanted:
+        case Vector(), Scalar():
+            whole = f"({text})" if " " in text else text
+            return f"Take a component: '{whole}.x'."
+        case Scalar(), Vector():
+            return f"Make a vector of it: '{wanted.spelling}({text})'."
+        case Vector(width=width), Vector() if width == wanted.width:
+            return f"Convert it: '{wanted.spelling}({text})'."
+        case Vector(width=width), Vector() if width > wanted.width:
+            return f"Take some components: '{text}.{'xyzw'[: wanted.width]}'."
+        case Vector(), Vector():
+            return f"Add components: '{wanted.spelling}({text}, ...)'."
+        case _:
+            return ""
+
+
+def argument_hint(
+    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
+) -> str:
+    """Return the conversion of the first argument that would not fit."""
+    floats = Scalar.F32 in actual or len(builtin.overloads) == 1
+    candidates = builtin.overloads if floats else builtin.overloads[::-1]
+    wanted = candidates[0].parameters
+    if builtin.name == "select" and actual[0] is Scalar.BOOL is not actual[2]:
+        condition, then, otherwise = (one_line(a.span.text) for a in node.arguments)
+        written = f"'select({otherwise}, {then}, {condition})'"
+        return f"The condition comes last, after the value where it is true: {written}."
+    for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
+        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
+        if given is not scalar and not adapts:
+            return conversion(argument, given, scalar)
+    return ""
+
+
+MEANT_BY_OPERATOR: Final[dict[tuple[str, ValueType], str]] = {
+    ("^", Scalar.F32): "A power is 'pow(x, y)', a square 'x * x'.",
+    ("&", Scalar.BOOL): "Write 'and'.",
+    ("|", Scalar.BOOL): "Write 'or'.",
+    ("^", Scalar.BOOL): "Write '!='.",
+    ("~x", Scalar.BOOL): "Write 'not'.",
+    ("&", Scalar.F32): "Conditions are joined by 'and'; only integers have bits.",
+    ("|", Scalar.F32): "Conditions are joined by 'or'; only integers have bits.",
+}
+"""What is meant by an operator on a type that it does not work on."""

@@ -1,0 +1,256 @@
+"""Hints for left sides: the statement over every element that may be meant.
+
+For `y[0] = a;` that is `y[i] = if i == 0 { a } else { y[i] };`, and for a scatter,
+`y[ids[i]] += x[i];`, the gather `y[j] = sum[i when ids[i] == j] x[i];`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+from kerngen.check.environment import Environment
+from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
+from kerngen.check.hints.examples import free_names
+from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, one_line
+from kerngen.check.traverse import walk_syntax
+from kerngen.ir.memory import Struct
+from kerngen.ir.nodes import Role
+from kerngen.ir.types import Scalar, ValueType
+from kerngen.syntax import ast
+
+_LONGEST_TEXT: Final = 80
+
+_CONDITIONS: Final = {"<", "<=", ">", ">=", "==", "!=", "and", "or"}
+
+_NO_INDEX: Final = "Give the index a name of its own."
+
+_GATHERED: Final[dict[ast.AssignOp, tuple[ast.ReduceKind, str]]] = {
+    "=": ("sum", "0"),
+    "+=": ("sum", "0"),
+    "-=": ("sum", "0"),
+    "*=": ("prod", "1"),
+    "/=": ("prod", "1"),
+}
+"""What joins all that one element gets, and what leaves it as it is."""
+
+
+def report_left(
+    env: Environment,
+    scope: Scope,
+    node: ast.Assignment,
+    symbol: TensorSymbol | None,
+    subscript: ast.Expr,
+) -> None:
+    """Record a subscript of the left side that introduces no index."""
+    left = _Left(env, scope, node, symbol)
+    what, remedy = left.describe(subscript)
+    text = one_line(subscript.span.text)
+    known = scope.get(subscript.name) if isinstance(subscript, ast.Name) else None
+    fault = LeftSubscript(
+        span=subscript.span,
+        declared=known.span if known else None,
+        text=text,
+        what=what,
+        remedy=remedy,
+    )
+    env.faults.add(fault)
+
+
+def report_repeated(
+    env: Environment,
+    scope: Scope,
+    node: ast.Assignment,
+    symbol: TensorSymbol | None,
+    name: ast.Name,
+) -> None:
+    """Record an index that is on the left twice."""
+    first = next(s for s in node.subscripts if s == name)
+    remedy = _Left(env, scope, node, symbol).chosen()
+    fault = RepeatedLeftIndex(
+        span=name.span, other=first.span, name=name.name, remedy=remedy
+    )
+    env.faults.add(fault)
+
+
+@final
+@dataclass(frozen=True)
+class _Left:
+    """The left side of a statement, in which some subscript is no new index."""
+
+    env: Environment
+    scope: Scope
+    node: ast.Assignment
+    symbol: TensorSymbol | None
+
+    @cached_property
+    def indices(self) -> list[str]:
+        """For each subscript the index to write there."""
+        words = {part.name for part in self._parts() if isinstance(part, ast.Name)}
+        free = free_names(self.env, self.scope, words)
+        found: list[str] = []
+        for subscript in self.node.subscripts:
+            name = subscript.name if isinstance(subscript, ast.Name) else ""
+            is_new = name and name not in found and self.scope.get(name) is None
+            found.append(name if is_new else next(free))
+        return found
+
+    def _parts(self) -> Iterator[ast.Expr]:
+        for expr in (*self.node.subscripts, self.node.value):
+            yield from walk_syntax(expr)
+
+    @property
+    def _written(self) -> str:
+        return f"{self.node.name.name}[{', '.join(self.indices)}]"
+
+    def describe(self, subscript: ast.Expr) -> tuple[str, str]:
+        """Return what a subscript is, and how to write the statement instead."""
+        moving = self._moving(subscript)
+        reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
+        if isinstance(subscript, ast.Binary) and subscript.op in _CONDITIONS:
+            bare = (
+                isinstance(subscript.left, ast.Name) and subscript.left.name in moving
+            )
+            remedy = "An index on the left ranges over its whole axis."
+            return "a condition", remedy if bare else self._masked()
+        if reads:
+            what = f"read from '{one_line(reads[0].span.text)}'"
+            return what, self._gathered(moving) if moving else self.chosen()
+        if isinstance(subscript, ast.Name):
+            known = self.scope.get(subscript.name)
+            is_number = isinstance(known, ValueSymbol) or _is_rank_0(known)
+            remedy = self.chosen() if is_number else _NO_INDEX
+            return known.kind if known else "a value", remedy
+        if isinstance(subscript, ast.Number):
+            return "a constant", self.chosen()
+        if not moving:
+            return "an expression", self.chosen()
+        where = "compute on the right"
+        if "*" in one_line(subscript.span.text):
+            where = "use '/' and '%' of the index on the right"
+        return "an expression", f"Write '{self._written} = ...', and {where}."
+
+    def _moving(self, subscript: ast.Expr) -> list[str]:
+        """Return the indices in a subscript that the left does not have by itself."""
+        names = (p.name for p in walk_syntax(subscript) if isinstance(p, ast.Name))
+        new = [name for name in names if self.scope.get(name) is None]
+        return [name for name in dict.fromkeys(new) if name not in self.indices]
+
+    # What to write instead
+
+    def chosen(self) -> str:
+        """Return the hint that writes every element, all but one as they were."""
+        chosen = f"if {self._conditions} {{ {self._value} }} else {{ {self._rest} }}"
+        return (
+            "A statement writes every element; choose on the right: "
+            f"'{self._written} {self.node.op} {chosen};'."
+        )
+
+    def _masked(self) -> str:
+        """Return the hint for one who writes the elements that a condition picks."""
+        written = f"{self._written} {self.node.op} "
+        return (
+            "A statement writes every element; choose on the right: "
+            f"'{written}if c {{ {self._value} }} else {{ {self._rest} }};'."
+        )
+
+    def _gathered(self, moving: list[str]) -> str:
+        """Return the hint that turns a scatter over indices into a gather."""
+        op = self.node.op
+        kind, _ = _GATHERED[op]
+        over = f"[{', '.join(moving)} when {self._keys}]"
+        value = f"{kind}{over} {self._factor}"
+        if op == "=" and self._is_kept:
+            value = f"if (sum{over} 1) > 0 {{ {value} }} else {{ {self._written} }}"
+        if op in {"+=", "-="} and self._is_new:
+            op = "="
+        return f"Turn the scatter into a gather: '{self._written} {op} {value};'."
+
+    @property
+    def _places(self) -> Iterator[tuple[str, ast.Expr]]:
+        """The indices that the left side may have, with the subscripts there instead."""
+        for index, subscript in zip(self.indices, self.node.subscripts, strict=True):
+            if not (isinstance(subscript, ast.Name) and subscript.name == index):
+                yield index, subscript
+
+    @property
+    def _conditions(self) -> str:
+        """What holds of the elements that are meant: `j == 0`."""
+        return " and ".join(
+            f"{index} == {_as_index(self._text(subscript), self._types(subscript))}"
+            for index, subscript in self._places
+        )
+
+    @property
+    def _keys(self) -> str:
+        """What holds of the terms that belong to an element: `ids[i] == u32(j)`."""
+        return " and ".join(
+            (
+                f"{self._text(subscript)} == u32({index})"
+                if self._types(subscript) == {Scalar.U32}
+                else f"{_as_index(self._text(subscript), self._types(subscript))} == {index}"
+            )
+            for index, subscript in self._places
+        )
+
+    def _text(self, subscript: ast.Expr) -> str:
+        return one_line(subscript.span.text, limit=_LONGEST_TEXT)
+
+    def _types(self, subscript: ast.Expr) -> set[ValueType | Struct]:
+        """Return the types of the names in a subscript that are no new indices."""
+        parts = (p for p in walk_syntax(subscript) if isinstance(p, ast.Name))
+        symbols = (self.scope.get(part.name) for part in parts)
+        return {_type_of(symbol) for symbol in symbols if symbol}
+
+    @property
+    def _value(self) -> str:
+        return one_line(self.node.value.span.text, limit=_LONGEST_TEXT)
+
+    @property
+    def _factor(self) -> str:
+        """The value as what a reduction takes: in parentheses unless it is a product."""
+        value = self.node.value
+        is_open = isinstance(value, ast.Binary) and value.op != "*"
+        return f"({self._value})" if is_open else self._value
+
+    @property
+    def _rest(self) -> str:
+        if self.node.op == "=" and self._is_kept:
+            return self._written
+        return self._typed(_GATHERED[self.node.op][1])
+
+    def _typed(self, number: str) -> str:
+        """Return a whole number as a literal of the element type."""
+        element = self.symbol.tensor.element if self.symbol else Scalar.F32
+        return f"{number}.0" if element is Scalar.F32 else number
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether nothing was written before."""
+        is_output = self.symbol and self.symbol.tensor.role is Role.OUTPUT
+        return bool(is_output) and self.node.name.name not in self.env.written
+
+    @property
+    def _is_kept(self) -> bool:
+        return self.symbol is not None and not self._is_new
+
+
+def _as_index(text: str, types: set[ValueType | Struct]) -> str:
+    """Return the text of a subscript, as the i32 that an index is."""
+    return text if types <= {Scalar.I32} else f"i32({text})"
+
+
+def _is_rank_0(symbol: Symbol | None) -> bool:
+    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank == 0
+
+
+def _type_of(symbol: Symbol | None) -> ValueType | Struct:
+    match symbol:
+        case ValueSymbol(value=value):
+            return value.type
+        case TensorSymbol(tensor=tensor):
+            return tensor.element
+        case _:
+            return Scalar.I32

@@ -1,0 +1,150 @@
+"""Constants and the defaults of parameters."""
+
+from __future__ import annotations
+
+from kerngen.check.environment import Environment, Signatures
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.rules import CONSTANT
+from kerngen.check.faults.places import NoDefault
+from kerngen.check.faults.types import NotConstant, VectorDefault
+from kerngen.check.items.types import resolve_scalar
+from kerngen.check.model import Model
+from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
+from kerngen.ir.builtins.evaluate import Value, constant_value
+from kerngen.ir.memory import Leaf, MemoryType
+from kerngen.ir.nodes import (
+    Constant,
+    ConstRef,
+    DimValue,
+    Expr,
+    FunctionCall,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    UniformValue,
+)
+from kerngen.ir.types import VECTORS, Scalar, Vector
+from kerngen.ir.walk import walk
+from kerngen.source.diagnostic import Faults
+from kerngen.syntax import ast
+
+
+def check_constants(
+    faults: Faults,
+    items: list[ast.ConstItem],
+    functions: Signatures,
+    scope: Scope,
+    model: Model,
+) -> dict[str, ValueSymbol]:
+    """Declare a file's constants in `scope`, each with its value; return them."""
+    declared: dict[str, ValueSymbol] = {}
+    later = {item.name.name: item.name.span for item in items}
+    env = Environment(faults, functions, later, model=model)
+    for item in items:
+        type_ = resolve_scalar(faults, item.type, "A constant")
+        value = None
+        if type_ is not None:
+            value = _constant(env, scope, item.value, type_, "The value of a constant")
+        later.pop(item.name.name, None)
+        span = item.name.span
+        if value is None or type_ is None:
+            scope.declare(item.name, Poison("a constant", span))
+            continue
+        reference = ConstRef(item.name.name, value, type_)
+        declared[item.name.name] = ValueSymbol("a constant", reference, span)
+        scope.declare(item.name, declared[item.name.name])
+        model.define(span, declared[item.name.name])
+    return declared
+
+
+def check_default(
+    env: Environment, scope: Scope, node: ast.Expr, memory: MemoryType
+) -> float | int | tuple[float, ...] | None:
+    """Return the value of a default; None after a fault."""
+    type_ = memory.type if isinstance(memory, Leaf) else memory
+    if isinstance(type_, Scalar):
+        return _constant(env, scope, node, type_, "A default")
+    if not isinstance(type_, Vector):
+        fault = NoDefault(span=node.span, type=type_.spelling)
+        env.faults.add(fault)
+        return None
+    arguments = _components(node, type_)
+    if not arguments:
+        env.faults.add(
+            VectorDefault(span=node.span, type=type_.spelling, example=_example(type_))
+        )
+        return None
+    values = [
+        _constant(env, scope, argument, type_.scalar, "A default")
+        for argument in arguments
+    ]
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == type_.width else None
+
+
+def _components(node: ast.Expr, type_: Vector) -> tuple[ast.Expr, ...]:
+    """Return the components of `vec2f(x, y)`, or of `vec2f(x)` for equal ones."""
+    if not isinstance(node, ast.Call) or VECTORS.get(node.function.name) != type_:
+        return ()
+    if len(node.arguments) == 1:
+        return node.arguments * type_.width
+    return node.arguments if len(node.arguments) == type_.width else ()
+
+
+def _example(type_: Vector) -> str:
+    zero = "0.0" if type_.scalar is Scalar.F32 else "0"
+    return f"{type_.spelling}({', '.join([zero] * type_.width)})"
+
+
+def _constant(
+    env: Environment, scope: Scope, node: ast.Expr, type_: Scalar, place: str
+) -> Value | None:
+    ex = Expressions(env, scope, CONSTANT)
+    value = ex.check(node, type_)
+    if value is None:
+        return None
+    result = constant_value(value)
+    if result is None:
+        _report_varying(env, scope, node, value, place)
+        return None
+    if value.type != type_:
+        ex.report_mismatch(node, value, type_, place)
+        return None
+    return float(result) if type_ is Scalar.F32 else result
+
+
+def _report_varying(
+    env: Environment, scope: Scope, node: ast.Expr, value: Expr, place: str
+) -> None:
+    name = _culprit(value, node)
+    symbol = scope.get(name)
+    env.faults.add(
+        NotConstant(
+            span=node.span,
+            declared=symbol.span if symbol else None,
+            place=place,
+            name=name,
+        )
+    )
+
+
+def _culprit(value: Expr, node: ast.Expr) -> str:
+    """Return the name that makes an expression vary."""
+    for part in walk(value):
+        match part:
+            case UniformValue(name=name) | DimValue(name=name) | LocalValue(name=name):
+                return name
+            case FunctionCall(function=name):
+                return name
+            case Load(tensor=tensor):
+                return tensor.name
+            case IndexValue(index=index):
+                return index.name
+            case Reduce(kind=kind):
+                return kind
+            case Constant() | ConstRef():
+                continue
+            case _:
+                continue
+    return one_line(node.span.text)

@@ -1,0 +1,241 @@
+"""Kernels that are gradients of others: `kernel g = gradient of f by x given y;`.
+
+The derivation is given by who checks: it comes after the checker in the house.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias, final
+
+from kerngen.check.environment import Environment
+from kerngen.check.faults.gradients import DerivedFromItself, NoKernelToDerive
+from kerngen.check.faults.names import DuplicateItem
+from kerngen.check.files.checked_file import CheckedFile
+from kerngen.check.files.linking import link
+from kerngen.check.items.kept_lets import kept, kept_name, lets_of
+from kerngen.check.items.parameters import KINDS
+from kerngen.check.schedules.matching import Scheduled, report_faults
+from kerngen.check.schedules.options import check_schedule
+from kerngen.check.scope import (
+    ParameterSymbol,
+    Scope,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+)
+from kerngen.ir.memory import Leaf, Struct
+from kerngen.ir.nodes import DimValue, Function, Kernel, Parameter, UniformValue
+from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Faults
+from kerngen.source.similar import closest
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+Functions: TypeAlias = Mapping[str, Function]
+
+
+class Derive(Protocol):
+    """Derives the kernel that an item asks for."""
+
+    def __call__(
+        self,
+        item: ast.GradientItem,
+        kernel: Kernel,
+        functions: Functions,
+        warnings: Faults,
+    ) -> Kernel:
+        """Return the gradient of a kernel; raise `CompileError` if it has none.
+
+        What the gradient is slow for, though right, goes to `warnings`.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Derivable:
+    """A kernel, and the functions that it may call, by the names that it has for them.
+
+    These are the names of `file`, if it is not the file that derives it.
+    """
+
+    kernel: Kernel
+    functions: Functions
+    file: CheckedFile | None = None
+
+
+def with_gradients(
+    file: CheckedFile,
+    program: ast.Program,
+    scheduled: Mapping[str, Sequence[Scheduled]],
+    derive: Derive,
+) -> CheckedFile:
+    """Return a file with the kernels that are gradients of others, and their schedules."""
+    items = [i for i in program.items if isinstance(i, ast.GradientItem)]
+    if not items:
+        return file
+    faults, warnings = Faults(), Faults()
+    for warning in file.module.warnings:
+        warnings.add(warning)
+    derived: dict[str, _Derivable] = {}
+    sources = _sources(file, {item.kernel.name for item in items})
+    for item in _in_order(faults, items, sources):
+        source = sources.get(item.kernel.name)
+        with faults.collect():
+            if source is not None:
+                made = derive(item, source.kernel, source.functions, warnings)
+                doc = item.doc or made.doc
+                body = tuple(replace(s, span=item.span) for s in made.body)
+                made = replace(made, doc=doc, span=item.span, body=body)
+                made = _scheduled(faults, file, scheduled[made.name], made)
+                own = replace(source, kernel=made)
+                sources[made.name] = derived[made.name] = own
+    for each in _kept(faults, items, sources):
+        derived[each.kernel.name] = each
+    faults.raise_if_any()
+    kernels = (*file.module.kernels, *(each.kernel for each in derived.values()))
+    in_order = tuple(sorted(kernels, key=lambda kernel: kernel.span.start))
+    return replace(
+        file,
+        module=replace(file.module, kernels=in_order, warnings=warnings.in_order()),
+        derived_from={n: each.file for n, each in derived.items() if each.file},
+    )
+
+
+def _kept(
+    faults: Faults, items: Sequence[ast.GradientItem], sources: Mapping[str, _Derivable]
+) -> Iterator[_Derivable]:
+    """Yield a kernel for each that returns what gradients of it are given of its lets."""
+    wanted: dict[str, dict[str, ast.Identifier]] = {}
+    for item in items:
+        source = sources.get(item.kernel.name)
+        lets = lets_of(source.kernel) if source else {}
+        found = {n.name: n for n in item.given if n.name in lets}
+        if found:
+            wanted.setdefault(item.kernel.name, {}).update(found)
+    for name, given in wanted.items():
+        source, first = sources[name], next(iter(given.values()))
+        taken = sources.get(kept_name(source.kernel))
+        if taken is None:
+            yield replace(source, kernel=kept(source.kernel, given, first.span))
+            continue
+        faults.add(
+            DuplicateItem(
+                span=first.span,
+                other=taken.kernel.span,
+                kind="kernels",
+                name=taken.kernel.name,
+            )
+        )
+
+
+def _sources(file: CheckedFile, wanted: set[str]) -> dict[str, _Derivable]:
+    """Return the kernels of a file, and those of the files that it uses if wanted."""
+    own = link(file)
+    functions = {function.name: function for function in own.functions}
+    found = {k.name: _Derivable(k, functions) for k in own.kernels}
+    for use in file.uses:
+        if wanted & use.file.kernels.keys() - found.keys():
+            module = link(use.file)
+            functions = {function.name: function for function in module.functions}
+            for kernel in module.kernels:
+                found.setdefault(kernel.name, _Derivable(kernel, functions, use.file))
+    return found
+
+
+def _scheduled(
+    faults: Faults, file: CheckedFile, scheduled: Sequence[Scheduled], kernel: Kernel
+) -> Kernel:
+    """Return a derived kernel with the schedules that its file has for it."""
+    scope = file.kernels[kernel.name].scope
+    _declare(scope, kernel)
+    schedules = [
+        check_schedule(each, Environment(each.faults, {}), scope) for each in scheduled
+    ]
+    report_faults(faults, scheduled)
+    return replace(kernel, schedules=tuple(s for s in schedules if s is not None))
+
+
+def _in_order(
+    faults: Faults, items: Sequence[ast.GradientItem], known: Iterable[str]
+) -> list[ast.GradientItem]:
+    """Return items after those that they derive again; report what leads nowhere."""
+    by_name = {item.name.name: item for item in items}
+    ordered: dict[str, ast.GradientItem] = {}
+    faulty: set[str] = set()
+    for item in items:
+        path: list[str] = []
+        name = item.name.name
+        while name in by_name and name not in ordered and name not in path:
+            path.append(name)
+            name = by_name[name].kernel.name
+        if name in path:
+            _report_circle(faults, by_name, path[path.index(name) :], faulty)
+        elif name not in ordered and name not in known:
+            if name not in faulty:
+                _report_unknown(faults, by_name[path[-1]].kernel, [*known, *by_name])
+            faulty.update(path)
+        elif name not in faulty:
+            ordered |= {each: by_name[each] for each in reversed(path)}
+    return list(ordered.values())
+
+
+def _report_circle(
+    faults: Faults,
+    by_name: Mapping[str, ast.GradientItem],
+    circle: list[str],
+    reported: set[str],
+) -> None:
+    if not reported.isdisjoint(circle):
+        return
+    reported.update(circle)
+    names = [*circle[1:], circle[0]]
+    chain = ", and that ".join(f"is of '{name}'" for name in names)
+    name = by_name[circle[0]].name
+    faults.add(DerivedFromItself(span=name.span, name=name.name, chain=f"it {chain}"))
+
+
+def _report_unknown(faults: Faults, name: ast.Identifier, known: Sequence[str]) -> None:
+    faults.add(
+        NoKernelToDerive(
+            span=name.span,
+            name=name.name,
+            suggestion=closest(name.name, known),
+        )
+    )
+
+
+def _declare(scope: Scope, kernel: Kernel) -> None:
+    """Put what a derived kernel introduces into its scope, as its text would."""
+    span = kernel.span
+    for dim in kernel.dims:
+        scope.put(dim, ValueSymbol("a dim", DimValue(dim), span))
+    for parameter in kernel.parameters:
+        scope.put(parameter.name, _symbol(parameter, span))
+    for tensor in kernel.tensors:
+        scope.put(tensor.name, TensorSymbol(KINDS[tensor.role], tensor, span))
+    for host in kernel.hosts:
+        value = UniformValue(host.name, host.type)
+        scope.put(host.name, ValueSymbol("a host", value, span))
+
+
+def _symbol(parameter: Parameter, span: Span) -> Symbol:
+    memory = parameter.memory
+    match memory:
+        case Leaf(type=Scalar() as type_):
+            value = UniformValue(parameter.name, type_)
+            return ValueSymbol("a scalar", value, span)
+        case Leaf() | Struct():
+            return ParameterSymbol(parameter.name, memory, span)
+        case _:
+            raise AssertionError(f"{parameter.name} is an array")
+
+
+def no_gradients(
+    item: ast.GradientItem, kernel: Kernel, functions: Functions, warnings: Faults
+) -> Kernel:
+    """Derive nothing: for texts that have no such items."""
+    del kernel, functions, warnings
+    raise AssertionError(f"nobody derives {item.name.name}")

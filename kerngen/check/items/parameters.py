@@ -1,0 +1,329 @@
+"""The parameters and outputs of a kernel: tensors, dims, scalars and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, assert_never, final
+
+from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.lengths import MAX_EXTENT, check_length
+from kerngen.check.expressions.rules import KERNEL
+from kerngen.check.faults.indices import AxisForm, OutputOnlyDim
+from kerngen.check.faults.statements import (
+    MutableScalar,
+    NoResult,
+    OutputForm,
+    TensorDefault,
+)
+from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
+from kerngen.check.items.constants import check_default
+from kerngen.check.items.structs import uniform_faults
+from kerngen.check.items.types import (
+    HALVES,
+    Structs,
+    report_narrow,
+    resolve_element,
+    resolve_type,
+)
+from kerngen.check.scope import (
+    ParameterSymbol,
+    Poison,
+    Scope,
+    TensorSymbol,
+    ValueSymbol,
+    one_line,
+)
+from kerngen.check.traverse import walk_syntax
+from kerngen.ir.memory import NARROW, Leaf, Struct
+from kerngen.ir.nodes import (
+    ConstRef,
+    DimValue,
+    Extent,
+    Parameter,
+    Role,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
+from kerngen.source.similar import closest
+from kerngen.syntax import ast
+
+KINDS = {
+    Role.INPUT: "an input",
+    Role.UPDATE: "a 'mut' tensor",
+    Role.OUTPUT: "an output",
+    Role.LET: "a let",
+}
+
+
+@final
+@dataclass(frozen=True)
+class Header:
+    """Checks the head of one kernel, and declares what it introduces in `scope`."""
+
+    env: Environment
+    scope: Scope
+    structs: Structs
+    dims: dict[str, ast.Name] = field(default_factory=dict[str, ast.Name])
+    parameters: list[Parameter] = field(default_factory=list[Parameter])
+
+    def check(self, item: ast.KernelItem) -> None:
+        """Check every parameter and output; dims need all inputs to be known first."""
+        inputs = [p for p in item.parameters if p.type.axes is not None]
+        for parameter in item.parameters:
+            self._reserve(parameter, "a parameter")
+        for output in item.outputs:
+            self._reserve(output, KINDS[Role.OUTPUT])
+        for name in _axis_names(inputs).values():
+            self._declare_dim(name)
+        # Scalars first: axes may be computed from those that follow them.
+        for parameter in sorted(item.parameters, key=_is_tensor):
+            self._check_parameter(parameter)
+        for output in item.outputs:
+            self._check_output(output)
+        self._check_defaults(item)
+        assigns = any(isinstance(s, ast.Assignment) for s in item.body)
+        updates = any(p.mutable for p in item.parameters)
+        if not item.outputs and not updates and not assigns:
+            self.env.faults.add(NoResult(span=item.name.span, name=item.name.name))
+
+    def _reserve(self, parameter: ast.Parameter, kind: str) -> None:
+        """Take a name, so that dims and what follows can clash with it.
+
+        One that two parameters have means neither of them.
+        """
+        name = parameter.name
+        if not self.scope.declare(name, Poison(kind, name.span)):
+            self.env.written.add(name.name)
+            self.scope.put(name.name, Poison("a parameter", parameter.span))
+
+    def _define(
+        self, name: ast.Identifier, symbol: TensorSymbol | ParameterSymbol | ValueSymbol
+    ) -> None:
+        """Give a name its meaning, if it is this parameter that has it."""
+        self.env.model.define(name.span, symbol)
+        current = self.scope.get(name.name)
+        if isinstance(current, Poison) and current.span == name.span:
+            self.scope.put(name.name, symbol)
+
+    def _declare_dim(self, name: ast.Name) -> None:
+        symbol = self.scope.get(name.name)
+        if isinstance(symbol, ValueSymbol) and isinstance(
+            symbol.value, DimValue | ConstRef
+        ):
+            return
+        if isinstance(symbol, Poison) and symbol.kind == "a constant":
+            return
+        dim = ValueSymbol("a dim", DimValue(name.name), name.span)
+        if self.scope.declare(ast.Identifier(name.name, name.span), dim):
+            self.dims[name.name] = name
+        else:
+            self.env.written.add(name.name)
+            self.scope.put(name.name, Poison("a parameter", name.span))
+
+    # Parameters
+
+    def _check_parameter(self, parameter: ast.Parameter) -> None:
+        if parameter.type.axes is not None:
+            role = Role.UPDATE if parameter.mutable else Role.INPUT
+            if parameter.default is not None:
+                self._report_default(parameter, KINDS[role])
+            self._add_tensor(parameter, role)
+            return
+        type_ = resolve_type(self.env.faults, parameter.type.name, self.structs)
+        kind = _kind(type_)
+        if parameter.mutable:
+            self.env.faults.add(
+                MutableScalar(span=parameter.span, name=parameter.name.name, kind=kind)
+            )
+        elif type_ is not None:
+            self._add_value(parameter, type_)
+
+    def _check_defaults(self, item: ast.KernelItem) -> None:
+        """Add the defaults, once it is known what every name means."""
+        written = {p.name.name: p.default for p in item.parameters}
+        for n, parameter in enumerate(self.parameters):
+            default = written[parameter.name]
+            if default is not None:
+                value = check_default(self.env, self.scope, default, parameter.memory)
+                self.parameters[n] = replace(parameter, default=value)
+
+    def _report_default(self, parameter: ast.Parameter, kind: str) -> None:
+        self.env.faults.add(
+            TensorDefault(span=parameter.span, name=parameter.name.name, kind=kind)
+        )
+
+    def _add_value(self, parameter: ast.Parameter, type_: ValueType | Struct) -> None:
+        name = parameter.name.name
+        if type_ is Scalar.BOOL:
+            self._report_bool(parameter, "A parameter", "bool")
+            return
+        memory = type_ if isinstance(type_, Struct) else Leaf(type_)
+        for fault in uniform_faults(memory, parameter.type.span):
+            self.env.faults.add(fault)
+        self.parameters.append(Parameter(name, memory, None, parameter.doc))
+        if not isinstance(type_, Scalar):
+            symbol = ParameterSymbol(name, memory, parameter.name.span)
+            self._define(parameter.name, symbol)
+            return
+        value = UniformValue(name, type_)
+        self._define(
+            parameter.name, ValueSymbol("a scalar", value, parameter.name.span)
+        )
+
+    def _report_bool(
+        self, parameter: ast.Parameter, place: str, case: NotAllowed
+    ) -> None:
+        text, span = one_line(parameter.type.span.text), parameter.type.span
+        self.env.faults.add(
+            TypeNotAllowed(span=span, case=case, place=place, type=text)
+        )
+
+    # Tensors
+
+    def _check_output(self, output: ast.Parameter) -> None:
+        if output.type.axes is None:
+            type_ = resolve_type(self.env.faults, output.type.name, self.structs)
+            if type_ is not None:
+                self.env.faults.add(
+                    OutputForm(
+                        span=output.span, name=output.name.name, type=type_.spelling
+                    )
+                )
+            return
+        self._add_tensor(output, Role.OUTPUT)
+
+    def _add_tensor(self, parameter: ast.Parameter, role: Role) -> None:
+        written = parameter.type.name
+        type_ = resolve_element(self.env.faults, written, self.structs)
+        is_half = written.name in HALVES
+        narrow = NARROW[written.name].narrow if written.name in NARROW else None
+        extents = [
+            self._extent(axis, role, f"{parameter.name.name}_axis_{number}")
+            for number, axis in enumerate(parameter.type.axes or ())
+        ]
+        if type_ is Scalar.BOOL:
+            self._report_bool(parameter, "An element of a tensor", "bools")
+            return
+        if isinstance(type_, Scalar) and narrow and role is not Role.INPUT:
+            report_narrow(self.env.faults, written, f"An element of {KINDS[role]}")
+            return
+        known = tuple(extent for extent in extents if extent is not None)
+        if type_ is None or len(known) < len(extents):
+            return
+        name = parameter.name
+        doc, span = parameter.doc, name.span
+        tensor = Tensor(name.name, type_, known, role, doc, span, is_half, narrow)
+        self.env.tensors.append(tensor)
+        axes = tuple(axis.span for axis in parameter.type.axes or ())
+        self._define(name, TensorSymbol(KINDS[role], tensor, name.span, axes))
+
+    def _extent(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
+        """Return the length of an axis: a dim, a literal, or what the host computes."""
+        if isinstance(axis, ast.Number) and isinstance(axis.value, int):
+            if 0 < axis.value <= MAX_EXTENT:
+                return axis.value
+        elif isinstance(axis, ast.Name):
+            return self._named_extent(axis, role, name)
+        elif not isinstance(axis, ast.Number):
+            return self._computed(axis, role, name)
+        self.env.faults.add(AxisForm(span=axis.span, case=_wrong_axis(axis)))
+        return None
+
+    def _report_no_dim(self, axis: ast.Name) -> None:
+        symbol = self.scope.get(axis.name)
+        suggestion = closest(axis.name, list(self.dims))
+        listed = ", ".join(f"'{name}'" for name in self.dims)
+        fault = OutputOnlyDim(
+            span=axis.span,
+            case="dims" if listed else "no dims",
+            name=axis.name,
+            suggestion=suggestion,
+            dims=listed,
+        )
+        if isinstance(symbol, TensorSymbol):
+            fault = replace(fault, case="tensor")
+        elif suggestion:
+            fault = replace(fault, case="slip")
+        elif symbol is not None:
+            fault = replace(fault, case="taken, dims" if listed else "taken, no dims")
+        self.env.faults.add(fault)
+
+    def _computed(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
+        ex = Expressions(self.env, self.scope, KERNEL)
+        extent = check_length(ex, axis, f"An axis of {KINDS[role]}", name)
+        if extent is None and role is not Role.OUTPUT:
+            self._forgive_names(axis)
+        return extent
+
+    def _forgive_names(self, axis: ast.Expr) -> None:
+        """Report a name once that no axis has, and not where it is read again."""
+        for node in walk_syntax(axis):
+            if isinstance(node, ast.Name) and self.scope.get(node.name) is None:
+                self.scope.put(node.name, Poison("a dim", node.span))
+
+    def _named_extent(self, axis: ast.Name, role: Role, name: str) -> Extent | None:
+        symbol = self.scope.get(axis.name)
+        match symbol:
+            case ValueSymbol(value=DimValue(name=name)):
+                return name
+            case ValueSymbol(value=ConstRef(value=value, type=type_)):
+                if type_.is_integer and 0 < value <= MAX_EXTENT:
+                    return int(value)
+                self.env.faults.add(
+                    AxisForm(
+                        span=axis.span,
+                        case="constant",
+                        name=axis.name,
+                        value=value,
+                        type=type_.spelling,
+                    )
+                )
+            case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
+                return self._computed(axis, role, name)
+            case Poison(kind=kind) if kind != KINDS[Role.OUTPUT]:
+                pass
+            case _ if role is Role.OUTPUT:
+                self._report_no_dim(axis)
+            case _:
+                pass
+        return None
+
+
+def _is_tensor(parameter: ast.Parameter) -> bool:
+    return parameter.type.axes is not None
+
+
+def _wrong_axis(axis: ast.Expr) -> Literal["empty", "fraction", "long"]:
+    match axis:
+        case ast.Number(value=0):
+            return "empty"
+        case ast.Number(value=float()):
+            return "fraction"
+        case _:
+            return "long"
+
+
+def _kind(type_: ValueType | Struct | None) -> str:
+    match type_:
+        case Vector():
+            return "a vector"
+        case Matrix():
+            return "a matrix"
+        case Struct():
+            return "a struct"
+        case Scalar() | None:
+            return "a scalar"
+        case _:
+            assert_never(type_)
+
+
+def _axis_names(inputs: list[ast.Parameter]) -> dict[str, ast.Name]:
+    """Return the names among the axes, each at its first place."""
+    first: dict[str, ast.Name] = {}
+    for parameter in inputs:
+        for axis in parameter.type.axes or ():
+            if isinstance(axis, ast.Name):
+                first.setdefault(axis.name, axis)
+    return first

@@ -1,0 +1,158 @@
+"""Numbers in structs: lengths of fixed arrays, and what attributes take."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.rules import CONSTANT
+from kerngen.check.faults.structs import (
+    AlignNotPowerOfTwo,
+    AttributeTwice,
+    LengthNotPositive,
+    NotAnInteger,
+    NumberNotConstant,
+    UnknownAttribute,
+)
+from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
+from kerngen.check.traverse import walk_syntax
+from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.types import CASTS, Scalar
+from kerngen.source.similar import closest, did_you_mean
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+_ATTRIBUTES: Final = ("align", "size")
+_LENGTH: Final = "The length of an array in a struct"
+
+
+def check_lengths(
+    env: Environment, scope: Scope, axes: tuple[ast.Expr, ...], span: Span
+) -> list[int] | None:
+    """Return the lengths of a fixed array, the outermost first; None after a fault."""
+    if not axes:
+        remedy = "Write how many elements it has, as in 'f32[16]'."
+        fault = NumberNotConstant(
+            span=span, place=_LENGTH, what="none is given", remedy=remedy
+        )
+        env.faults.add(fault)
+    lengths = [_length(env, scope, axis) for axis in axes]
+    known = [length for length in lengths if length is not None]
+    return known if known and len(known) == len(axes) else None
+
+
+def _length(env: Environment, scope: Scope, node: ast.Expr) -> int | None:
+    value = _integer(env, scope, node, _LENGTH)
+    if value is None or value > 0:
+        return value
+    env.faults.add(LengthNotPositive(span=node.span, value=value))
+    return None
+
+
+def check_attributes(
+    env: Environment, scope: Scope, field: ast.StructField
+) -> dict[str, int | None]:
+    """Return the values of a field's attributes by name, None where one is faulty."""
+    first: dict[str, ast.Attribute] = {}
+    values: dict[str, int | None] = {}
+    for attribute in field.attributes:
+        name = attribute.name
+        if name.name not in _ATTRIBUTES:
+            suggestion = closest(name.name, _ATTRIBUTES)
+            fault = UnknownAttribute(
+                span=name.span, name=name.name, suggestion=suggestion
+            )
+            env.faults.add(fault)
+            values[name.name] = None
+        elif name.name in first:
+            twice = AttributeTwice(
+                span=attribute.span,
+                other=first[name.name].span,
+                field=field.name.name,
+                name=name.name,
+            )
+            env.faults.add(twice)
+        else:
+            first[name.name] = attribute
+            values[name.name] = _attribute(env, scope, attribute)
+    return values
+
+
+def _attribute(env: Environment, scope: Scope, attribute: ast.Attribute) -> int | None:
+    name = attribute.name.name
+    value = _integer(env, scope, attribute.value, f"The value of '@{name}'")
+    if name == "align" and value is not None and (value < 1 or value & (value - 1)):
+        env.faults.add(AlignNotPowerOfTwo(span=attribute.value.span, value=value))
+        return None
+    return value
+
+
+def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int | None:
+    """Return the value of a constant integer; None after a fault.
+
+    A literal may be of any size here: what it is too large for is said in bytes.
+    """
+    if isinstance(node, ast.Number) and isinstance(node.value, int):
+        return node.value
+    if _reads_what_varies(env, scope, node, place):
+        return None
+    value = Expressions(env, scope, CONSTANT).check(node)
+    if value is None:
+        return None
+    if value.type not in (Scalar.I32, Scalar.U32):
+        actual = value.type.spelling
+        env.faults.add(NotAnInteger(span=node.span, place=place, actual=actual))
+        return None
+    try:
+        number = constant_value(value)
+    except NotFiniteError:
+        number = None
+    if number is None:
+        _report_varying(env, node, place)
+        return None
+    return int(number)
+
+
+def _reads_what_varies(
+    env: Environment, scope: Scope, node: ast.Expr, place: str
+) -> bool:
+    """Whether a number reads more than constants; unless that is faulty, a fault."""
+    for part in walk_syntax(node):
+        match part:
+            case ast.Name():
+                symbol = scope.get(part.name)
+                if isinstance(symbol, ValueSymbol):
+                    continue
+                if not isinstance(symbol, Poison):
+                    _report_varying(env, part, place, _remedy(scope, part.name, place))
+                return True
+            case ast.Call(function=ast.Identifier(name=name)) if not (
+                name in BUILTINS or name in CASTS
+            ):
+                _report_varying(env, part, place)
+                return True
+            case ast.Reduction() | ast.Subscript() | ast.Member():
+                _report_varying(env, part, place)
+                return True
+            case _:
+                continue
+    return False
+
+
+def _report_varying(
+    env: Environment, node: ast.Expr, place: str, remedy: str = ""
+) -> None:
+    what = f"'{one_line(node.span.text)}' is not"
+    fault = NumberNotConstant(span=node.span, place=place, what=what, remedy=remedy)
+    env.faults.add(fault)
+
+
+def _remedy(scope: Scope, name: str, place: str) -> str:
+    if meant := did_you_mean(closest(name, list(scope.names()))):
+        return meant
+    declared = f"Declare it: 'const {name}: u32 = 16;'."
+    if place != _LENGTH:
+        return declared
+    return f"{declared} A length that only a call knows belongs to a tensor of structs."

@@ -1,0 +1,335 @@
+"""Struct items: from the syntax tree to types of memory, whatever their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from typing import Final, final
+
+from kerngen.check.environment import Environment
+from kerngen.check.faults.structs import (
+    AlignTooSmall,
+    DuplicateField,
+    HoldsItself,
+    NoFields,
+    SizeInUniform,
+    SizeTooSmall,
+    StructNamedLikeType,
+    StructTooDeep,
+    StructTooLarge,
+    TooManyFields,
+    UniformTooDeep,
+    UniformTooLarge,
+)
+from kerngen.check.faults.types import TypeNotAllowed
+from kerngen.check.items.struct_numbers import check_attributes, check_lengths
+from kerngen.check.items.types import Structs, report_narrow, report_unknown_type
+from kerngen.check.scope import Scope
+from kerngen.ir.memory import LEAVES, NARROW, FixedArray, Leaf, Member, MemoryType, Struct
+from kerngen.ir.nodes import Kernel
+from kerngen.layout.rules import Space
+from kerngen.layout.struct import struct_layout, uniform_layout
+from kerngen.layout.types import lay_out, nesting
+from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+MOST_FIELDS: Final = 1023
+"""WGSL's limit for the members of a struct."""
+
+MOST_FIELDS_IN_ALL: Final = 8191
+"""Ours for those of a struct and of the structs in it."""
+
+DEEPEST: Final = 15
+"""WGSL's limit for types in types; a tensor of structs is one level of it."""
+
+LARGEST: Final = 2**30
+"""The bytes of a struct: naga's limit for a type; NumPy's, 2^31 - 1, is above it."""
+
+LARGEST_UNIFORM: Final = 2**16
+"""The bytes of a uniform buffer that every adapter can bind."""
+
+_MOST_SHOWN: Final = 8
+
+
+def check_structs(
+    faults: Faults,
+    items: list[ast.StructItem],
+    constants: Scope,
+    imported: Mapping[str, Struct],
+    path: str,
+) -> dict[str, Struct | None]:
+    """Return every struct in sight: a file's own, in its order, and those imported.
+
+    `path` is that of the file, and `constants` holds what lengths may read.
+    """
+    own = {item.name.name: item for item in items}
+    found: dict[str, Struct | None] = {**imported, **dict.fromkeys(own)}
+    env = Environment(faults, {})
+    for item in _inner_first(faults, own):
+        found[item.name.name] = _Checker(env, constants, found, path).check(item)
+    return found
+
+
+def resolve_memory(
+    faults: Faults, name: ast.Identifier, structs: Structs
+) -> MemoryType | None:
+    """Return the type of memory of a name; None after a fault."""
+    if name.name in LEAVES:
+        return LEAVES[name.name]
+    if name.name in NARROW:
+        report_narrow(faults, name, "A member of a struct")
+        return None
+    if name.name not in structs:
+        report_unknown_type(faults, name, [*LEAVES, *structs], "[4]")
+        return None
+    return structs[name.name]
+
+
+def uniform_faults(type_: MemoryType, span: Span) -> Iterator[Diagnostic]:
+    """Yield why a parameter can't have a type, if it can't; `span` is where it says so.
+
+    The parameters of a kernel are the members of a struct in a uniform buffer.
+    """
+    if not isinstance(type_, Struct):
+        return
+    depth = nesting(lay_out(type_, Space.UNIFORM)) + 1
+    if depth > DEEPEST:
+        yield UniformTooDeep(span=span, struct=type_.name, depth=depth, limit=DEEPEST)
+    for struct, member, needed in _members_in_uniform(type_):
+        if member.size is not None and member.size < needed:
+            yield SizeInUniform(
+                span=span,
+                struct=struct.name,
+                field=member.name,
+                needed=needed,
+                value=member.size,
+                declared=member.span,
+            )
+
+
+def uniform_size_fault(kernel: Kernel) -> Diagnostic | None:
+    """Return the fault of a kernel whose parameters exceed a uniform buffer, if it has it."""
+    size = uniform_layout(kernel).size
+    if size <= LARGEST_UNIFORM:
+        return None
+    return UniformTooLarge(
+        span=kernel.span, name=kernel.name, size=size, limit=LARGEST_UNIFORM
+    )
+
+
+def _members_in_uniform(type_: MemoryType) -> Iterator[tuple[Struct, Member, int]]:
+    """Yield the members of a type with what they take in a uniform buffer."""
+    while isinstance(type_, FixedArray):
+        type_ = type_.element
+    if not isinstance(type_, Struct):
+        return
+    for placed, member in zip(
+        struct_layout(type_, Space.UNIFORM).fields, type_.members, strict=True
+    ):
+        yield from _members_in_uniform(member.type)
+        yield type_, member, placed.size
+
+
+# The order of the items
+
+
+def _inner_first(
+    faults: Faults, items: Mapping[str, ast.StructItem]
+) -> list[ast.StructItem]:
+    """Return the items, inner ones first; those in a cycle, a fault, are left out."""
+    cyclic: set[str] = set()
+    while True:
+        rest = {
+            name: [f.type.name.name for f in item.fields]
+            for name, item in items.items()
+            if name not in cyclic
+        }
+        known = {name: [n for n in needs if n in rest] for name, needs in rest.items()}
+        try:
+            order = [*TopologicalSorter(known).static_order()]
+        except CycleError as error:
+            cycle: list[str] = error.args[1][::-1]
+            _report_cycle(faults, items, cycle)
+            cyclic.update(cycle)
+        else:
+            return [items[name] for name in order]
+
+
+def _report_cycle(
+    faults: Faults, items: Mapping[str, ast.StructItem], cycle: list[str]
+) -> None:
+    """Report a cycle once, at the first of its structs; `cycle` ends as it begins."""
+    names = cycle[:-1]
+    first = min(names, key=lambda name: items[name].span.start)
+    at = names.index(first)
+    names = [*names[at:], *names[:at], first]
+    held, *others = (
+        next(f for f in items[outer].fields if f.type.name.name == inner)
+        for outer, inner in pairwise(names)
+    )
+    shown = [f"'{name}'" for name in names]
+    if len(shown) > _MOST_SHOWN:
+        shown = [*shown[: _MOST_SHOWN // 2], "...", shown[-1]]
+    fault = HoldsItself(
+        span=held.type.span,
+        name=first,
+        chain=" holds ".join(shown),
+        field=held.name.name,
+        others=tuple(field.type.span for field in others[:_MOST_SHOWN]),
+    )
+    faults.add(fault)
+
+
+# One struct
+
+
+@final
+@dataclass(frozen=True)
+class _Checker:
+    """Checks one struct; `structs` holds those that it is made of."""
+
+    env: Environment
+    scope: Scope
+    structs: Structs
+    path: str
+
+    def check(self, item: ast.StructItem) -> Struct | None:
+        """Return a struct, or None after a fault, which may be of a struct in it."""
+        count = len(self.env.faults)
+        self._check_names(item)
+        members = [self._member(field) for field in item.fields]
+        known = tuple(member for member in members if member is not None)
+        if len(self.env.faults) > count or len(known) < len(members):
+            return None
+        name = item.name
+        struct = Struct(name.name, known, self.path, item.doc, name.span)
+        return struct if self._fits(struct, name.span) else None
+
+    def _check_names(self, item: ast.StructItem) -> None:
+        name = item.name
+        if name.name in LEAVES or name.name == "bool":
+            fault = StructNamedLikeType(span=name.span, name=name.name)
+            self.env.faults.add(fault)
+        if not item.fields:
+            self.env.faults.add(NoFields(span=name.span, name=name.name))
+        first: dict[str, Span] = {}
+        for each in item.fields:
+            field_ = each.name
+            if field_.name in first:
+                twice = DuplicateField(
+                    span=field_.span,
+                    other=first[field_.name],
+                    struct=name.name,
+                    name=field_.name,
+                )
+                self.env.faults.add(twice)
+            first.setdefault(field_.name, field_.span)
+
+    def _member(self, item: ast.StructField) -> Member | None:
+        type_ = self._type(item.type)
+        attributes = check_attributes(self.env, self.scope, item)
+        if type_ is None or None in attributes.values():
+            return None
+        align, size = attributes.get("align"), attributes.get("size")
+        member = Member(item.name.name, type_, align, size, item.doc, item.name.span)
+        at = {each.name.name: each.span for each in item.attributes}
+        return member if self._holds(member, at) else None
+
+    def _type(self, written: ast.TypeName) -> MemoryType | None:
+        name = written.name
+        if name.name == "bool":
+            fault = TypeNotAllowed(
+                span=name.span,
+                place="A field of a struct",
+                type="bool",
+                case="bool field",
+            )
+            self.env.faults.add(fault)
+        lengths: list[int] | None = []
+        if written.axes is not None:
+            lengths = check_lengths(self.env, self.scope, written.axes, written.span)
+        if name.name == "bool":
+            return None
+        type_ = resolve_memory(self.env.faults, name, self.structs)
+        if type_ is None or lengths is None:
+            return None
+        if len(lengths) > DEEPEST:
+            self._report_depth(written.span, "this array", len(lengths))
+            return None
+        for length in reversed(lengths):
+            type_ = FixedArray(type_, length)
+        return type_
+
+    def _holds(self, member: Member, at: Mapping[str, Span]) -> bool:
+        """Whether a member's attributes leave its type what that needs."""
+        laid = lay_out(member.type, Space.STORAGE)
+        spelling = member.type.spelling
+        if member.align is not None and member.align < laid.align:
+            small = AlignTooSmall(
+                span=at["align"], type=spelling, natural=laid.align, value=member.align
+            )
+            self.env.faults.add(small)
+            return False
+        if member.size is not None and member.size < laid.size:
+            short = SizeTooSmall(
+                span=at["size"], type=spelling, natural=laid.size, value=member.size
+            )
+            self.env.faults.add(short)
+            return False
+        return True
+
+    def _fits(self, struct: Struct, span: Span) -> bool:
+        """Whether a struct is within the limits; if not, that is a fault."""
+        in_all = _fields_in(struct) - 1
+        limits = (
+            (len(struct.members), MOST_FIELDS, ""),
+            (in_all, MOST_FIELDS_IN_ALL, ", those of structs in it included"),
+        )
+        for count, limit, within in limits:
+            if count > limit:
+                many = TooManyFields(
+                    span=span, name=struct.name, within=within, count=count, limit=limit
+                )
+                self.env.faults.add(many)
+                return False
+        depth = nesting(lay_out(struct, Space.STORAGE))
+        if depth >= DEEPEST:
+            self._report_depth(span, f"'{struct.name}'", depth)
+            return False
+        return self._is_small(struct, span)
+
+    def _report_depth(self, span: Span, what: str, depth: int) -> None:
+        deep = StructTooDeep(span=span, what=what, depth=depth, limit=DEEPEST - 1)
+        self.env.faults.add(deep)
+
+    def _is_small(self, struct: Struct, span: Span) -> bool:
+        laid = struct_layout(struct)
+        if laid.size <= LARGEST:
+            return True
+        first = next(
+            (f for f in laid.fields if f.offset + f.span > LARGEST), laid.fields[-1]
+        )
+        member = struct.member(first.name)
+        self.env.faults.add(
+            StructTooLarge(
+                span=member.span if member and member.span else span,
+                name=struct.name,
+                size=laid.size,
+                limit=LARGEST,
+            )
+        )
+        return False
+
+
+def _fields_in(type_: MemoryType) -> int:
+    """Return how many fields a field of a type has in it, itself included."""
+    match type_:
+        case Leaf():
+            return 1
+        case FixedArray(element=element):
+            return _fields_in(element)
+        case Struct(members=members):
+            return 1 + sum(_fields_in(member.type) for member in members)

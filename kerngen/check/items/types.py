@@ -1,0 +1,122 @@
+"""The types that a program writes."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from kerngen.check.faults.names import UnknownType
+from kerngen.check.faults.types import NotAllowed, TypeNotAllowed
+from kerngen.check.scope import one_line
+from kerngen.check.text import collapse
+from kerngen.ir.memory import LEAVES, NARROW, Struct
+from kerngen.ir.types import COMPOSITES, Scalar, ValueType
+from kerngen.source.diagnostic import Faults
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+from kerngen.syntax.foreign_types import unknown_type_hint
+
+SCALARS = {scalar.spelling: scalar for scalar in Scalar}
+
+HALVES: Final[dict[str, ValueType]] = {
+    name: leaf.type for name, leaf in LEAVES.items() if leaf.is_half
+}
+"""The types for storage only, and what they are read as."""
+
+Structs: TypeAlias = Mapping[str, Struct | None]
+"""The structs in scope by name; None is one with a fault, whose uses are none."""
+
+
+def resolve_type(
+    faults: Faults, name: ast.Identifier, structs: Structs | None = None
+) -> ValueType | Struct | None:
+    """Return the type of a name; None after a fault."""
+    known = structs or {}
+    if name.name in SCALARS:
+        return SCALARS[name.name]
+    if name.name in COMPOSITES:
+        return COMPOSITES[name.name]
+    if name.name in known:
+        return known[name.name]
+    if name.name in HALVES:
+        value = HALVES[name.name].spelling
+        _report(faults, name.span, "half", "A value", name.name, value)
+        return None
+    if name.name in NARROW:
+        report_narrow(faults, name, "A value")
+        return None
+    report_unknown_type(faults, name, [*SCALARS, *COMPOSITES, *HALVES, *known])
+    return None
+
+
+def report_unknown_type(
+    faults: Faults, name: ast.Identifier, known: Iterable[str], array: str = "[n]"
+) -> None:
+    """Record a type that is not known; `array` is how the place writes an array."""
+    remedy = unknown_type_hint(name.name, known, array)
+    faults.add(UnknownType(span=name.span, name=name.name, remedy=remedy))
+
+
+def resolve_element(
+    faults: Faults, name: ast.Identifier, structs: Structs
+) -> ValueType | Struct | None:
+    """Return the type that the elements of a tensor are read as; None after a fault."""
+    if name.name in NARROW:
+        return NARROW[name.name].type
+    return HALVES.get(name.name) or resolve_type(faults, name, structs)
+
+
+def report_narrow(faults: Faults, name: ast.Identifier, place: str) -> None:
+    """Record an integer of 8 or 4 bits where none can be."""
+    value = NARROW[name.name].type.spelling
+    _report(faults, name.span, "narrow", place, name.name, value)
+
+
+def report_cast_to_half(faults: Faults, call: ast.Call) -> None:
+    """Record a call of a type for storage only."""
+    text = call.arguments[0].span.text if len(call.arguments) == 1 else "x"
+    name = call.function.name
+    _report(faults, call.span, "cast", "A value", name, one_line(text))
+
+
+def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar | None:
+    """Return the scalar type of a constant's value."""
+    type_ = resolve_type(faults, written.name)
+    if type_ is None:
+        return None
+    if isinstance(type_, Scalar) and written.axes is None:
+        return type_
+    case: NotAllowed = "constant" if written.axes is None else "constants"
+    text = collapse(written.span.text)
+    _report(faults, written.span, case, place, text, type_.spelling)
+    return None
+
+
+def resolve_value(
+    faults: Faults, written: ast.TypeName, place: str, structs: Container[str]
+) -> ValueType | None:
+    """Return the type of what a function takes or returns: no struct."""
+    if written.name.name in structs:
+        _report(faults, written.span, "struct", place, collapse(written.span.text))
+        return None
+    type_ = resolve_type(faults, written.name)
+    assert not isinstance(type_, Struct), "none are given"
+    if type_ is None or written.axes is None:
+        return type_
+    text = collapse(written.span.text)
+    _report(faults, written.span, "tensor", place, text, type_.spelling)
+    return None
+
+
+def _report(
+    faults: Faults,
+    span: Span,
+    case: NotAllowed,
+    place: str,
+    type_: str,
+    instead: str = "",
+) -> None:
+    """Record a type that can't be there."""
+    faults.add(
+        TypeNotAllowed(span=span, case=case, place=place, type=type_, instead=instead)
+    )

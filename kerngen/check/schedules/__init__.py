@@ -1,0 +1,1 @@
+"""Schedules: which kernels they are for, their options and guards."""

@@ -1,0 +1,138 @@
+"""Which kernels the schedules of a file are for.
+
+schedule softmax, matmul_n* when m == 1 { ... }    softmax, matmul_nn, matmul_nt
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
+from typing import Final, final
+
+from kerngen.check.faults.indices import IndexAsValue
+from kerngen.check.faults.names import UnknownName
+from kerngen.check.faults.schedules import (
+    GuardOfSome,
+    GuardReads,
+    NothingMatches,
+    TooManyMatches,
+    UnknownKernel,
+)
+from kerngen.check.files.checked_file import UsedModule
+from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.similar import closest, did_you_mean, enumerated
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+from kerngen.syntax.patterns import is_pattern, matching
+
+MOST_MATCHES: Final = 8192
+"""So many kernels may match the patterns of a file, which takes 0.3 s to check.
+
+Each pattern is worth as many schedules as there are kernels: 60 kilobytes of both took
+15 s.
+"""
+
+_MOST_SHOWN: Final = 8
+_NO_KERNEL: Final = "This file has none; add 'use' for the file that has it."
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """One of the kernels that a schedule is for, and what is wrong with it there."""
+
+    kernel: str
+    target: ast.ScheduleTarget
+    item: ast.ScheduleItem
+    faults: Faults = field(default_factory=Faults, compare=False, repr=False)
+
+
+def find_scheduled(
+    faults: Faults, program: ast.Program, own: Sequence[str], uses: Sequence[UsedModule]
+) -> list[Scheduled]:
+    """Return each kernel of each schedule, in the order of the text.
+
+    `own` are the file's kernels.  A target that no kernel has the name of is a fault.
+    """
+    known = dict.fromkeys([*own, *(name for use in uses for name in use.file.kernels)])
+    found: list[Scheduled] = []
+    matches = 0
+    for item, target in _targets(program):
+        name = target.kernel.name
+        if is_pattern(name):
+            kernels = [*matching(name, known)]
+            matches += len(kernels)
+        else:
+            kernels = [name] if name in known else []
+        if matches > MOST_MATCHES:
+            span = target.kernel.span
+            faults.add(TooManyMatches(span=span, count=matches, limit=MOST_MATCHES))
+            break
+        found += (Scheduled(kernel, target, item) for kernel in kernels)
+        if not kernels:
+            faults.add(_unknown(target.kernel, known))
+    return found
+
+
+def _targets(
+    program: ast.Program,
+) -> Iterator[tuple[ast.ScheduleItem, ast.ScheduleTarget]]:
+    for item in program.items:
+        if isinstance(item, ast.ScheduleItem):
+            yield from ((item, target) for target in item.targets)
+
+
+def by_kernel(scheduled: Iterable[Scheduled]) -> Mapping[str, Sequence[Scheduled]]:
+    """Return the schedules of each kernel, none of one that has none."""
+    found: defaultdict[str, list[Scheduled]] = defaultdict(list)
+    for each in scheduled:
+        found[each.kernel].append(each)
+    return found
+
+
+def _unknown(target: ast.Identifier, known: Collection[str]) -> Diagnostic:
+    name = target.name
+    listed = ", ".join(f"'{kernel}'" for kernel in islice(known, _MOST_SHOWN))
+    there = f"The known kernels are {listed}." if listed else _NO_KERNEL
+    if is_pattern(name):
+        return NothingMatches(span=target.span, pattern=name, remedy=there)
+    remedy = did_you_mean(closest(name, known)) or there
+    return UnknownKernel(span=target.span, name=name, remedy=remedy)
+
+
+# Faults of one schedule in several kernels
+
+
+def report_faults(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
+    """Report what is wrong with each schedule: once, where it is so in every kernel."""
+    for _, of_item in groupby(scheduled, key=lambda each: id(each.item)):
+        for fault in _joined([*of_item]):
+            faults.add(fault)
+
+
+def _joined(kernels: Sequence[Scheduled]) -> Iterator[Diagnostic]:
+    """Yield the faults of one schedule: of a name that only some can read, which they are."""
+    refused: dict[Span, dict[str, Diagnostic]] = {}
+    seen: set[tuple[str, Span, str]] = set()
+    for each in kernels:
+        for fault in each.faults:
+            if isinstance(fault, UnknownName | GuardReads | IndexAsValue):
+                refused.setdefault(fault.span, {})[each.kernel] = fault
+            elif (key := (fault.code, fault.span, fault.message)) not in seen:
+                seen.add(key)
+                yield fault
+    number = len({each.kernel for each in kernels})
+    for span, of_kernels in refused.items():
+        names = enumerated([*of_kernels])
+        first, *others = of_kernels.values()
+        if len(of_kernels) < number or any(o.message != first.message for o in others):
+            yield GuardOfSome(span=span, name=span.text, kernels=names)
+        elif isinstance(first, UnknownName) and any(
+            o.help != first.help for o in others
+        ):
+            remedy = f"None of {names} has a dim or integer scalar of that name."
+            yield replace(first, remedy=remedy)
+        else:
+            yield first

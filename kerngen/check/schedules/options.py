@@ -1,0 +1,147 @@
+"""Schedules: strategies, their options, and guards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.host_rules import GUARD
+from kerngen.check.faults.schedules import (
+    GuardType,
+    OptionCount,
+    OptionValue,
+    RepeatedOption,
+    UnknownOption,
+    UnknownStrategy,
+)
+from kerngen.check.schedules.matching import Scheduled
+from kerngen.check.scope import Scope, one_line
+from kerngen.ir.nodes import Expr, Schedule
+from kerngen.ir.strategies import OPTIONS, REPLACED, OptionRule
+from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Faults
+from kerngen.source.similar import closest
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+
+def check_schedule(
+    scheduled: Scheduled, env: Environment, scope: Scope
+) -> Schedule | None:
+    """Return the schedule of one kernel; `scope` is that of the kernel's parameters.
+
+    Its faults are left with it: `report_faults` joins those of all its kernels.
+    """
+    item, faults = scheduled.item, scheduled.faults
+    env = replace(env, faults=faults)
+    known = _check_strategy(faults, item.strategy)
+    options = _check_options(faults, item) if known else None
+    guard = None
+    if item.guard is not None:
+        guard = _check_guard(env, scope, item.guard)
+        if guard is None:
+            return None
+    if options is None:
+        return None
+    stage, strategy = scheduled.target.stage, item.strategy
+    asked = strategy.span.to(item.options[-1].span) if item.options else strategy.span
+    if stage is None:
+        return Schedule(None, guard, strategy.name, options, asked)
+    return Schedule(stage.name, guard, strategy.name, options, asked, stage.span)
+
+
+def _check_strategy(faults: Faults, strategy: ast.Identifier) -> bool:
+    if strategy.name in OPTIONS:
+        return True
+    faults.add(
+        UnknownStrategy(
+            span=strategy.span,
+            name=strategy.name,
+            known=", ".join(f"'{name}'" for name in OPTIONS),
+            suggestion=closest(strategy.name, tuple(OPTIONS)),
+        )
+    )
+    return False
+
+
+def _check_options(
+    faults: Faults, item: ast.ScheduleItem
+) -> tuple[tuple[str, tuple[int, ...]], ...] | None:
+    rules = OPTIONS[item.strategy.name]
+    first: dict[str, Span] = {}
+    before = len(faults)
+    for option in item.options:
+        name = option.name.name
+        if name in first:
+            fault = RepeatedOption(span=option.name.span, other=first[name], name=name)
+            faults.add(fault)
+        first.setdefault(name, option.name.span)
+        if name in rules:
+            _check_values(faults, option, rules[name])
+        else:
+            _report_option(faults, item.strategy.name, option.name, tuple(rules))
+    if len(faults) > before:
+        return None
+    return tuple((option.name.name, option.values) for option in item.options)
+
+
+def _report_option(
+    faults: Faults, strategy: str, name: ast.Identifier, known: tuple[str, ...]
+) -> None:
+    faults.add(
+        UnknownOption(
+            span=name.span,
+            strategy=strategy,
+            name=name.name,
+            options=known,
+            suggestion=closest(name.name, known),
+            instead=REPLACED.get((strategy, name.name), ""),
+        )
+    )
+
+
+def _check_values(faults: Faults, option: ast.Option, rule: OptionRule) -> None:
+    name = option.name.name
+    if len(option.values) != rule.count:
+        faults.add(
+            OptionCount(
+                span=option.span,
+                name=name,
+                expected=rule.count,
+                actual=len(option.values),
+                usage=rule.usage,
+            )
+        )
+        return
+    highest = rule.highest or max(option.values)
+    nearest = [min(max(value, rule.lowest), highest) for value in option.values]
+    for value in option.values:
+        too_high = rule.highest is not None and value > rule.highest
+        if value < rule.lowest or too_high:
+            faults.add(
+                OptionValue(
+                    span=option.span,
+                    name=name,
+                    value=value,
+                    accepted=rule.accepted,
+                    usage=rule.usage,
+                    nearest=f"{name}({', '.join(map(str, nearest))})",
+                )
+            )
+
+
+# Guards
+
+
+_LIKELY = {"adapter.workgroup_bytes": ">= 32768", "adapter.invocations": ">= 512"}
+"""What the facts that are numbers are compared with."""
+
+
+def _check_guard(env: Environment, scope: Scope, node: ast.Expr) -> Expr | None:
+    value = Expressions(env, scope, GUARD).check(node)
+    if value is None or value.type is Scalar.BOOL:
+        return value
+    example = f"{one_line(node.span.text)} {_LIKELY.get(node.span.text, '== 1')}"
+    env.faults.add(GuardType(span=node.span, example=example))
+    return None

@@ -1,0 +1,408 @@
+"""The body of a kernel: lets, hosts and assignments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import assert_never, final
+
+from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.composites import report_operands
+from kerngen.check.expressions.host_rules import HOST
+from kerngen.check.expressions.index_ranges import bind_indices, introduce
+from kerngen.check.expressions.negatives import remember_let
+from kerngen.check.expressions.places import Place
+from kerngen.check.expressions.rules import KERNEL
+from kerngen.check.expressions.subscripts import Subscripted, report_count, report_dim
+from kerngen.check.faults.names import NameClash
+from kerngen.check.faults.statements import HostType, ReadBeforeWrite
+from kerngen.check.faults.types import LiteralRange, NotFinite
+from kerngen.check.hints.left_sides import report_left, report_repeated
+from kerngen.check.hints.whole_statements import as_sum, elementwise, free_indices
+from kerngen.check.items.parameters import KINDS
+from kerngen.check.scope import (
+    IndexSymbol,
+    Poison,
+    Scope,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+    is_dim,
+    one_line,
+)
+from kerngen.check.statements.copies import copied_parts
+from kerngen.check.statements.positions import LeftSide, check_position, has_position
+from kerngen.check.statements.recurrences import check_let_value
+from kerngen.check.statements.target_parts import check_target_parts, report_whole
+from kerngen.check.statements.targets import written_tensor
+from kerngen.check.statements.written_parts import parts_of
+from kerngen.check.text import statement_text
+from kerngen.check.traverse import walk_syntax
+from kerngen.ir.analysis.positions import at_places
+from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
+from kerngen.ir.memory import Leaf
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Cast,
+    Expr,
+    Host,
+    Index,
+    IndexValue,
+    Load,
+    Role,
+    Statement,
+    Subscript,
+    Swizzle,
+    Tensor,
+    UniformValue,
+)
+from kerngen.ir.operators import composite_type, is_composite
+from kerngen.ir.types import F16_MAX, Scalar, scalar_of
+from kerngen.syntax import ast
+from kerngen.syntax.foreign import REDUCTIONS
+
+_OPERATORS: dict[ast.AssignOp, BinaryOp] = {"+=": "+", "-=": "-", "*=": "*", "/=": "/"}
+
+
+@final
+@dataclass(frozen=True)
+class Body:
+    """Checks the statements of one kernel in order."""
+
+    env: Environment
+    scope: Scope
+    hosts: list[Host] = field(default_factory=list[Host])
+    statements: list[Statement] = field(default_factory=list[Statement])
+
+    def check(self, body: tuple[ast.Equation, ...]) -> None:
+        """Check every statement."""
+        for statement in body:
+            if not isinstance(statement, ast.Assignment):
+                name = statement.name
+                self.env.later.setdefault(name.name, name.span)
+        for place, statement in enumerate(body):
+            self.env.current.begin(body, place)
+            match statement:
+                case ast.LetStatement():
+                    self._let(statement)
+                case ast.HostStatement():
+                    self._host(statement)
+                case ast.Assignment():
+                    self._assign(statement)
+                case _:
+                    assert_never(statement)
+
+    def _declare(self, name: ast.Identifier, symbol: Symbol) -> None:
+        """Introduce a let or host; indices of other statements share its name space."""
+        first = self.env.indices.get(name.name)
+        self.env.model.define(name.span, symbol)
+        self.env.later.pop(name.name, None)
+        if first is not None and self.scope.get(name.name) is None:
+            self.env.faults.add(
+                NameClash(
+                    span=name.span,
+                    other=first,
+                    name=name.name,
+                    wanted=symbol.kind,
+                    taken="an index",
+                )
+            )
+        if not self.scope.declare(name, symbol):
+            self.env.written.add(name.name)
+            # It has two meanings now: its uses are no faults.
+            self.scope.put(name.name, Poison(symbol.kind, name.span))
+
+    def _expressions(self) -> Expressions:
+        """Return what checks the expressions of a statement."""
+        scope = Scope(self.env.faults, self.scope, is_statement=True)
+        return Expressions(self.env, scope, KERNEL)
+
+    # Lets and hosts
+
+    def _let(self, node: ast.LetStatement) -> None:
+        inner = self._expressions()
+        with bind_indices(inner, node.binders, (node.value,)) as indices:
+            value, along = check_let_value(inner, node, indices)
+        name = node.name
+        if value is None or indices is None:
+            self._declare(name, Poison("a let", name.span))
+            return
+        remember_let(self.env, name.name, indices, value)
+        extents = tuple(index.extent for index in indices)
+        tensor = Tensor(name.name, value.type, extents, Role.LET, span=name.span)
+        axes = tuple(binder.name.span for binder in node.binders)
+        self._declare(name, TensorSymbol(KINDS[Role.LET], tensor, name.span, axes))
+        self._add(node, tensor, indices, value)
+        self.statements[-1] = replace(self.statements[-1], along=along)
+
+    def _host(self, node: ast.HostStatement) -> None:
+        name = node.name
+        value = self._host_value(node.value)
+        if value is None:
+            self._declare(name, Poison("a host", name.span))
+            return
+        assert isinstance(value.type, Scalar), "hosts are numbers"
+        text = statement_text(node)
+        self.hosts.append(Host(name.name, value.type, value, text))
+        self.env.hosts[name.name] = value
+        result = UniformValue(name.name, value.type)
+        self._declare(name, ValueSymbol("a host", result, name.span))
+
+    def _host_value(self, node: ast.Expr) -> Expr | None:
+        """Return the value of a host: an i32 or an f32."""
+        value = Expressions(self.env, self.scope, HOST).check(node)
+        if value is None:
+            return None
+        if value.type is Scalar.BOOL:
+            self.env.faults.add(HostType(span=node.span))
+            return None
+        try:
+            constant_value(value)
+        except NotFiniteError:
+            self.env.faults.add(NotFinite(span=node.span, type="f32"))
+            return None
+        return value if value.type is not Scalar.U32 else Cast(value, Scalar.I32)
+
+    def _add(
+        self,
+        node: ast.Equation,
+        target: Tensor,
+        indices: tuple[Index, ...],
+        value: Expr,
+        spot: Place | None = None,
+    ) -> None:
+        self.statements.append(
+            Statement(
+                target,
+                indices,
+                value,
+                statement_text(node),
+                node.span,
+                spot.path if spot else (),
+                spot.component if spot else "",
+            )
+        )
+
+    # Assignments
+
+    def _assign(self, node: ast.Assignment) -> None:
+        symbol = written_tensor(self.env, self.scope, node)
+        if symbol:
+            self.env.model.define(node.name.span, symbol)
+        inner = self._expressions()
+        left = self._left(inner, node, symbol)
+        spot = symbol and check_target_parts(inner, node, symbol)
+        if left is None or spot is None:
+            _poison_right(inner.scope, node)
+        if isinstance(spot, Place) and not isinstance(spot.memory, Leaf):
+            parts = self._copied(inner, node, spot)
+        else:
+            whole = self._value(inner, node, symbol, left, spot)
+            parts = [(spot, whole)] if spot is not None and whole is not None else []
+        if symbol is None:
+            return
+        self._mark_written(symbol.tensor, spot)
+        if left is None:
+            return
+        for part, value in parts:
+            indices = (*left.indices, *part.indices)
+            stored = at_places(value, left.places)
+            self._add(node, symbol.tensor, indices, stored, part)
+
+    def _copied(
+        self, inner: Expressions, node: ast.Assignment, spot: Place
+    ) -> list[tuple[Place, Expr]]:
+        """Return the parts of a struct or an array that another one is copied to."""
+        faults = len(self.env.faults)
+        parts = copied_parts(inner, node, spot) if node.op == "=" else None
+        if parts is not None:
+            return parts
+        if not isinstance(node.value, ast.Name | ast.Member | ast.Subscript):
+            inner.check(node.value)
+        if len(self.env.faults) == faults:
+            report_whole(inner, node, spot)
+        return []
+
+    def _mark_written(self, tensor: Tensor, spot: Place | None) -> None:
+        """Remember what is written; after a fault, all of it counts."""
+        if tensor.role is not Role.OUTPUT:
+            self.env.written.add(tensor.name)
+            return
+        parts = parts_of(tensor.memory, ())
+        if spot is not None:
+            parts = parts_of(spot.memory, spot.path, spot.component)
+        self.env.mark_written(tensor, parts)
+
+    def _value(
+        self,
+        inner: Expressions,
+        node: ast.Assignment,
+        symbol: TensorSymbol | None,
+        left: LeftSide | None,
+        spot: Place | None,
+    ) -> Expr | None:
+        """Check the right side, compound assignments written out."""
+        if symbol is None or spot is None:
+            inner.check(node.value)
+            return None
+        tensor = symbol.tensor
+        updates = node.op != "="
+        if updates and left is not None and self._unwritten(tensor, spot):
+            self._report_unwritten(inner, node, symbol)
+        value = inner.check(node.value, scalar_of(spot.type))
+        if value is None:
+            return None
+        scales = updates and composite_type(_OPERATORS[node.op], spot.type, value.type)
+        if spot.type not in (value.type, scales):
+            if updates and is_composite(spot.type) and scales is None:
+                sides = (node.name.span, spot.type), (node.value.span, value.type)
+                report_operands(inner, node.span, _OPERATORS[node.op], *sides)
+                return None
+            place = f"An element of '{tensor.name}'"
+            inner.report_mismatch(node.value, value, spot.type, place, symbol.span)
+            return None
+        if node.op == "=" and spot.is_half:
+            self._check_half(value, node.value)
+        if node.op == "=" or left is None:
+            return value
+        before = _before(tensor, left.places, spot)
+        combined = Binary(_OPERATORS[node.op], before, value, spot.type)
+        return inner.finish(combined, node.value.span)
+
+    def _report_unwritten(
+        self, inner: Expressions, node: ast.Assignment, symbol: TensorSymbol
+    ) -> None:
+        """Record an update of nothing; where a sum was meant, its indices are known."""
+        summed = as_sum(self.scope, node)
+        if summed:
+            _poison_right(inner.scope, node)
+        self.env.faults.add(
+            ReadBeforeWrite(
+                span=node.name.span,
+                other=symbol.span,
+                name=symbol.tensor.name,
+                case="sum" if summed else "first",
+                sum=summed,
+            )
+        )
+
+    def _check_half(self, value: Expr, node: ast.Expr) -> None:
+        """Refuse a constant that no f16 holds."""
+        constant = constant_value(value)
+        if constant is not None and abs(constant) > F16_MAX:
+            low, high = str(-F16_MAX), str(F16_MAX)
+            text = one_line(node.span.text)
+            self.env.faults.add(
+                LiteralRange(span=node.span, value=text, type="f16", low=low, high=high)
+            )
+
+    def _unwritten(self, tensor: Tensor, spot: Place) -> bool:
+        place = spot.memory, spot.path, spot.component
+        return bool(self.env.unwritten(tensor, *place))
+
+    # Left sides
+
+    def _left(
+        self, inner: Expressions, node: ast.Assignment, symbol: TensorSymbol | None
+    ) -> LeftSide | None:
+        """Introduce the indices of the left side; they range over the target's axes."""
+        fits = symbol is not None and len(node.subscripts) == symbol.tensor.rank
+        if symbol is not None and not fits and not self._calls_foreign(node):
+            target = node.name.span
+            span = target.to(node.subscripts[-1].span) if node.subscripts else target
+            example = elementwise(self.env, self.scope, node, symbol)
+            report_count(
+                inner, Subscripted.of(symbol), span, len(node.subscripts), example
+            )
+        if symbol is not None and fits and has_position(self.scope, node, symbol):
+            return check_position(inner, self.scope, node, symbol)
+        indices: list[Index] = []
+        told = symbol is not None and not fits
+        for axis, subscript in enumerate(node.subscripts):
+            name = _new_index(inner.scope, subscript)
+            if name is None:
+                if not told:
+                    self._report_left(inner, node, symbol, subscript)
+                told = True
+                _doubt(inner.scope, subscript)
+                continue
+            introduced: IndexSymbol | Poison
+            introduced = Poison("an index", subscript.span)
+            if symbol is not None and fits:
+                index = Index(name.name, symbol.tensor.extents[axis])
+                introduced = IndexSymbol(index, subscript.span, subscript.span)
+                indices.append(index)
+            introduce(inner, name, introduced)
+        complete = fits and len(indices) == len(node.subscripts)
+        places = tuple(map(IndexValue, indices))
+        return LeftSide(tuple(indices), places) if complete else None
+
+    def _calls_foreign(self, node: ast.Assignment) -> bool:
+        """Whether a function of whole tensors is called, which is told by itself."""
+        return any(
+            isinstance(part, ast.Call)
+            and part.function.name in REDUCTIONS.keys() - self.env.functions.keys()
+            for part in walk_syntax(node.value)
+        )
+
+    def _report_left(
+        self,
+        inner: Expressions,
+        node: ast.Assignment,
+        target: TensorSymbol | None,
+        subscript: ast.Expr,
+    ) -> None:
+        """Record a subscript of the left side that is no new name.
+
+        Only the first is reported: its hint is about all of them.
+        """
+        name = subscript.name if isinstance(subscript, ast.Name) else ""
+        symbol = inner.scope.get(name)
+        if isinstance(symbol, Poison):
+            return
+        if isinstance(subscript, ast.Name) and is_dim(symbol):
+            report_dim(inner, subscript)
+        elif isinstance(subscript, ast.Name) and isinstance(symbol, IndexSymbol):
+            report_repeated(self.env, self.scope, node, target, subscript)
+        else:
+            report_left(self.env, self.scope, node, target, subscript)
+
+
+def _new_index(scope: Scope, subscript: ast.Expr) -> ast.Identifier | None:
+    """Return a subscript of the left side that is a new name."""
+    if isinstance(subscript, ast.Name) and scope.get(subscript.name) is None:
+        return ast.Identifier(subscript.name, subscript.span)
+    return None
+
+
+def _poison_right(scope: Scope, node: ast.Assignment) -> None:
+    """Make poison of what a faulty left side should have explained: indices, and tensors.
+
+    A whole tensor on the right is what a whole one on the left led to.
+    """
+    for name in free_indices(scope, node):
+        scope.poison(name, "an index", node.span)
+    parts = [*walk_syntax(node.value)]
+    bases = {p.base.span for p in parts if isinstance(p, ast.Subscript | ast.Member)}
+    for part in parts:
+        symbol = scope.get(part.name) if isinstance(part, ast.Name) else None
+        is_whole = isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
+        if isinstance(part, ast.Name) and is_whole and part.span not in bases:
+            scope.poison(part.name, "a tensor", part.span)
+
+
+def _before(tensor: Tensor, places: tuple[Subscript, ...], spot: Place) -> Expr:
+    """Return what is there where a statement writes."""
+    value = Load(tensor, places, spot.path)
+    if not spot.component:
+        return value
+    return Swizzle(value, spot.component, scalar_of(value.type))
+
+
+def _doubt(scope: Scope, subscript: ast.Expr) -> None:
+    """Look no further at the uses of a scalar that seems to be meant for an index."""
+    name = subscript.name if isinstance(subscript, ast.Name) else ""
+    symbol = scope.get(name)
+    if isinstance(symbol, ValueSymbol) and not is_dim(symbol):
+        scope.put(name, Poison("an index", subscript.span))

@@ -1,0 +1,192 @@
+"""Stores at a position: left sides such as `cache[at + i, g]`, with one index per axis.
+
+The rest of the tensor stays as it is, so that only one that a caller passes is stored to
+in this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from kerngen.check.expressions.bounds import is_out_of_bounds
+from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
+from kerngen.check.expressions.subscripts import Subscripted, check_subscript
+from kerngen.check.faults.statements import LeftSubscript, PositionRange
+from kerngen.check.hints.examples import free_names
+from kerngen.check.hints.left_sides import report_left, report_repeated
+from kerngen.check.scope import (
+    IndexSymbol,
+    Poison,
+    Scope,
+    TensorSymbol,
+    ends_axis,
+    one_line,
+)
+from kerngen.check.traverse import walk_syntax
+from kerngen.ir.analysis.positions import moving_index
+from kerngen.ir.nodes import Index, Role, Subscript
+from kerngen.ir.types import CASTS
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
+
+_CONDITIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "and", "or"))
+
+
+@final
+@dataclass(frozen=True)
+class LeftSide:
+    """The indices that a left side introduces, and where it writes along each axis."""
+
+    indices: tuple[Index, ...]
+    places: tuple[Subscript, ...]
+
+
+def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bool:
+    """Whether a left side is a position in a `mut` tensor.
+
+    Otherwise there are only bare indices, or what is no index is a fault: also the length
+    of the axis itself, or a condition.
+    """
+    if symbol.tensor.role is not Role.UPDATE:
+        return False
+    pairs = zip(node.subscripts, symbol.tensor.extents, strict=False)
+    names = ((s.name, extent) for s, extent in pairs if isinstance(s, ast.Name))
+    if any(ends_axis(scope.get(name), extent) for name, extent in names):
+        return False
+    if any(isinstance(s, ast.Binary) and s.op in _CONDITIONS for s in node.subscripts):
+        return False
+    return any(not _is_new(scope, subscript) for subscript in node.subscripts)
+
+
+def check_position(
+    ex: Expressions, outer: Scope, node: ast.Assignment, symbol: TensorSymbol
+) -> LeftSide | None:
+    """Return the position on the left; None after a fault."""
+    checked = _Position(ex, outer, node, symbol)
+    faults = len(ex.env.faults)
+    checked.introduce()
+    return checked.checked() if len(ex.env.faults) == faults else None
+
+
+@final
+@dataclass(frozen=True)
+class _Position:
+    """A left side with a position; `ex` has the scope of the statement, in `outer`."""
+
+    ex: Expressions
+    outer: Scope
+    node: ast.Assignment
+    symbol: TensorSymbol
+
+    def introduce(self) -> None:
+        """Introduce the indices: the bare ones over their axes, others by the right side."""
+        extents = self.symbol.tensor.extents
+        for subscript, extent in zip(self.node.subscripts, extents, strict=True):
+            if isinstance(subscript, ast.Name) and _is_new(self.outer, subscript):
+                if self.ex.scope.get(subscript.name) is not None:
+                    self._report_repeated(subscript)
+                    return
+                index = Index(subscript.name, extent)
+                known = IndexSymbol(index, subscript.span, subscript.span)
+                self._declare(subscript, known)
+        for subscript in self.node.subscripts:
+            if any(isinstance(part, ast.Reduction) for part in walk_syntax(subscript)):
+                self._report_reduction(subscript)
+                return
+            unknown = [*self._unknown(walk_syntax(subscript))]
+            if len(unknown) > 1 or unknown != [*self._unknown(_terms(subscript))]:
+                self._refuse(subscript)
+                return
+            for name in unknown:
+                self._introduce_moving(subscript, name)
+
+    def _report_repeated(self, name: ast.Name) -> None:
+        report_repeated(self.ex.env, self.outer, self.node, self.symbol, name)
+
+    def _unknown(self, parts: Iterable[ast.Expr]) -> Iterator[ast.Name]:
+        """Yield the names among parts that mean nothing yet."""
+        for part in parts:
+            if isinstance(part, ast.Name) and self.ex.scope.get(part.name) is None:
+                yield part
+
+    def _introduce_moving(self, subscript: ast.Expr, name: ast.Name) -> None:
+        identifier = ast.Identifier(name.name, name.span)
+        found = ranged_by_reads(self.ex, identifier, self.node.value)
+        if found is None:
+            fault = PositionRange(
+                span=name.span,
+                name=name.name,
+                text=one_line(subscript.span.text),
+                let=self._free_name(),
+            )
+            self.ex.env.faults.add(fault)
+        self._declare(name, found or Poison("an index", name.span))
+
+    def _report_reduction(self, subscript: ast.Expr) -> None:
+        text, name = one_line(subscript.span.text), self._free_name()
+        fault = LeftSubscript(
+            span=subscript.span,
+            declared=None,
+            text=text,
+            what="a reduction",
+            remedy=f"Name the number first: 'let {name} = {text};'.",
+        )
+        self.ex.env.faults.add(fault)
+
+    def _free_name(self) -> str:
+        parts = walk_syntax(*self.node.subscripts, self.node.value)
+        names = {part.name for part in parts if isinstance(part, ast.Name)}
+        return next(free_names(self.ex.env, self.ex.scope, names))
+
+    def _declare(self, name: ast.Name, symbol: IndexSymbol | Poison) -> None:
+        introduce(self.ex, ast.Identifier(name.name, name.span), symbol)
+
+    def checked(self) -> LeftSide | None:
+        """Return the subscripts as places, each index in one of them."""
+        places: list[Subscript] = []
+        indices: list[Index] = []
+        for axis, subscript in enumerate(self.node.subscripts):
+            extent = self.symbol.tensor.extents[axis]
+            place = check_subscript(self.ex, extent, subscript)
+            if place is None:
+                return None
+            try:
+                index = moving_index(place)
+            except ValueError:
+                self._refuse(subscript)
+                return None
+            if index in indices:
+                self._refuse(subscript)
+                return None
+            places.append(place)
+            indices += [] if index is None else [index]
+        tensor, span = Subscripted.of(self.symbol), self.node.name.span
+        at = tuple(places)
+        if is_out_of_bounds(self.ex, tensor, at, span, self.node.subscripts):
+            return None
+        return LeftSide(tuple(indices), at)
+
+    def _refuse(self, subscript: ast.Expr) -> None:
+        report_left(self.ex.env, self.outer, self.node, self.symbol, subscript)
+
+
+def _terms(expr: ast.Expr) -> Iterator[ast.Expr]:
+    """Yield what an expression adds, takes away or multiplies: not what it reads by."""
+    match expr:
+        case ast.Binary(op="+" | "-" | "*", left=left, right=right):
+            yield from (*_terms(left), *_terms(right))
+        case ast.Unary(operand=operand):
+            yield from _terms(operand)
+        case ast.Call(function=function, arguments=arguments):
+            for argument in arguments if function.name in CASTS else ():
+                yield from _terms(argument)
+        case _:
+            yield expr
+
+
+def _is_new(scope: Scope, subscript: ast.Expr) -> bool:
+    return isinstance(subscript, ast.Name) and scope.get(subscript.name) is None

@@ -1,0 +1,260 @@
+"""Lets that read themselves: recurrences.
+
+`let h[t] = if t > 0 { a[t] * h[t - 1] + b[t] } else { b[t] };` reads itself at smaller
+values of one index, by a literal distance, under a condition that leaves out the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias, final
+
+from kerngen.check.faults.recurrences import (
+    BothDirections,
+    DistanceNotLiteral,
+    NoOrder,
+    ReadsItself,
+    UnguardedBorder,
+)
+from kerngen.check.items.parameters import KINDS
+from kerngen.check.scope import Poison, Scope, TensorSymbol, one_line
+from kerngen.check.traverse import subexpressions, walk_syntax
+from kerngen.ir.analysis.affine import affine_form, as_literal
+from kerngen.ir.analysis.borders import Borders, Condition, reads_under
+from kerngen.ir.analysis.linear import Lengths
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Role, Tensor
+from kerngen.ir.recurrence import Recurrence
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
+from kerngen.ir.walk import subscript_value
+from kerngen.source.diagnostic import Diagnostic, Faults
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+
+if TYPE_CHECKING:
+    from kerngen.check.expressions.checker import Expressions
+
+Checked: TypeAlias = "tuple[Expr | None, Recurrence | None]"
+
+_TRUTHS = frozenset({"and", "or", "==", "!=", "<", "<=", ">", ">="})
+_SHIFTS = frozenset({"<<", ">>"})
+_NUMBERS_OF_VECTORS = frozenset({"dot", "length", "distance", "determinant"})
+
+
+def check_let_value(
+    ex: Expressions, node: ast.LetStatement, indices: tuple[Index, ...] | None
+) -> Checked:
+    """Return the value of a let, and in which order it reads itself, if it does."""
+    name = node.name.name
+    if not node.binders or not _mentions(node.value, name) or ex.scope.get(name):
+        return ex.check(node.value), None
+    if indices is None:
+        ex.scope.put(name, Poison("a let", node.name.span))
+        return ex.check(node.value), None
+    type_ = _type_of(ex, node)
+    extents = tuple(index.extent for index in indices)
+    tensor = Tensor(name, type_, extents, Role.LET, span=node.name.span)
+    axes = tuple(binder.name.span for binder in node.binders)
+    ex.scope.put(name, TensorSymbol(KINDS[Role.LET], tensor, node.name.span, axes))
+    value = ex.check(node.value)
+    if value is not None and value.type != type_:
+        place = f"An element of '{name}', which is {type_.spelling} where it starts,"
+        ex.report_mismatch(node.value, value, type_, place, node.name.span)
+        return None, None
+    if value is None:
+        return None, None
+    found = _Reads(ex, node, tensor, indices, tuple(reads_under(value, tensor)))
+    return value, found.recurrence()
+
+
+def _mentions(node: ast.Expr, name: str) -> bool:
+    """Whether an expression reads elements of what has a name."""
+    return any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.base, ast.Name)
+        and part.base.name == name
+        for part in walk_syntax(node)
+    )
+
+
+# The type: that of a part which does not read the let
+
+
+def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
+    """Return the type of a let that reads itself, by where it starts from."""
+    starts = [*_starts(ex, node.value, node.name.name)]
+    for start in starts:
+        if not isinstance(start, ast.Expr):
+            return start
+        if ex.env.kinds.flexible(start) is None:
+            value = _trial(ex).check(start)
+            if value is not None:
+                return value.type
+    kinds = [ex.env.kinds.flexible(s) for s in starts if isinstance(s, ast.Expr)]
+    return Scalar.I32 if kinds and set(kinds) == {Scalar.I32} else Scalar.F32
+
+
+def _starts(
+    ex: Expressions, node: ast.Expr, name: str
+) -> Iterator[ast.Expr | ValueType]:
+    """Yield what has the type of an expression, or that type, and does not read a let.
+
+    Of `if t > 0 { 0.5 * h[t - 1] } else { x[t] }` that is `x[t]`, then `0.5`.
+    """
+    if not _mentions(node, name):
+        yield node
+        return
+    parts: tuple[ast.Expr, ...] = ()
+    match node:
+        case ast.Conditional(then=then, otherwise=otherwise):
+            parts = then, otherwise
+        case ast.Binary(op=op) if op in _TRUTHS:
+            yield Scalar.BOOL
+        case ast.Unary(op="not"):
+            yield Scalar.BOOL
+        case ast.Binary(op=op, left=left, right=right):
+            parts = (left,) if op in _SHIFTS else (left, right)
+        case ast.Unary(operand=operand):
+            parts = (operand,)
+        case ast.Reduction(body=body):
+            parts = (body,)
+        case ast.Call(function=function):
+            called = _result_of(ex, function.name)
+            if called is not None:
+                yield called
+            elif function.name not in GEOMETRY:
+                parts = subexpressions(node)
+        case _:
+            pass
+    for part in sorted(parts, key=lambda part: _mentions(part, name)):
+        yield from _starts(ex, part, name)
+
+
+def _result_of(ex: Expressions, function: str) -> ValueType | None:
+    """Return the type of a call, if its arguments don't decide that."""
+    signature = ex.env.functions.get(function)
+    if signature is not None:
+        return signature.result
+    if function in _NUMBERS_OF_VECTORS:
+        return Scalar.F32
+    return CASTS.get(function) or COMPOSITES.get(function)
+
+
+def _trial(ex: Expressions) -> Expressions:
+    """Return what checks an expression, and leaves no trace."""
+    env = replace(
+        ex.env, faults=Faults(), warnings=Faults(), reported=set(ex.env.reported)
+    )
+    scope = Scope(env.faults, ex.scope, is_statement=True)
+    return replace(ex, env=env, scope=scope, in_branch=True)
+
+
+# The order
+
+
+@final
+@dataclass(frozen=True)
+class _Reads:
+    """What a let reads of itself, each read under its conditions."""
+
+    ex: Expressions
+    node: ast.LetStatement
+    tensor: Tensor
+    indices: tuple[Index, ...]
+    reads: tuple[tuple[Load, tuple[Condition, ...]], ...]
+
+    def recurrence(self) -> Recurrence | None:
+        """Return the order that all reads agree on; None is a fault."""
+        found = [axis for axis in range(len(self.indices)) if self._direction(axis)]
+        if not found:
+            self.ex.env.faults.add(self._disorder())
+            return None
+        # One along which the other subscripts are bare needs no element but its own.
+        axis = min(found, key=lambda axis: not self._is_own(axis))
+        shifts = [self._shift(load, axis) or 0 for load, _ in self.reads]
+        borders = Borders(Lengths.of(self.ex.env.derived))
+        for (load, under), shift in zip(self.reads, shifts, strict=True):
+            if not borders.excludes(load, axis, under, shift):
+                self.ex.env.faults.add(self._border(axis, load, shift))
+                return None
+        return Recurrence(axis, max(map(abs, shifts)), descending=shifts[0] > 0)
+
+    def _shift(self, load: Load, axis: int) -> int | None:
+        """Return how far from its own place a read is along an axis, by a literal."""
+        form = affine_form(subscript_value(load.subscripts[axis]))
+        index = self.indices[axis]
+        if form is None or {*form.terms} != {index} or form.coefficient(index) != 1:
+            return None
+        return as_literal(form.offset)
+
+    def _direction(self, axis: int) -> int:
+        """Return -1 if all reads are before, along an axis, 1 if all are behind; else 0."""
+        shifts = [self._shift(load, axis) for load, _ in self.reads]
+        signs = {(shift > 0) - (shift < 0) if shift else 0 for shift in shifts}
+        return signs.pop() if len(signs) == 1 else 0
+
+    def _is_own(self, axis: int) -> bool:
+        own = tuple(map(IndexValue, self.indices))
+        return all(
+            place == index
+            for load, _ in self.reads
+            for number, (place, index) in enumerate(
+                zip(load.subscripts, own, strict=True)
+            )
+            if number != axis
+        )
+
+    def _border(self, axis: int, load: Load, shift: int) -> Diagnostic:
+        index = self.indices[axis]
+        length = self.ex.env.length_text(index.extent)
+        forward = f"{index.name} + {shift} < {length}"
+        return UnguardedBorder(
+            span=self._span(load),
+            index=index.name,
+            border="first" if shift < 0 else "last",
+            read=one_line(self._span(load).text),
+            condition=f"{index.name} >= {-shift}" if shift < 0 else forward,
+        )
+
+    def _disorder(self) -> Diagnostic:
+        """Return what is wrong with reads that are in no order."""
+        loads = [load for load, _ in self.reads]
+        name, own = self.tensor.name, tuple(map(IndexValue, self.indices))
+        for load in loads:
+            if load.subscripts == own:
+                text = one_line(self._span(load).text)
+                return ReadsItself(span=self._span(load), name=name, text=text)
+        for axis, index in enumerate(self.indices):
+            shifts = [self._shift(load, axis) for load in loads]
+            if all(shifts):
+                before = next(
+                    x for x, s in zip(loads, shifts, strict=True) if s and s < 0
+                )
+                behind = next(
+                    x for x, s in zip(loads, shifts, strict=True) if s and s > 0
+                )
+                return BothDirections(
+                    span=self._span(behind),
+                    other=self._span(before),
+                    name=name,
+                    index=index.name,
+                )
+        for load in loads:
+            for place, index in zip(load.subscripts, self.indices, strict=True):
+                form = affine_form(subscript_value(place))
+                moves = form is not None and form.coefficient(index) == 1
+                if form and moves and as_literal(form.offset) is None:
+                    return DistanceNotLiteral(
+                        span=self._span(load), name=name, index=index.name
+                    )
+        return NoOrder(
+            span=self._span(loads[0]) if loads else self.node.name.span,
+            name=name,
+            reads=", ".join(
+                dict.fromkeys(f"'{one_line(self._span(load).text)}'" for load in loads)
+            ),
+        )
+
+    def _span(self, load: Load) -> Span:
+        return self.ex.env.current.own_reads.get(load, self.node.value.span)
