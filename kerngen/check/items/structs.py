@@ -27,7 +27,15 @@ from kerngen.check.faults.types import TypeNotAllowed
 from kerngen.check.items.struct_numbers import check_attributes, check_lengths
 from kerngen.check.items.types import Structs, report_narrow, report_unknown_type
 from kerngen.check.scope import Scope
-from kerngen.ir.memory import LEAVES, NARROW, FixedArray, Leaf, Member, MemoryType, Struct
+from kerngen.ir.memory import (
+    LEAVES,
+    NARROW,
+    FixedArray,
+    Leaf,
+    Member,
+    MemoryType,
+    Struct,
+)
 from kerngen.ir.nodes import Kernel
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout

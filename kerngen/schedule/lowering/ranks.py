@@ -17,8 +17,8 @@ from typing import Final
 
 from kerngen.ir.analysis.conditions import conditional, unconditional
 from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.cached import once
 from kerngen.ir.nodes import BuiltinCall, Expr, Reduce
-from kerngen.ir.once import once
 from kerngen.ir.staging.stages import Stage, StagedKernel
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.ir.walk import map_children

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from kerngen.ir.analysis.reads import holds_reduce
+from kerngen.ir.cached import once
 from kerngen.ir.nodes import (
     Binary,
     Constant,
@@ -19,7 +20,6 @@ from kerngen.ir.nodes import (
     Select,
     Unary,
 )
-from kerngen.ir.once import once
 from kerngen.ir.staging.stages import Define, Stage, Step, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar

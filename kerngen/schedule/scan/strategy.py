@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from kerngen.schedule.lowering.joining import by_subgroups
-from kerngen.schedule.plain import WITH_VECTORS, is_plain
 from kerngen.schedule.program import Variant
+from kerngen.schedule.scalar_only import WITH_VECTORS, is_plain
 from kerngen.schedule.scan.across import lower_across
 from kerngen.schedule.scan.affine import fits_affine, lower_affine
 from kerngen.schedule.scan.form import fits_prefixes, scan_in
