@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final, TypeAlias
 
-from kerngen.check.files import Checker
+from kerngen.check.files.checker import Checker
 from kerngen.gradient.composites import (
     LETTERS,
     added,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from math import prod
 
@@ -33,17 +32,17 @@ def dispatches(program: KernelProgram) -> Iterator[tuple[str, Polynomial, Polyno
         number += len(chosen.stages)
 
 
-def totals(program: KernelProgram, length: int = 64) -> tuple[int, int]:
+def totals(program: KernelProgram, length: int = 64) -> tuple[float, float]:
     """Return all bytes and operations where every dim has one length."""
-    sums: Counter[str] = Counter()
+    moves = computes = 0.0
     for _, moved, computed in dispatches(program):
-        sums["bytes"] += _value(moved, length)
-        sums["operations"] += _value(computed, length)
-    return sums["bytes"], sums["operations"]
+        moves += _value(moved, length)
+        computes += _value(computed, length)
+    return moves, computes
 
 
-def _value(polynomial: Polynomial, length: int) -> int:
-    total = 0
+def _value(polynomial: Polynomial, length: int) -> float:
+    total = 0.0
     for extents, factor in polynomial.items():
         total += factor * prod(e if isinstance(e, int) else length for e in extents)
     return total

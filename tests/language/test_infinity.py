@@ -52,7 +52,7 @@ def test_extremes_of_nothing_and_of_infinities(
             for x in (infinite, planted(infinite), *with_nans(planted(infinite))):
                 wanted = getattr(np, kind)(x, axis=AXES[text], initial=start)
                 (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
-                np.testing.assert_array_equal(y.numpy(), wanted)
+                np.testing.assert_array_equal(z.numpy(), wanted)
                 np.testing.assert_array_equal(kernel.reference(x), wanted)
 
 
@@ -70,9 +70,9 @@ def test_nan_in_prefixes_and_tiles(ctx: gpu.Context, kind: str) -> None:
             y = scanned.launch(ctx, (ctx.tensor(x),), (), (None,))[0].numpy()
             np.testing.assert_array_equal(y, best.accumulate(x, 1))
             b = np.ascontiguousarray(x.T)
-            (y,) = tiled.launch(ctx, (ctx.tensor(x), ctx.tensor(b)), (), (None,))
+            (z,) = tiled.launch(ctx, (ctx.tensor(x), ctx.tensor(b)), (), (None,))
             wanted = best.reduce(x[:, :, None] + b[None], 1)
-            np.testing.assert_array_equal(y.numpy(), wanted)
+            np.testing.assert_array_equal(z.numpy(), wanted)
 
 
 def with_nans(x: NDArray[Any]) -> Iterator[NDArray[Any]]:
@@ -103,7 +103,7 @@ def test_extremes_of_products(ctx: gpu.Context, strategy: str, terms: int) -> No
     wanted = (a[:, :, None] + b).min(1, initial=np.inf)
     with built(text) as (kernel,):
         (y,) = kernel.launch(ctx, (ctx.tensor(a), ctx.tensor(b)), (), (None,))
-        np.testing.assert_array_equal(y.numpy(), wanted)
+        np.testing.assert_array_equal(z.numpy(), wanted)
         np.testing.assert_array_equal(kernel.reference(a, b), wanted)
 
 

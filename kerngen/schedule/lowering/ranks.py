@@ -17,7 +17,7 @@ from typing import Final
 
 from kerngen.ir.analysis.conditions import conditional, unconditional
 from kerngen.ir.builtins.table import BUILTINS
-from kerngen.ir.cached import once
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import BuiltinCall, Expr, Reduce
 from kerngen.ir.staging.stages import Stage, StagedKernel
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
@@ -45,12 +45,12 @@ def ranked(task: Task) -> Task:
     return replace(task, staged=_ranked(task.staged), stage=_ranked_stage(task.stage))
 
 
-@once
+@cached_on_instance
 def _ranked(staged: StagedKernel) -> StagedKernel:
     return replace(staged, stages=tuple(map(_ranked_stage, staged.stages)))
 
 
-@once
+@cached_on_instance
 def _ranked_stage(stage: Stage) -> Stage:
     steps = tuple(replace(s, value=_with_ranks(s.value)) for s in stage.steps)
     return stage if steps == stage.steps else replace(stage, steps=steps)

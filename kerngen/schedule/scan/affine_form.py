@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from kerngen.ir.analysis.reads import holds_reduce
-from kerngen.ir.cached import once
+from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.nodes import (
     Binary,
     Constant,
@@ -52,7 +52,7 @@ class _NotAffineError(Exception):
     """A value is not affine in the state before."""
 
 
-@once
+@cached_on_instance
 def affine_step(stage: Stage) -> AffineStep | str:
     """Return the step of a recurrence as one that is affine, or say why it is none."""
     loop = stage.loop
