@@ -16,18 +16,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> product: array<f32>;
-@group(0) @binding(2) var<storage, read_write> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(2) var<storage, read_write> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -60,23 +61,23 @@ fn main(
     }
     let g = group / count / u.s;
     let i = group / count % u.s;
-    var top_max = -infinity();
+    var top_max = i32(-2147483648);
     for (var j = group % count * 4u * 256u + lane; j < u.t; j += count * 1024u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
         let j3 = j + 768u;
-        let term = select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
-        var term1 = -infinity();
+        let term = max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))));
+        var term1 = i32(-2147483648);
         if (j1 < u.t) {
-            term1 = select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            term1 = max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))));
         }
-        var term2 = -infinity();
+        var term2 = i32(-2147483648);
         if (j2 < u.t) {
-            term2 = select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            term2 = max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))));
         }
-        var term3 = -infinity();
+        var term3 = i32(-2147483648);
         if (j3 < u.t) {
-            term3 = select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            term3 = max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))));
         }
         top_max = max(top_max, max(max(term, term1), max(term2, term3)));
     }

@@ -16,18 +16,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> product: array<vec4f>;
-@group(0) @binding(2) var<storage, read_write> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(2) var<storage, read_write> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -60,23 +61,23 @@ fn main(
     }
     let g = group / count / u.s;
     let i = group / count % u.s;
-    var top_max = vec4f(-infinity());
+    var top_max = vec4i(i32(-2147483648));
     for (var j = (group % count * 4u * 256u + lane) * 4u; j < u.t; j += count * 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
         let j3 = j + 3072u;
-        let term = select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
-        var term1 = vec4f(-infinity());
+        let term = max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        var term1 = vec4i(i32(-2147483648));
         if (j1 < u.t) {
-            term1 = select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            term1 = max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
         }
-        var term2 = vec4f(-infinity());
+        var term2 = vec4i(i32(-2147483648));
         if (j2 < u.t) {
-            term2 = select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            term2 = max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
         }
-        var term3 = vec4f(-infinity());
+        var term3 = vec4i(i32(-2147483648));
         if (j3 < u.t) {
-            term3 = select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+            term3 = max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
         }
         top_max = max(top_max, max(max(term, term1), max(term2, term3)));
     }

@@ -20,17 +20,19 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> product: array<f32>;
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<i32, 256>;
+var<workgroup> partial_: array<f32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -50,23 +52,29 @@ fn row_max(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the 256 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
-    partial[lane] = part;
+    partial_[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
-        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 64u] + (partial_[lane + 128u] + partial_[lane + 192u]);
     }
     workgroupBarrier();
     if (lane < 16u) {
-        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 16u] + (partial_[lane + 32u] + partial_[lane + 48u]);
     }
     workgroupBarrier();
     if (lane < 4u) {
-        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 4u] + (partial_[lane + 8u] + partial_[lane + 12u]);
     }
     workgroupBarrier();
-    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    let joined = partial_[0u] + partial_[1u] + (partial_[2u] + partial_[3u]);
     workgroupBarrier();
     return joined;
 }
@@ -83,7 +91,7 @@ fn main(
     }
     let g = row / u.s;
     let i = row % u.s;
-    var top_part = -infinity();
+    var top_max_part = i32(-2147483648);
     for (var j = lane; j < u.t; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
@@ -92,30 +100,31 @@ fn main(
         let j5 = j + 1280u;
         let j6 = j + 1536u;
         let j7 = j + 1792u;
-        top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
         if (j1 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j2 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j3 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j4 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j5 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j6 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j7 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
     }
-    let top = row_max(top_part, lane);
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
     var total_part = 0.0;
     for (var j = lane; j < u.t; j += 2048u) {
         let j1 = j + 256u;

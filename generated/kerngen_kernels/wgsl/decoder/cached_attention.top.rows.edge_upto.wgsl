@@ -24,17 +24,19 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> product: array<f32>;
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
-var<workgroup> partial: array<f32, WORKGROUP>;
+var<workgroup> partial: array<i32, WORKGROUP>;
+var<workgroup> partial_: array<f32, WORKGROUP>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     let place_ = lane % LANES;
     partial[lane] = part;
     workgroupBarrier();
@@ -68,36 +70,42 @@ fn row_max(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
     let place_ = lane % LANES;
-    partial[lane] = part;
+    partial_[lane] = part;
     workgroupBarrier();
     if (LANES > 4u) {
         let count = LANES >> 2u;
         if (place_ < count) {
-            partial[lane] = partial[lane] + partial[lane + count] + (partial[lane + count * 2u] + partial[lane + count * 3u]);
+            partial_[lane] = partial_[lane] + partial_[lane + count] + (partial_[lane + count * 2u] + partial_[lane + count * 3u]);
         }
         workgroupBarrier();
     }
     if (LANES > 16u) {
         let count = LANES >> 4u;
         if (place_ < count) {
-            partial[lane] = partial[lane] + partial[lane + count] + (partial[lane + count * 2u] + partial[lane + count * 3u]);
+            partial_[lane] = partial_[lane] + partial_[lane + count] + (partial_[lane + count * 2u] + partial_[lane + count * 3u]);
         }
         workgroupBarrier();
     }
     if (LANES > 64u) {
         let count = LANES >> 6u;
         if (place_ < count) {
-            partial[lane] = partial[lane] + partial[lane + count] + (partial[lane + count * 2u] + partial[lane + count * 3u]);
+            partial_[lane] = partial_[lane] + partial_[lane + count] + (partial_[lane + count * 2u] + partial_[lane + count * 3u]);
         }
         workgroupBarrier();
     }
     let start = lane - place_;
-    var joined = partial[start] + partial[start + 1u];
+    var joined = partial_[start] + partial_[start + 1u];
     if (LAST > 2u) {
-        joined = joined + (partial[start + 2u] + partial[start + 3u]);
+        joined = joined + (partial_[start + 2u] + partial_[start + 3u]);
     }
     workgroupBarrier();
     return joined;
@@ -159,32 +167,33 @@ fn main(
     if ((CHUNKS > 7u) & (j7 < row_length)) {
         product7 = product[(g * u.s + i) * u.t + j7];
     }
-    var top_part = -infinity();
+    var top_max_part = i32(-2147483648);
     if (j0 < row_length) {
-        top_part = max(top_part, select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     if (j1 < row_length) {
-        top_part = max(top_part, select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     if (j2 < row_length) {
-        top_part = max(top_part, select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     if (j3 < row_length) {
-        top_part = max(top_part, select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     if ((CHUNKS > 4u) & (j4 < row_length)) {
-        top_part = max(top_part, select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     if ((CHUNKS > 5u) & (j5 < row_length)) {
-        top_part = max(top_part, select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     if ((CHUNKS > 6u) & (j6 < row_length)) {
-        top_part = max(top_part, select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
     if ((CHUNKS > 7u) & (j7 < row_length)) {
-        top_part = max(top_part, select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
-    let top = row_max(top_part, lane);
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
     var total_part = 0.0;
     if (j0 < row_length) {
         total_part += exp(select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s))) - top);

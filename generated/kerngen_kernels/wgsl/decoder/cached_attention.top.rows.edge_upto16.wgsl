@@ -21,11 +21,18 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> product: array<f32>;
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
 }
 
 @compute @workgroup_size(256)
@@ -40,11 +47,12 @@ fn main(
     }
     let g = row / u.s;
     let i = row % u.s;
-    var top_part = -infinity();
+    var top_max_part = i32(-2147483648);
     for (var j = 0u; j < u.t; j += 1u) {
-        top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
     }
-    let top = top_part;
+    let top_max = top_max_part;
+    let top = max_value(top_max);
     var total_part = 0.0;
     for (var j = 0u; j < u.t; j += 1u) {
         total_part += exp(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);

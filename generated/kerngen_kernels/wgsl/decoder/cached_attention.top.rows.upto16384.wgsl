@@ -20,17 +20,19 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> product: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> weight: array<vec4f>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<i32, 256>;
+var<workgroup> partial_: array<f32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -50,23 +52,29 @@ fn row_max(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the 256 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
-    partial[lane] = part;
+    partial_[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
-        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 64u] + (partial_[lane + 128u] + partial_[lane + 192u]);
     }
     workgroupBarrier();
     if (lane < 16u) {
-        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 16u] + (partial_[lane + 32u] + partial_[lane + 48u]);
     }
     workgroupBarrier();
     if (lane < 4u) {
-        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 4u] + (partial_[lane + 8u] + partial_[lane + 12u]);
     }
     workgroupBarrier();
-    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    let joined = partial_[0u] + partial_[1u] + (partial_[2u] + partial_[3u]);
     workgroupBarrier();
     return joined;
 }
@@ -163,56 +171,57 @@ fn main(
     if (j15 < u.t) {
         product15 = product[((g * u.s + i) * u.t + j15) >> 2u];
     }
-    var top_part = vec4f(-infinity());
+    var top_max_part = vec4i(i32(-2147483648));
     if (j0 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j1 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j2 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j3 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j4 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j5 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j6 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j7 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j8 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j9 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j10 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j11 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j12 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j13 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j14 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
     if (j15 < u.t) {
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
     }
-    let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
     var total_part = vec4f(0.0);
     if (j0 < u.t) {
         total_part += exp(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);

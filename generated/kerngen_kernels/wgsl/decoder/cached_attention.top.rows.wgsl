@@ -20,17 +20,19 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> product: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> weight: array<vec4f>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<i32, 256>;
+var<workgroup> partial_: array<f32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -50,23 +52,29 @@ fn row_max(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the 256 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
-    partial[lane] = part;
+    partial_[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
-        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 64u] + (partial_[lane + 128u] + partial_[lane + 192u]);
     }
     workgroupBarrier();
     if (lane < 16u) {
-        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 16u] + (partial_[lane + 32u] + partial_[lane + 48u]);
     }
     workgroupBarrier();
     if (lane < 4u) {
-        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 4u] + (partial_[lane + 8u] + partial_[lane + 12u]);
     }
     workgroupBarrier();
-    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    let joined = partial_[0u] + partial_[1u] + (partial_[2u] + partial_[3u]);
     workgroupBarrier();
     return joined;
 }
@@ -83,23 +91,24 @@ fn main(
     }
     let g = row / u.s;
     let i = row % u.s;
-    var top_part = vec4f(-infinity());
+    var top_max_part = vec4i(i32(-2147483648));
     for (var j = lane * 4u; j < u.t; j += 4096u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
         let j3 = j + 3072u;
-        top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j) >> 2u], vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
         if (j1 < u.t) {
-            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j1) >> 2u], vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
         }
         if (j2 < u.t) {
-            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j2) >> 2u], vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
         }
         if (j3 < u.t) {
-            top_part = max(top_part, select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))));
+            top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product[((g * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
         }
     }
-    let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane);
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
     var total_part = vec4f(0.0);
     for (var j = lane * 4u; j < u.t; j += 4096u) {
         let j1 = j + 1024u;

@@ -22,24 +22,26 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> product: array<f32>;
 @group(0) @binding(2) var<storage, read_write> weight: array<f32>;
-var<workgroup> partial: array<f32, 1024>;
+var<workgroup> partial: array<i32, 1024>;
+var<workgroup> partial_: array<f32, 1024>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 1024 lanes of a row: of every subgroup, then of all.
-fn row_max(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 {
     let own = subgroupMax(part);
     if (subgroup_lane == 0u) {
         partial[lane / subgroup_size] = own;
     }
     workgroupBarrier();
     let count = (subgroup_size + 1023u) / subgroup_size;
-    var rest = -infinity();
+    var rest = i32(-2147483648);
     for (var number = subgroup_lane; number < count; number += subgroup_size) {
         rest = max(rest, partial[number]);
     }
@@ -48,17 +50,23 @@ fn row_max(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the 1024 lanes of a row: of every subgroup, then of all.
 fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 {
     let own = subgroupAdd(part);
     if (subgroup_lane == 0u) {
-        partial[lane / subgroup_size] = own;
+        partial_[lane / subgroup_size] = own;
     }
     workgroupBarrier();
     let count = (subgroup_size + 1023u) / subgroup_size;
     var rest = 0.0;
     for (var number = subgroup_lane; number < count; number += subgroup_size) {
-        rest += partial[number];
+        rest += partial_[number];
     }
     let joined = subgroupAdd(rest);
     workgroupBarrier();
@@ -79,7 +87,7 @@ fn main(
     }
     let g = row / u.s;
     let i = row % u.s;
-    var top_part = -infinity();
+    var top_max_part = i32(-2147483648);
     for (var j = lane; j < u.t; j += 8192u) {
         let j1 = j + 1024u;
         let j2 = j + 2048u;
@@ -88,30 +96,31 @@ fn main(
         let j5 = j + 5120u;
         let j6 = j + 6144u;
         let j7 = j + 7168u;
-        top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))));
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
         if (j1 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j2 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j3 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j4 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j5 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j6 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
         if (j7 < u.t) {
-            top_part = max(top_part, select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))));
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product[(g * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
         }
     }
-    let top = row_max(top_part, lane, subgroup_size, subgroup_lane);
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
     var total_part = 0.0;
     for (var j = lane; j < u.t; j += 8192u) {
         let j1 = j + 1024u;

@@ -26,11 +26,18 @@ fn on_axis(place: i32, length_: i32) -> bool {
     return place >= 0 && place < length_;
 }
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
 }
 
 @compute @workgroup_size(64)
@@ -47,12 +54,12 @@ fn main(
     let q = element / u.y_axis_3 / u.y_axis_2 % u.c;
     let i = element / u.y_axis_3 % u.y_axis_2;
     let j = element % u.y_axis_3;
-    var y_max = -infinity();
+    var y_max = i32(-2147483648);
     for (var u_ = 0u; u_ < u.size_length; u_ += 1u) {
         let v_end = select(0u, u.size_length, on_axis(i32(i) * u.step + i32(u_) - u.edge, i32(u.h)));
         for (var v = 0u; v < v_end; v += 1u) {
-            y_max = max(y_max, select(-infinity(), x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) - u.edge, i32(u.w))));
+            y_max = max(y_max, select(-2147483648, max_rank(x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) - u.edge, 0, i32(u.w) - 1))]), on_axis(i32(i) * u.step + i32(u_) - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) - u.edge, i32(u.w))));
         }
     }
-    y[((n * u.c + q) * u.y_axis_2 + i) * u.y_axis_3 + j] = y_max;
+    y[((n * u.c + q) * u.y_axis_2 + i) * u.y_axis_3 + j] = max_value(y_max);
 }

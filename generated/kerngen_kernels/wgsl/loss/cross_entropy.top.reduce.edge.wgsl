@@ -12,18 +12,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> logits: array<f32>;
-@group(0) @binding(2) var<storage, read_write> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(2) var<storage, read_write> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -55,23 +56,23 @@ fn main(
         return;
     }
     let i = group / count;
-    var top_max = -infinity();
+    var top_max = i32(-2147483648);
     for (var j = group % count * 4u * 256u + lane; j < u.n; j += count * 1024u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
         let j3 = j + 768u;
-        let term = logits[i * u.n + j];
-        var term1 = -infinity();
+        let term = max_rank(logits[i * u.n + j]);
+        var term1 = i32(-2147483648);
         if (j1 < u.n) {
-            term1 = logits[i * u.n + j1];
+            term1 = max_rank(logits[i * u.n + j1]);
         }
-        var term2 = -infinity();
+        var term2 = i32(-2147483648);
         if (j2 < u.n) {
-            term2 = logits[i * u.n + j2];
+            term2 = max_rank(logits[i * u.n + j2]);
         }
-        var term3 = -infinity();
+        var term3 = i32(-2147483648);
         if (j3 < u.n) {
-            term3 = logits[i * u.n + j3];
+            term3 = max_rank(logits[i * u.n + j3]);
         }
         top_max = max(top_max, max(max(term, term1), max(term2, term3)));
     }

@@ -16,24 +16,26 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> labels: array<u32>;
 @group(0) @binding(3) var<storage, read> dloss: array<f32>;
 @group(0) @binding(4) var<storage, read_write> dlogits: array<vec4f>;
-var<workgroup> partial: array<f32, 1024>;
+var<workgroup> partial: array<i32, 1024>;
+var<workgroup> partial_: array<f32, 1024>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(0x7fffffff), nan);
 }
 
 // The maximum over the 1024 lanes of a row: of every subgroup, then of all.
-fn row_max(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 {
     let own = subgroupMax(part);
     if (subgroup_lane == 0u) {
         partial[lane / subgroup_size] = own;
     }
     workgroupBarrier();
     let count = (subgroup_size + 1023u) / subgroup_size;
-    var rest = -infinity();
+    var rest = i32(-2147483648);
     for (var number = subgroup_lane; number < count; number += subgroup_size) {
         rest = max(rest, partial[number]);
     }
@@ -42,17 +44,23 @@ fn row_max(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the 1024 lanes of a row: of every subgroup, then of all.
 fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 {
     let own = subgroupAdd(part);
     if (subgroup_lane == 0u) {
-        partial[lane / subgroup_size] = own;
+        partial_[lane / subgroup_size] = own;
     }
     workgroupBarrier();
     let count = (subgroup_size + 1023u) / subgroup_size;
     var rest = 0.0;
     for (var number = subgroup_lane; number < count; number += subgroup_size) {
-        rest += partial[number];
+        rest += partial_[number];
     }
     let joined = subgroupAdd(rest);
     workgroupBarrier();
@@ -71,7 +79,7 @@ fn main(
     if (i >= u.m) {
         return;
     }
-    var top_part = vec4f(-infinity());
+    var top_max_part = vec4i(i32(-2147483648));
     for (var j = lane * 4u; j < u.n; j += 16384u) {
         let j1 = j + 4096u;
         let j2 = j + 8192u;
@@ -89,18 +97,19 @@ fn main(
         if (j3 < u.n) {
             logits3 = logits[(i * u.n + j3) >> 2u];
         }
-        top_part = max(top_part, logits0);
+        top_max_part = max(top_max_part, max_rank4(logits0));
         if (j1 < u.n) {
-            top_part = max(top_part, logits1);
+            top_max_part = max(top_max_part, max_rank4(logits1));
         }
         if (j2 < u.n) {
-            top_part = max(top_part, logits2);
+            top_max_part = max(top_max_part, max_rank4(logits2));
         }
         if (j3 < u.n) {
-            top_part = max(top_part, logits3);
+            top_max_part = max(top_max_part, max_rank4(logits3));
         }
     }
-    let top = row_max(max(max(top_part.x, top_part.y), max(top_part.z, top_part.w)), lane, subgroup_size, subgroup_lane);
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
     var total_part = vec4f(0.0);
     for (var j = lane * 4u; j < u.n; j += 16384u) {
         let j1 = j + 4096u;

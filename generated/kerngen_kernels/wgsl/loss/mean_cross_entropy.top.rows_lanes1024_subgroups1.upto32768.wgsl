@@ -14,24 +14,26 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> logits: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> top: array<f32>;
 @group(0) @binding(3) var<storage, read_write> total: array<f32>;
-var<workgroup> partial: array<f32, 1024>;
+var<workgroup> partial: array<i32, 1024>;
+var<workgroup> partial_: array<f32, 1024>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(0x7fffffff), nan);
 }
 
 // The maximum over the 1024 lanes of a row: of every subgroup, then of all.
-fn row_max(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> i32 {
     let own = subgroupMax(part);
     if (subgroup_lane == 0u) {
         partial[lane / subgroup_size] = own;
     }
     workgroupBarrier();
     let count = (subgroup_size + 1023u) / subgroup_size;
-    var rest = -infinity();
+    var rest = i32(-2147483648);
     for (var number = subgroup_lane; number < count; number += subgroup_size) {
         rest = max(rest, partial[number]);
     }
@@ -40,17 +42,23 @@ fn row_max(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the 1024 lanes of a row: of every subgroup, then of all.
 fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 {
     let own = subgroupAdd(part);
     if (subgroup_lane == 0u) {
-        partial[lane / subgroup_size] = own;
+        partial_[lane / subgroup_size] = own;
     }
     workgroupBarrier();
     let count = (subgroup_size + 1023u) / subgroup_size;
     var rest = 0.0;
     for (var number = subgroup_lane; number < count; number += subgroup_size) {
-        rest += partial[number];
+        rest += partial_[number];
     }
     let joined = subgroupAdd(rest);
     workgroupBarrier();
@@ -109,32 +117,33 @@ fn main(
     if (j7 < u.n) {
         logits7 = logits[(i * u.n + j7) >> 2u];
     }
-    var top_new_part = vec4f(-infinity());
+    var top_new_max_part = vec4i(i32(-2147483648));
     if (j0 < u.n) {
-        top_new_part = max(top_new_part, logits0);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits0));
     }
     if (j1 < u.n) {
-        top_new_part = max(top_new_part, logits1);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits1));
     }
     if (j2 < u.n) {
-        top_new_part = max(top_new_part, logits2);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits2));
     }
     if (j3 < u.n) {
-        top_new_part = max(top_new_part, logits3);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits3));
     }
     if (j4 < u.n) {
-        top_new_part = max(top_new_part, logits4);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits4));
     }
     if (j5 < u.n) {
-        top_new_part = max(top_new_part, logits5);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits5));
     }
     if (j6 < u.n) {
-        top_new_part = max(top_new_part, logits6);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits6));
     }
     if (j7 < u.n) {
-        top_new_part = max(top_new_part, logits7);
+        top_new_max_part = max(top_new_max_part, max_rank4(logits7));
     }
-    let top_new = row_max(max(max(top_new_part.x, top_new_part.y), max(top_new_part.z, top_new_part.w)), lane, subgroup_size, subgroup_lane);
+    let top_new_max = row_max(max(max(top_new_max_part.x, top_new_max_part.y), max(top_new_max_part.z, top_new_max_part.w)), lane, subgroup_size, subgroup_lane);
+    let top_new = max_value(top_new_max);
     var total_new_part = vec4f(0.0);
     if (j0 < u.n) {
         total_new_part += exp(logits0 - top_new);

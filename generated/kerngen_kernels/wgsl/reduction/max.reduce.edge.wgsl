@@ -8,18 +8,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read_write> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(2) var<storage, read_write> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -50,23 +51,23 @@ fn main(
     if (group >= count) {
         return;
     }
-    var largest_max = -infinity();
+    var largest_max = i32(-2147483648);
     for (var i = group * 4u * 256u + lane; i < u.n; i += count * 1024u) {
         let i1 = i + 256u;
         let i2 = i + 512u;
         let i3 = i + 768u;
-        let term = x[i];
-        var term1 = -infinity();
+        let term = max_rank(x[i]);
+        var term1 = i32(-2147483648);
         if (i1 < u.n) {
-            term1 = x[i1];
+            term1 = max_rank(x[i1]);
         }
-        var term2 = -infinity();
+        var term2 = i32(-2147483648);
         if (i2 < u.n) {
-            term2 = x[i2];
+            term2 = max_rank(x[i2]);
         }
-        var term3 = -infinity();
+        var term3 = i32(-2147483648);
         if (i3 < u.n) {
-            term3 = x[i3];
+            term3 = max_rank(x[i3]);
         }
         largest_max = max(largest_max, max(max(term, term1), max(term2, term3)));
     }

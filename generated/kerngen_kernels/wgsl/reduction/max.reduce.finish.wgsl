@@ -8,18 +8,11 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read_write> largest: array<f32>;
-@group(0) @binding(2) var<storage, read> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
-
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
-}
+@group(0) @binding(2) var<storage, read> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part_: f32, lane: u32) -> f32 {
+fn row_max(part_: i32, lane: u32) -> i32 {
     partial[lane] = part_;
     workgroupBarrier();
     if (lane < 64u) {
@@ -39,6 +32,12 @@ fn row_max(part_: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -46,21 +45,21 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
-    var total = -infinity();
+    var total = i32(-2147483648);
     for (var part = lane; part < count; part += 1024u) {
         let part1 = part + 256u;
         let part2 = part + 512u;
         let part3 = part + 768u;
         let term = parts[part];
-        var term1 = -infinity();
+        var term1 = i32(-2147483648);
         if (part1 < count) {
             term1 = parts[part1];
         }
-        var term2 = -infinity();
+        var term2 = i32(-2147483648);
         if (part2 < count) {
             term2 = parts[part2];
         }
-        var term3 = -infinity();
+        var term3 = i32(-2147483648);
         if (part3 < count) {
             term3 = parts[part3];
         }
@@ -68,6 +67,6 @@ fn main(
     }
     let whole = row_max(total, lane);
     if (lane == 0u) {
-        largest[0u] = whole;
+        largest[0u] = max_value(whole);
     }
 }

@@ -8,18 +8,11 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read_write> smallest: array<f32>;
-@group(0) @binding(2) var<storage, read> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
-
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
-}
+@group(0) @binding(2) var<storage, read> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
 // The minimum over the 256 lanes of a row, in a fixed order.
-fn row_min(part_: f32, lane: u32) -> f32 {
+fn row_min(part_: i32, lane: u32) -> i32 {
     partial[lane] = part_;
     workgroupBarrier();
     if (lane < 64u) {
@@ -39,6 +32,12 @@ fn row_min(part_: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn min_value(rank: i32) -> f32 {
+    let known = min(rank, i32(0x7f800000));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -46,21 +45,21 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let count = min(max((u.n + 4095u) >> 12u, 1u), 1024u);
-    var total = infinity();
+    var total = 2147483647i;
     for (var part = lane; part < count; part += 1024u) {
         let part1 = part + 256u;
         let part2 = part + 512u;
         let part3 = part + 768u;
         let term = parts[part];
-        var term1 = infinity();
+        var term1 = 2147483647i;
         if (part1 < count) {
             term1 = parts[part1];
         }
-        var term2 = infinity();
+        var term2 = 2147483647i;
         if (part2 < count) {
             term2 = parts[part2];
         }
-        var term3 = infinity();
+        var term3 = 2147483647i;
         if (part3 < count) {
             term3 = parts[part3];
         }
@@ -68,6 +67,6 @@ fn main(
     }
     let whole = row_min(total, lane);
     if (lane == 0u) {
-        smallest[0u] = whole;
+        smallest[0u] = min_value(whole);
     }
 }

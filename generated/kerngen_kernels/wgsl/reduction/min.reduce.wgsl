@@ -8,18 +8,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
-@group(0) @binding(2) var<storage, read_write> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(2) var<storage, read_write> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(i32(-2147483648)), nan);
 }
 
 // The minimum over the 256 lanes of a row, in a fixed order.
-fn row_min(part: f32, lane: u32) -> f32 {
+fn row_min(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -50,23 +51,23 @@ fn main(
     if (group >= count) {
         return;
     }
-    var smallest_min = vec4f(infinity());
+    var smallest_min = vec4i(2147483647i);
     for (var i = (group * 4u * 256u + lane) * 4u; i < u.n; i += count * 4096u) {
         let i1 = i + 1024u;
         let i2 = i + 2048u;
         let i3 = i + 3072u;
-        let term = x[i >> 2u];
-        var term1 = vec4f(infinity());
+        let term = min_rank4(x[i >> 2u]);
+        var term1 = vec4i(2147483647i);
         if (i1 < u.n) {
-            term1 = x[i1 >> 2u];
+            term1 = min_rank4(x[i1 >> 2u]);
         }
-        var term2 = vec4f(infinity());
+        var term2 = vec4i(2147483647i);
         if (i2 < u.n) {
-            term2 = x[i2 >> 2u];
+            term2 = min_rank4(x[i2 >> 2u]);
         }
-        var term3 = vec4f(infinity());
+        var term3 = vec4i(2147483647i);
         if (i3 < u.n) {
-            term3 = x[i3 >> 2u];
+            term3 = min_rank4(x[i3 >> 2u]);
         }
         smallest_min = min(smallest_min, min(min(term, term1), min(term2, term3)));
     }

@@ -10,13 +10,20 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
-var<workgroup> totals: array<vec4f, 512>;
+var<workgroup> totals: array<vec4i, 512>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(0x7fffffff), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
 }
 
 @compute @workgroup_size(256)
@@ -29,41 +36,41 @@ fn main(
     if (row >= u.m) {
         return;
     }
-    var carried = -infinity();
+    var carried = i32(-2147483648);
     for (var first = 0u; first < u.n; first += 4096u) {
         let place0 = first + lane * 4u;
         let place1 = first + lane * 4u + 1024u;
         let place2 = first + lane * 4u + 2048u;
         let place3 = first + lane * 4u + 3072u;
-        var run0 = vec4f(-infinity());
+        var run0 = vec4i(i32(-2147483648));
         if (place0 < u.n) {
-            run0 = x[(row * u.n + place0) >> 2u];
+            run0 = max_rank4(x[(row * u.n + place0) >> 2u]);
         }
         run0.y = max(run0.y, run0.x);
         run0.z = max(run0.z, run0.y);
         run0.w = max(run0.w, run0.z);
-        var run1 = vec4f(-infinity());
+        var run1 = vec4i(i32(-2147483648));
         if (place1 < u.n) {
-            run1 = x[(row * u.n + place1) >> 2u];
+            run1 = max_rank4(x[(row * u.n + place1) >> 2u]);
         }
         run1.y = max(run1.y, run1.x);
         run1.z = max(run1.z, run1.y);
         run1.w = max(run1.w, run1.z);
-        var run2 = vec4f(-infinity());
+        var run2 = vec4i(i32(-2147483648));
         if (place2 < u.n) {
-            run2 = x[(row * u.n + place2) >> 2u];
+            run2 = max_rank4(x[(row * u.n + place2) >> 2u]);
         }
         run2.y = max(run2.y, run2.x);
         run2.z = max(run2.z, run2.y);
         run2.w = max(run2.w, run2.z);
-        var run3 = vec4f(-infinity());
+        var run3 = vec4i(i32(-2147483648));
         if (place3 < u.n) {
-            run3 = x[(row * u.n + place3) >> 2u];
+            run3 = max_rank4(x[(row * u.n + place3) >> 2u]);
         }
         run3.y = max(run3.y, run3.x);
         run3.z = max(run3.z, run3.y);
         run3.w = max(run3.w, run3.z);
-        var total = vec4f(run0.w, run1.w, run2.w, run3.w);
+        var total = vec4i(run0.w, run1.w, run2.w, run3.w);
         var side = 0u;
         for (var apart = 1u; apart < 256u; apart *= 4u) {
             totals[side + lane] = total;
@@ -81,33 +88,33 @@ fn main(
         }
         totals[side + lane] = total;
         workgroupBarrier();
-        var before = vec4f(-infinity());
+        var before = vec4i(i32(-2147483648));
         if (lane > 0u) {
             before = totals[side + lane - 1u];
         }
         let whole = totals[side + lane + 256u - (lane + 1u)];
         if (place0 < u.n) {
             let j = place0;
-            let y_max = max(vec4f(max(carried, before.x)), run0);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.x)), run0);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.x);
         if (place1 < u.n) {
             let j = place1;
-            let y_max = max(vec4f(max(carried, before.y)), run1);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.y)), run1);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.y);
         if (place2 < u.n) {
             let j = place2;
-            let y_max = max(vec4f(max(carried, before.z)), run2);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.z)), run2);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.z);
         if (place3 < u.n) {
             let j = place3;
-            let y_max = max(vec4f(max(carried, before.w)), run3);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.w)), run3);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.w);
         workgroupBarrier();

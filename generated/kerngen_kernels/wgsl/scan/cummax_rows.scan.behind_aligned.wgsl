@@ -10,19 +10,12 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
-@group(0) @binding(3) var<storage, read> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
-var<workgroup> totals: array<vec4f, 512>;
-
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
-}
+@group(0) @binding(3) var<storage, read> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
+var<workgroup> totals: array<vec4i, 512>;
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part_: f32, lane: u32) -> f32 {
+fn row_max(part_: i32, lane: u32) -> i32 {
     partial[lane] = part_;
     workgroupBarrier();
     if (lane < 64u) {
@@ -42,6 +35,20 @@ fn row_max(part_: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(0x7fffffff), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn max_value4(rank: vec4i) -> vec4f {
+    let known = max(rank, vec4i(-2139095041));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -58,21 +65,21 @@ fn main(
     let part = group % count;
     let start = part * size;
     let end = min(start + size, u.n);
-    var total = -infinity();
+    var total = i32(-2147483648);
     for (var earlier = lane; earlier < part; earlier += 1024u) {
         let earlier1 = earlier + 256u;
         let earlier2 = earlier + 512u;
         let earlier3 = earlier + 768u;
         let term = parts[row * count + earlier];
-        var term1 = -infinity();
+        var term1 = i32(-2147483648);
         if (earlier1 < part) {
             term1 = parts[row * count + earlier1];
         }
-        var term2 = -infinity();
+        var term2 = i32(-2147483648);
         if (earlier2 < part) {
             term2 = parts[row * count + earlier2];
         }
-        var term3 = -infinity();
+        var term3 = i32(-2147483648);
         if (earlier3 < part) {
             term3 = parts[row * count + earlier3];
         }
@@ -84,35 +91,35 @@ fn main(
         let place1 = first + lane * 4u + 1024u;
         let place2 = first + lane * 4u + 2048u;
         let place3 = first + lane * 4u + 3072u;
-        var run0 = vec4f(-infinity());
+        var run0 = vec4i(i32(-2147483648));
         if (place0 < end) {
-            run0 = x[(row * u.n + place0) >> 2u];
+            run0 = max_rank4(x[(row * u.n + place0) >> 2u]);
         }
         run0.y = max(run0.y, run0.x);
         run0.z = max(run0.z, run0.y);
         run0.w = max(run0.w, run0.z);
-        var run1 = vec4f(-infinity());
+        var run1 = vec4i(i32(-2147483648));
         if (place1 < end) {
-            run1 = x[(row * u.n + place1) >> 2u];
+            run1 = max_rank4(x[(row * u.n + place1) >> 2u]);
         }
         run1.y = max(run1.y, run1.x);
         run1.z = max(run1.z, run1.y);
         run1.w = max(run1.w, run1.z);
-        var run2 = vec4f(-infinity());
+        var run2 = vec4i(i32(-2147483648));
         if (place2 < end) {
-            run2 = x[(row * u.n + place2) >> 2u];
+            run2 = max_rank4(x[(row * u.n + place2) >> 2u]);
         }
         run2.y = max(run2.y, run2.x);
         run2.z = max(run2.z, run2.y);
         run2.w = max(run2.w, run2.z);
-        var run3 = vec4f(-infinity());
+        var run3 = vec4i(i32(-2147483648));
         if (place3 < end) {
-            run3 = x[(row * u.n + place3) >> 2u];
+            run3 = max_rank4(x[(row * u.n + place3) >> 2u]);
         }
         run3.y = max(run3.y, run3.x);
         run3.z = max(run3.z, run3.y);
         run3.w = max(run3.w, run3.z);
-        var total_ = vec4f(run0.w, run1.w, run2.w, run3.w);
+        var total_ = vec4i(run0.w, run1.w, run2.w, run3.w);
         var side = 0u;
         for (var apart = 1u; apart < 256u; apart *= 4u) {
             totals[side + lane] = total_;
@@ -130,33 +137,33 @@ fn main(
         }
         totals[side + lane] = total_;
         workgroupBarrier();
-        var before = vec4f(-infinity());
+        var before = vec4i(i32(-2147483648));
         if (lane > 0u) {
             before = totals[side + lane - 1u];
         }
         let whole = totals[side + lane + 256u - (lane + 1u)];
         if (place0 < end) {
             let j = place0;
-            let y_max = max(vec4f(max(carried, before.x)), run0);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.x)), run0);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.x);
         if (place1 < end) {
             let j = place1;
-            let y_max = max(vec4f(max(carried, before.y)), run1);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.y)), run1);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.y);
         if (place2 < end) {
             let j = place2;
-            let y_max = max(vec4f(max(carried, before.z)), run2);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.z)), run2);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.z);
         if (place3 < end) {
             let j = place3;
-            let y_max = max(vec4f(max(carried, before.w)), run3);
-            y[(row * u.n + j) >> 2u] = y_max;
+            let y_max = max(vec4i(max(carried, before.w)), run3);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
         }
         carried = max(carried, whole.w);
         workgroupBarrier();

@@ -12,13 +12,20 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
-var<workgroup> totals: array<vec4f, 512>;
+var<workgroup> totals: array<vec4i, 512>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
 }
 
 @compute @workgroup_size(256)
@@ -29,28 +36,28 @@ fn main(
 ) {
     let own = lane % LANES;
     let row = (workgroup.y * grid.x + workgroup.x) * (256u / LANES) + lane / LANES;
-    var carried = -infinity();
+    var carried = i32(-2147483648);
     let place0 = own;
     let place1 = own + LANES;
     let place2 = own + LANES * 2u;
     let place3 = own + LANES * 3u;
-    var run0 = -infinity();
+    var run0 = i32(-2147483648);
     if (row < u.m && place0 < u.n) {
-        run0 = x[row * u.n + place0];
+        run0 = max_rank(x[row * u.n + place0]);
     }
-    var run1 = -infinity();
+    var run1 = i32(-2147483648);
     if (row < u.m && place1 < u.n) {
-        run1 = x[row * u.n + place1];
+        run1 = max_rank(x[row * u.n + place1]);
     }
-    var run2 = -infinity();
+    var run2 = i32(-2147483648);
     if (row < u.m && place2 < u.n) {
-        run2 = x[row * u.n + place2];
+        run2 = max_rank(x[row * u.n + place2]);
     }
-    var run3 = -infinity();
+    var run3 = i32(-2147483648);
     if (row < u.m && place3 < u.n) {
-        run3 = x[row * u.n + place3];
+        run3 = max_rank(x[row * u.n + place3]);
     }
-    var total = vec4f(run0, run1, run2, run3);
+    var total = vec4i(run0, run1, run2, run3);
     var side = 0u;
     for (var apart = 1u; apart < LANES; apart *= 4u) {
         totals[side + lane] = total;
@@ -68,7 +75,7 @@ fn main(
     }
     totals[side + lane] = total;
     workgroupBarrier();
-    var before = vec4f(-infinity());
+    var before = vec4i(i32(-2147483648));
     if (own > 0u) {
         before = totals[side + lane - 1u];
     }
@@ -76,25 +83,25 @@ fn main(
     if (row < u.m && place0 < u.n) {
         let j = place0;
         let y_max = max(max(carried, before.x), run0);
-        y[row * u.n + j] = y_max;
+        y[row * u.n + j] = max_value(y_max);
     }
     carried = max(carried, whole.x);
     if (row < u.m && place1 < u.n) {
         let j = place1;
         let y_max = max(max(carried, before.y), run1);
-        y[row * u.n + j] = y_max;
+        y[row * u.n + j] = max_value(y_max);
     }
     carried = max(carried, whole.y);
     if (row < u.m && place2 < u.n) {
         let j = place2;
         let y_max = max(max(carried, before.z), run2);
-        y[row * u.n + j] = y_max;
+        y[row * u.n + j] = max_value(y_max);
     }
     carried = max(carried, whole.z);
     if (row < u.m && place3 < u.n) {
         let j = place3;
         let y_max = max(max(carried, before.w), run3);
-        y[row * u.n + j] = y_max;
+        y[row * u.n + j] = max_value(y_max);
     }
     carried = max(carried, whole.w);
 }

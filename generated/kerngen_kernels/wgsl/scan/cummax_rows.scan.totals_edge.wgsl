@@ -9,18 +9,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read_write> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(2) var<storage, read_write> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part_: f32, lane: u32) -> f32 {
+fn row_max(part_: i32, lane: u32) -> i32 {
     partial[lane] = part_;
     workgroupBarrier();
     if (lane < 64u) {
@@ -56,23 +57,23 @@ fn main(
     let part = group % count;
     let start = part * size;
     let end = min(start + size, u.n);
-    var total = -infinity();
+    var total = i32(-2147483648);
     for (var place = start + lane; place < end; place += 1024u) {
         let place1 = place + 256u;
         let place2 = place + 512u;
         let place3 = place + 768u;
-        let term = x[row * u.n + place];
-        var term1 = -infinity();
+        let term = max_rank(x[row * u.n + place]);
+        var term1 = i32(-2147483648);
         if (place1 < end) {
-            term1 = x[row * u.n + place1];
+            term1 = max_rank(x[row * u.n + place1]);
         }
-        var term2 = -infinity();
+        var term2 = i32(-2147483648);
         if (place2 < end) {
-            term2 = x[row * u.n + place2];
+            term2 = max_rank(x[row * u.n + place2]);
         }
-        var term3 = -infinity();
+        var term3 = i32(-2147483648);
         if (place3 < end) {
-            term3 = x[row * u.n + place3];
+            term3 = max_rank(x[row * u.n + place3]);
         }
         total = max(total, max(max(term, term1), max(term2, term3)));
     }

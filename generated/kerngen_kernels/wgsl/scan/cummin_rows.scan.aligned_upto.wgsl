@@ -12,13 +12,20 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
-var<workgroup> totals: array<vec4f, 512>;
+var<workgroup> totals: array<vec4i, 512>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(i32(-2147483648)), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn min_value4(rank: vec4i) -> vec4f {
+    let known = min(rank, vec4i(0x7f800000));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
 }
 
 @compute @workgroup_size(256)
@@ -29,40 +36,40 @@ fn main(
 ) {
     let own = lane % LANES;
     let row = (workgroup.y * grid.x + workgroup.x) * (256u / LANES) + lane / LANES;
-    var carried = infinity();
+    var carried = 2147483647i;
     let place0 = own * 4u;
     let place1 = own * 4u + LANES * 4u;
     let place2 = own * 4u + LANES * 4u * 2u;
     let place3 = own * 4u + LANES * 4u * 3u;
-    var run0 = vec4f(infinity());
+    var run0 = vec4i(2147483647i);
     if (row < u.m && place0 < u.n) {
-        run0 = x[(row * u.n + place0) >> 2u];
+        run0 = min_rank4(x[(row * u.n + place0) >> 2u]);
     }
     run0.y = min(run0.y, run0.x);
     run0.z = min(run0.z, run0.y);
     run0.w = min(run0.w, run0.z);
-    var run1 = vec4f(infinity());
+    var run1 = vec4i(2147483647i);
     if (row < u.m && place1 < u.n) {
-        run1 = x[(row * u.n + place1) >> 2u];
+        run1 = min_rank4(x[(row * u.n + place1) >> 2u]);
     }
     run1.y = min(run1.y, run1.x);
     run1.z = min(run1.z, run1.y);
     run1.w = min(run1.w, run1.z);
-    var run2 = vec4f(infinity());
+    var run2 = vec4i(2147483647i);
     if (row < u.m && place2 < u.n) {
-        run2 = x[(row * u.n + place2) >> 2u];
+        run2 = min_rank4(x[(row * u.n + place2) >> 2u]);
     }
     run2.y = min(run2.y, run2.x);
     run2.z = min(run2.z, run2.y);
     run2.w = min(run2.w, run2.z);
-    var run3 = vec4f(infinity());
+    var run3 = vec4i(2147483647i);
     if (row < u.m && place3 < u.n) {
-        run3 = x[(row * u.n + place3) >> 2u];
+        run3 = min_rank4(x[(row * u.n + place3) >> 2u]);
     }
     run3.y = min(run3.y, run3.x);
     run3.z = min(run3.z, run3.y);
     run3.w = min(run3.w, run3.z);
-    var total = vec4f(run0.w, run1.w, run2.w, run3.w);
+    var total = vec4i(run0.w, run1.w, run2.w, run3.w);
     var side = 0u;
     for (var apart = 1u; apart < LANES; apart *= 4u) {
         totals[side + lane] = total;
@@ -80,33 +87,33 @@ fn main(
     }
     totals[side + lane] = total;
     workgroupBarrier();
-    var before = vec4f(infinity());
+    var before = vec4i(2147483647i);
     if (own > 0u) {
         before = totals[side + lane - 1u];
     }
     let whole = totals[side + lane + LANES - (own + 1u)];
     if (row < u.m && place0 < u.n) {
         let j = place0;
-        let y_min = min(vec4f(min(carried, before.x)), run0);
-        y[(row * u.n + j) >> 2u] = y_min;
+        let y_min = min(vec4i(min(carried, before.x)), run0);
+        y[(row * u.n + j) >> 2u] = min_value4(y_min);
     }
     carried = min(carried, whole.x);
     if (row < u.m && place1 < u.n) {
         let j = place1;
-        let y_min = min(vec4f(min(carried, before.y)), run1);
-        y[(row * u.n + j) >> 2u] = y_min;
+        let y_min = min(vec4i(min(carried, before.y)), run1);
+        y[(row * u.n + j) >> 2u] = min_value4(y_min);
     }
     carried = min(carried, whole.y);
     if (row < u.m && place2 < u.n) {
         let j = place2;
-        let y_min = min(vec4f(min(carried, before.z)), run2);
-        y[(row * u.n + j) >> 2u] = y_min;
+        let y_min = min(vec4i(min(carried, before.z)), run2);
+        y[(row * u.n + j) >> 2u] = min_value4(y_min);
     }
     carried = min(carried, whole.z);
     if (row < u.m && place3 < u.n) {
         let j = place3;
-        let y_min = min(vec4f(min(carried, before.w)), run3);
-        y[(row * u.n + j) >> 2u] = y_min;
+        let y_min = min(vec4i(min(carried, before.w)), run3);
+        y[(row * u.n + j) >> 2u] = min_value4(y_min);
     }
     carried = min(carried, whole.w);
 }

@@ -10,19 +10,12 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
-@group(0) @binding(3) var<storage, read> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
-var<workgroup> totals: array<vec4f, 512>;
-
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
-}
+@group(0) @binding(3) var<storage, read> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
+var<workgroup> totals: array<vec4i, 512>;
 
 // The minimum over the 256 lanes of a row, in a fixed order.
-fn row_min(part_: f32, lane: u32) -> f32 {
+fn row_min(part_: i32, lane: u32) -> i32 {
     partial[lane] = part_;
     workgroupBarrier();
     if (lane < 64u) {
@@ -42,6 +35,20 @@ fn row_min(part_: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank4(x: vec4f) -> vec4i {
+    let bits = bitcast<vec4i>(x);
+    let rank = bits ^ ((bits >> vec4u(31u)) & vec4i(0x7fffffff));
+    let nan = (bits & vec4i(0x7fffffff)) > vec4i(0x7f800000);
+    return select(rank, vec4i(i32(-2147483648)), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn min_value4(rank: vec4i) -> vec4f {
+    let known = min(rank, vec4i(0x7f800000));
+    return bitcast<vec4f>(known ^ ((known >> vec4u(31u)) & vec4i(0x7fffffff)));
+}
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -58,21 +65,21 @@ fn main(
     let part = group % count;
     let start = part * size;
     let end = min(start + size, u.n);
-    var total = infinity();
+    var total = 2147483647i;
     for (var earlier = lane; earlier < part; earlier += 1024u) {
         let earlier1 = earlier + 256u;
         let earlier2 = earlier + 512u;
         let earlier3 = earlier + 768u;
         let term = parts[row * count + earlier];
-        var term1 = infinity();
+        var term1 = 2147483647i;
         if (earlier1 < part) {
             term1 = parts[row * count + earlier1];
         }
-        var term2 = infinity();
+        var term2 = 2147483647i;
         if (earlier2 < part) {
             term2 = parts[row * count + earlier2];
         }
-        var term3 = infinity();
+        var term3 = 2147483647i;
         if (earlier3 < part) {
             term3 = parts[row * count + earlier3];
         }
@@ -84,35 +91,35 @@ fn main(
         let place1 = first + lane * 4u + 1024u;
         let place2 = first + lane * 4u + 2048u;
         let place3 = first + lane * 4u + 3072u;
-        var run0 = vec4f(infinity());
+        var run0 = vec4i(2147483647i);
         if (place0 < end) {
-            run0 = x[(row * u.n + place0) >> 2u];
+            run0 = min_rank4(x[(row * u.n + place0) >> 2u]);
         }
         run0.y = min(run0.y, run0.x);
         run0.z = min(run0.z, run0.y);
         run0.w = min(run0.w, run0.z);
-        var run1 = vec4f(infinity());
+        var run1 = vec4i(2147483647i);
         if (place1 < end) {
-            run1 = x[(row * u.n + place1) >> 2u];
+            run1 = min_rank4(x[(row * u.n + place1) >> 2u]);
         }
         run1.y = min(run1.y, run1.x);
         run1.z = min(run1.z, run1.y);
         run1.w = min(run1.w, run1.z);
-        var run2 = vec4f(infinity());
+        var run2 = vec4i(2147483647i);
         if (place2 < end) {
-            run2 = x[(row * u.n + place2) >> 2u];
+            run2 = min_rank4(x[(row * u.n + place2) >> 2u]);
         }
         run2.y = min(run2.y, run2.x);
         run2.z = min(run2.z, run2.y);
         run2.w = min(run2.w, run2.z);
-        var run3 = vec4f(infinity());
+        var run3 = vec4i(2147483647i);
         if (place3 < end) {
-            run3 = x[(row * u.n + place3) >> 2u];
+            run3 = min_rank4(x[(row * u.n + place3) >> 2u]);
         }
         run3.y = min(run3.y, run3.x);
         run3.z = min(run3.z, run3.y);
         run3.w = min(run3.w, run3.z);
-        var total_ = vec4f(run0.w, run1.w, run2.w, run3.w);
+        var total_ = vec4i(run0.w, run1.w, run2.w, run3.w);
         var side = 0u;
         for (var apart = 1u; apart < 256u; apart *= 4u) {
             totals[side + lane] = total_;
@@ -130,33 +137,33 @@ fn main(
         }
         totals[side + lane] = total_;
         workgroupBarrier();
-        var before = vec4f(infinity());
+        var before = vec4i(2147483647i);
         if (lane > 0u) {
             before = totals[side + lane - 1u];
         }
         let whole = totals[side + lane + 256u - (lane + 1u)];
         if (place0 < end) {
             let j = place0;
-            let y_min = min(vec4f(min(carried, before.x)), run0);
-            y[(row * u.n + j) >> 2u] = y_min;
+            let y_min = min(vec4i(min(carried, before.x)), run0);
+            y[(row * u.n + j) >> 2u] = min_value4(y_min);
         }
         carried = min(carried, whole.x);
         if (place1 < end) {
             let j = place1;
-            let y_min = min(vec4f(min(carried, before.y)), run1);
-            y[(row * u.n + j) >> 2u] = y_min;
+            let y_min = min(vec4i(min(carried, before.y)), run1);
+            y[(row * u.n + j) >> 2u] = min_value4(y_min);
         }
         carried = min(carried, whole.y);
         if (place2 < end) {
             let j = place2;
-            let y_min = min(vec4f(min(carried, before.z)), run2);
-            y[(row * u.n + j) >> 2u] = y_min;
+            let y_min = min(vec4i(min(carried, before.z)), run2);
+            y[(row * u.n + j) >> 2u] = min_value4(y_min);
         }
         carried = min(carried, whole.z);
         if (place3 < end) {
             let j = place3;
-            let y_min = min(vec4f(min(carried, before.w)), run3);
-            y[(row * u.n + j) >> 2u] = y_min;
+            let y_min = min(vec4i(min(carried, before.w)), run3);
+            y[(row * u.n + j) >> 2u] = min_value4(y_min);
         }
         carried = min(carried, whole.w);
         workgroupBarrier();

@@ -12,13 +12,20 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
-var<workgroup> totals: array<vec4f, 512>;
+var<workgroup> totals: array<vec4i, 512>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(i32(-2147483648)), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn min_value(rank: i32) -> f32 {
+    let known = min(rank, i32(0x7f800000));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
 }
 
 @compute @workgroup_size(256)
@@ -29,28 +36,28 @@ fn main(
 ) {
     let own = lane % LANES;
     let row = (workgroup.y * grid.x + workgroup.x) * (256u / LANES) + lane / LANES;
-    var carried = infinity();
+    var carried = 2147483647i;
     let place0 = own;
     let place1 = own + LANES;
     let place2 = own + LANES * 2u;
     let place3 = own + LANES * 3u;
-    var run0 = infinity();
+    var run0 = 2147483647i;
     if (row < u.m && place0 < u.n) {
-        run0 = x[row * u.n + place0];
+        run0 = min_rank(x[row * u.n + place0]);
     }
-    var run1 = infinity();
+    var run1 = 2147483647i;
     if (row < u.m && place1 < u.n) {
-        run1 = x[row * u.n + place1];
+        run1 = min_rank(x[row * u.n + place1]);
     }
-    var run2 = infinity();
+    var run2 = 2147483647i;
     if (row < u.m && place2 < u.n) {
-        run2 = x[row * u.n + place2];
+        run2 = min_rank(x[row * u.n + place2]);
     }
-    var run3 = infinity();
+    var run3 = 2147483647i;
     if (row < u.m && place3 < u.n) {
-        run3 = x[row * u.n + place3];
+        run3 = min_rank(x[row * u.n + place3]);
     }
-    var total = vec4f(run0, run1, run2, run3);
+    var total = vec4i(run0, run1, run2, run3);
     var side = 0u;
     for (var apart = 1u; apart < LANES; apart *= 4u) {
         totals[side + lane] = total;
@@ -68,7 +75,7 @@ fn main(
     }
     totals[side + lane] = total;
     workgroupBarrier();
-    var before = vec4f(infinity());
+    var before = vec4i(2147483647i);
     if (own > 0u) {
         before = totals[side + lane - 1u];
     }
@@ -76,25 +83,25 @@ fn main(
     if (row < u.m && place0 < u.n) {
         let j = place0;
         let y_min = min(min(carried, before.x), run0);
-        y[row * u.n + j] = y_min;
+        y[row * u.n + j] = min_value(y_min);
     }
     carried = min(carried, whole.x);
     if (row < u.m && place1 < u.n) {
         let j = place1;
         let y_min = min(min(carried, before.y), run1);
-        y[row * u.n + j] = y_min;
+        y[row * u.n + j] = min_value(y_min);
     }
     carried = min(carried, whole.y);
     if (row < u.m && place2 < u.n) {
         let j = place2;
         let y_min = min(min(carried, before.z), run2);
-        y[row * u.n + j] = y_min;
+        y[row * u.n + j] = min_value(y_min);
     }
     carried = min(carried, whole.z);
     if (row < u.m && place3 < u.n) {
         let j = place3;
         let y_min = min(min(carried, before.w), run3);
-        y[row * u.n + j] = y_min;
+        y[row * u.n + j] = min_value(y_min);
     }
     carried = min(carried, whole.w);
 }

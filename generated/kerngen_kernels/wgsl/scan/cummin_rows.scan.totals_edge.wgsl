@@ -9,18 +9,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read_write> parts: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+@group(0) @binding(2) var<storage, read_write> parts: array<i32>;
+var<workgroup> partial: array<i32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(i32(-2147483648)), nan);
 }
 
 // The minimum over the 256 lanes of a row, in a fixed order.
-fn row_min(part_: f32, lane: u32) -> f32 {
+fn row_min(part_: i32, lane: u32) -> i32 {
     partial[lane] = part_;
     workgroupBarrier();
     if (lane < 64u) {
@@ -56,23 +57,23 @@ fn main(
     let part = group % count;
     let start = part * size;
     let end = min(start + size, u.n);
-    var total = infinity();
+    var total = 2147483647i;
     for (var place = start + lane; place < end; place += 1024u) {
         let place1 = place + 256u;
         let place2 = place + 512u;
         let place3 = place + 768u;
-        let term = x[row * u.n + place];
-        var term1 = infinity();
+        let term = min_rank(x[row * u.n + place]);
+        var term1 = 2147483647i;
         if (place1 < end) {
-            term1 = x[row * u.n + place1];
+            term1 = min_rank(x[row * u.n + place1]);
         }
-        var term2 = infinity();
+        var term2 = 2147483647i;
         if (place2 < end) {
-            term2 = x[row * u.n + place2];
+            term2 = min_rank(x[row * u.n + place2]);
         }
-        var term3 = infinity();
+        var term3 = 2147483647i;
         if (place3 < end) {
-            term3 = x[row * u.n + place3];
+            term3 = min_rank(x[row * u.n + place3]);
         }
         total = min(total, min(min(term, term1), min(term2, term3)));
     }

@@ -22,5 +22,5 @@ fn main(
     if (element >= u.segments_length * u.d) {
         return;
     }
-    bins[element] = 0x007fffffu;
+    bins[element] = 0u;
 }

@@ -14,11 +14,18 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> segment: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(i32(-2147483648)), nan);
+}
+
+// The float of a rank; infinity where there was none to compare.
+fn min_value(rank: i32) -> f32 {
+    let known = min(rank, i32(0x7f800000));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
 }
 
 @compute @workgroup_size(64)
@@ -33,9 +40,9 @@ fn main(
     }
     let s = element / u.d;
     let j = element % u.d;
-    var y_min = infinity();
+    var y_min = 2147483647i;
     for (var i = 0u; i < u.n; i += 1u) {
-        y_min = min(y_min, select(infinity(), x[i * u.d + j], segment[i] == u32(i32(s))));
+        y_min = min(y_min, select(2147483647, min_rank(x[i * u.d + j]), segment[i] == u32(i32(s))));
     }
-    y[s * u.d + j] = y_min;
+    y[s * u.d + j] = min_value(y_min);
 }

@@ -22,5 +22,5 @@ fn main(
     if (element >= u.segments_length * u.d) {
         return;
     }
-    bins[element] = 0xff800000u;
+    bins[element] = 0xffffffffu;
 }

@@ -17,12 +17,12 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> bins: array<atomic<u32>>;
 var<workgroup> own: array<atomic<u32>, BINS>;
 
-// A word in the order of floats, and 0u for NaN.
-fn to_min_word(x: f32) -> u32 {
-    let bits = bitcast<u32>(x);
-    let nan = (bits & u32(0x7fffffffu)) > u32(0x7f800000u);
-    let flipped = select(u32(0x80000000u), u32(0xffffffffu), (bits >> u32(31u)) == u32(1u));
-    return select(bits ^ flipped, u32(0u), nan);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(i32(-2147483648)), nan);
 }
 
 @compute @workgroup_size(256)
@@ -35,7 +35,7 @@ fn main(
     let parts = max(min((u.n * u.d + 4095u) >> 12u, 1024u), 1u);
     let slice = (workgroup.y * grid.x + workgroup.x) % slices * BINS;
     for (var own_bin = lane; own_bin < BINS; own_bin += 256u) {
-        atomicStore(&own[own_bin], 0xff800000u);
+        atomicStore(&own[own_bin], 0xffffffffu);
     }
     workgroupBarrier();
     for (var element = (workgroup.y * grid.x + workgroup.x) / slices * 256u + lane; element < u.n * u.d; element += parts * 256u) {
@@ -45,14 +45,14 @@ fn main(
         if (s < u.segments_length) {
             let bin = s * u.d + j - slice;
             if (bin < BINS) {
-                atomicMin(&own[bin], to_min_word(x[i * u.d + j]));
+                atomicMin(&own[bin], bitcast<u32>(min_rank(x[i * u.d + j])) ^ 0x80000000u);
             }
         }
     }
     workgroupBarrier();
     for (var own_bin = lane; own_bin < BINS; own_bin += 256u) {
         let word = atomicLoad(&own[own_bin]);
-        if (word != 0xff800000u) {
+        if (word != 0xffffffffu) {
             atomicMin(&bins[slice + own_bin], word);
         }
     }

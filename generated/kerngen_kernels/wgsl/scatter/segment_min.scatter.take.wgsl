@@ -14,12 +14,12 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> segment: array<u32>;
 @group(0) @binding(3) var<storage, read_write> bins: array<atomic<u32>>;
 
-// A word in the order of floats, and 0u for NaN.
-fn to_min_word(x: f32) -> u32 {
-    let bits = bitcast<u32>(x);
-    let nan = (bits & u32(0x7fffffffu)) > u32(0x7f800000u);
-    let flipped = select(u32(0x80000000u), u32(0xffffffffu), (bits >> u32(31u)) == u32(1u));
-    return select(bits ^ flipped, u32(0u), nan);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn min_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(i32(-2147483648)), nan);
 }
 
 @compute @workgroup_size(256)
@@ -37,6 +37,6 @@ fn main(
     let s = segment[i];
     if (s < u.segments_length) {
         let bin = s * u.d + j;
-        atomicMin(&bins[bin], to_min_word(x[i * u.d + j]));
+        atomicMin(&bins[bin], bitcast<u32>(min_rank(x[i * u.d + j])) ^ 0x80000000u);
     }
 }

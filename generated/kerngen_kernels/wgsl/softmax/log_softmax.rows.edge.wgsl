@@ -12,17 +12,19 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
-var<workgroup> partial: array<f32, 256>;
+var<workgroup> partial: array<i32, 256>;
+var<workgroup> partial_: array<f32, 256>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
 }
 
 // The maximum over the 256 lanes of a row, in a fixed order.
-fn row_max(part: f32, lane: u32) -> f32 {
+fn row_max(part: i32, lane: u32) -> i32 {
     partial[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
@@ -42,23 +44,29 @@ fn row_max(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// The float of a rank; infinity where there was none to compare.
+fn max_value(rank: i32) -> f32 {
+    let known = max(rank, i32(-2139095041));
+    return bitcast<f32>(known ^ ((known >> u32(31u)) & i32(0x7fffffff)));
+}
+
 // The sum over the 256 lanes of a row, in a fixed order.
 fn row_sum(part: f32, lane: u32) -> f32 {
-    partial[lane] = part;
+    partial_[lane] = part;
     workgroupBarrier();
     if (lane < 64u) {
-        partial[lane] = partial[lane] + partial[lane + 64u] + (partial[lane + 128u] + partial[lane + 192u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 64u] + (partial_[lane + 128u] + partial_[lane + 192u]);
     }
     workgroupBarrier();
     if (lane < 16u) {
-        partial[lane] = partial[lane] + partial[lane + 16u] + (partial[lane + 32u] + partial[lane + 48u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 16u] + (partial_[lane + 32u] + partial_[lane + 48u]);
     }
     workgroupBarrier();
     if (lane < 4u) {
-        partial[lane] = partial[lane] + partial[lane + 4u] + (partial[lane + 8u] + partial[lane + 12u]);
+        partial_[lane] = partial_[lane] + partial_[lane + 4u] + (partial_[lane + 8u] + partial_[lane + 12u]);
     }
     workgroupBarrier();
-    let joined = partial[0u] + partial[1u] + (partial[2u] + partial[3u]);
+    let joined = partial_[0u] + partial_[1u] + (partial_[2u] + partial_[3u]);
     workgroupBarrier();
     return joined;
 }
@@ -73,7 +81,7 @@ fn main(
     if (i >= u.m) {
         return;
     }
-    var top_part = -infinity();
+    var top_max_part = i32(-2147483648);
     for (var j = lane; j < u.n; j += 2048u) {
         let j1 = j + 256u;
         let j2 = j + 512u;
@@ -111,30 +119,31 @@ fn main(
         if (j7 < u.n) {
             x7 = x[i * u.n + j7];
         }
-        top_part = max(top_part, x0);
+        top_max_part = max(top_max_part, max_rank(x0));
         if (j1 < u.n) {
-            top_part = max(top_part, x1);
+            top_max_part = max(top_max_part, max_rank(x1));
         }
         if (j2 < u.n) {
-            top_part = max(top_part, x2);
+            top_max_part = max(top_max_part, max_rank(x2));
         }
         if (j3 < u.n) {
-            top_part = max(top_part, x3);
+            top_max_part = max(top_max_part, max_rank(x3));
         }
         if (j4 < u.n) {
-            top_part = max(top_part, x4);
+            top_max_part = max(top_max_part, max_rank(x4));
         }
         if (j5 < u.n) {
-            top_part = max(top_part, x5);
+            top_max_part = max(top_max_part, max_rank(x5));
         }
         if (j6 < u.n) {
-            top_part = max(top_part, x6);
+            top_max_part = max(top_max_part, max_rank(x6));
         }
         if (j7 < u.n) {
-            top_part = max(top_part, x7);
+            top_max_part = max(top_max_part, max_rank(x7));
         }
     }
-    let top = row_max(top_part, lane);
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
     var total_part = 0.0;
     for (var j = lane; j < u.n; j += 2048u) {
         let j1 = j + 256u;
