@@ -52,7 +52,7 @@ def test_extremes_of_nothing_and_of_infinities(
             for x in (infinite, planted(infinite), *with_nans(planted(infinite))):
                 wanted = getattr(np, kind)(x, axis=AXES[text], initial=start)
                 (y,) = kernel.launch(ctx, (ctx.tensor(x),), (), (None,))
-                np.testing.assert_array_equal(z.numpy(), wanted)
+                np.testing.assert_array_equal(y.numpy(), wanted)
                 np.testing.assert_array_equal(kernel.reference(x), wanted)
 
 
@@ -103,7 +103,7 @@ def test_extremes_of_products(ctx: gpu.Context, strategy: str, terms: int) -> No
     wanted = (a[:, :, None] + b).min(1, initial=np.inf)
     with built(text) as (kernel,):
         (y,) = kernel.launch(ctx, (ctx.tensor(a), ctx.tensor(b)), (), (None,))
-        np.testing.assert_array_equal(z.numpy(), wanted)
+        np.testing.assert_array_equal(y.numpy(), wanted)
         np.testing.assert_array_equal(kernel.reference(a, b), wanted)
 
 

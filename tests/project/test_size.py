@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 from tests.project.tree import ROOT, python_files
@@ -10,6 +11,8 @@ from tests.project.tree import ROOT, python_files
 FOLDERS = ("kerngen", "tests", "examples")
 LISTED_LINES, MOST_LINES = 400, 600
 MOST_FUNCTION_LINES = 60
+MOST_MODULES = 28
+"""About 25 in a folder can be read as a list."""
 
 
 def line_count(file: Path) -> int:
@@ -29,6 +32,11 @@ def test_no_file_is_too_long() -> None:
         if length > LISTED_LINES:
             print(f"{file}: {length} lines, over {LISTED_LINES}")
     assert {file: n for file, n in lengths.items() if n > MOST_LINES} == {}
+
+
+def test_no_folder_is_too_full() -> None:
+    modules = Counter(file.parent.relative_to(ROOT) for file in python_files("kerngen"))
+    assert {folder: n for folder, n in modules.items() if n > MOST_MODULES} == {}
 
 
 def test_no_function_is_too_long() -> None:
