@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from kerngen.ir.memory import LEAVES
@@ -105,9 +106,14 @@ def _from_lines(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> list[
     return list(_imports(modules, used))
 
 
+def _by_numbers(name: str) -> list[str | int]:
+    """Return a key that sorts `u4` before `u32`, as isort does."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
 def _imports(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> Iterator[str]:
     for module, names in modules.items():
-        # As isort has them: classes, then what begins with a small letter.
-        wanted = sorted(name for name in names if name in used)
+        # Capital letters sort before small ones, and so classes before the rest.
+        wanted = sorted((name for name in names if name in used), key=_by_numbers)
         if wanted:
             yield f"from {module} import {', '.join(wanted)}"

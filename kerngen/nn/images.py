@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from kerngen.nn.differentiable import differentiable
@@ -53,29 +54,18 @@ def conv2d(
     check_rank("conv2d", "bias", added, 1, "[o]")
     (*_, h, w), (*_, r, s) = given.shape, kernels.shape
 
+    of_x = partial(
+        conv.conv2d_input_gradient, stride=stride, pad=pad, dilation=dilation
+    )
+    of_weight = partial(
+        conv.conv2d_kernel_gradient, stride=stride, pad=pad, dilation=dilation
+    )
+
     def by_x(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-        return conv.conv2d_input_gradient(
-            kernels.tensor,
-            dy,
-            h_len=h,
-            w_len=w,
-            out=out,
-            stride=stride,
-            pad=pad,
-            dilation=dilation,
-        )
+        return of_x(kernels.tensor, dy, h_len=h, w_len=w, out=out)
 
     def by_weight(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
-        return conv.conv2d_kernel_gradient(
-            given.tensor,
-            dy,
-            r_len=r,
-            s_len=s,
-            out=out,
-            stride=stride,
-            pad=pad,
-            dilation=dilation,
-        )
+        return of_weight(given.tensor, dy, r_len=r, s_len=s, out=out)
 
     def by_bias(dy: AnyTensor, out: AnyTensor | None) -> AnyTensor:
         return conv.conv2d_bias_gradient(dy, out=out)

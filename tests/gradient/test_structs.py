@@ -41,7 +41,7 @@ def _floats(records: Any) -> Iterator[Any]:
 def _drawn(type_: Any, count: int, seed: int) -> Any:
     """Return records of multiples of 1/16, whose products are exact."""
     random = np.random.default_rng(seed)
-    records = np.zeros(count, type_.DTYPE)
+    records: Any = np.zeros(count, type_.DTYPE)
     for member in _floats(records):
         member[...] = random.integers(4, 30, member.shape) / 16
     if "id" in records.dtype.names:
@@ -54,7 +54,7 @@ def _slopes(records: Any, value: Callable[[Any], float]) -> Iterator[Any]:
     for place, member in enumerate(_floats(records)):
         slope = np.zeros(member.shape)
         for at in np.ndindex(member.shape):
-            sides = []
+            sides = list[float]()
             for step in (STEP, -STEP):
                 moved = records.copy()
                 [*_floats(moved)][place][at] += step

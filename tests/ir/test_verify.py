@@ -79,7 +79,7 @@ def test_accepts_the_good_kernel() -> None:
         (Load(OTHER, (IndexValue(ROW),)), "not there"),
         (Load(X, (IndexValue(ROW),)), "number of subscripts"),
         (Load(X, (IndexValue(ROW), Clamped(ONE))), "no integer"),
-        (Load(X, (IndexValue(ROW), Affine(HALF_ROW))), "said to be affine"),
+        (Load(X, (IndexValue(ROW), Affine(HALF_ROW))), "marked as affine"),
         (Binary("+", ONE, ONE_I, F32), "types that do not fit"),
         (Binary("+", ONE, ONE, I32), "types that do not fit"),
         (Binary("&", ONE, ONE, F32), "types that do not fit"),

@@ -122,6 +122,14 @@ def _windows(x: Array) -> Any:
     return sliding_window_view(x, (2, 2), (2, 3))[:, :, ::2, ::2]
 
 
+def _max_pool2d(x: Array) -> Any:
+    return _windows(x).max((4, 5))
+
+
+def _avg_pool2d(x: Array) -> Any:
+    return _windows(x).mean((4, 5))
+
+
 def _standard(x: Array, axes: tuple[int, ...]) -> Any:
     centred = x - x.mean(axes, keepdims=True)
     return centred / np.sqrt((centred**2).mean(axes, keepdims=True) + 1e-5)
@@ -187,8 +195,8 @@ FUNCTIONS = [
     ),
     *_each(
         {"x": (2, 3, 5, 4)},
-        max_pool2d=(nn.max_pool2d, lambda x: _windows(x).max((4, 5))),
-        avg_pool2d=(nn.avg_pool2d, lambda x: _windows(x).mean((4, 5))),
+        max_pool2d=(nn.max_pool2d, _max_pool2d),
+        avg_pool2d=(nn.avg_pool2d, _avg_pool2d),
     ),
     Function(
         "groupnorm",

@@ -284,7 +284,7 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all(
-        "rotary rotary_gradient rotary_interleaved",
+        "rotary rotary_gradient rotary_interleaved rotary_interleaved_gradient",
         Domain(
             lengths={**_HEADS.lengths, "r": (1, 20)},
             derive=lambda d: {"d": 2 * d["r"] + d["d"] % 3},

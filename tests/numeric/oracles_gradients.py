@@ -15,7 +15,12 @@ from .oracles_images import (
     padded,
     windows,
 )
-from .oracles_layers import causal_scores_gradient, rotary, standard
+from .oracles_layers import (
+    causal_scores_gradient,
+    rotary,
+    rotary_interleaved,
+    standard,
+)
 
 LOWEST = -np.inf
 
@@ -126,6 +131,11 @@ def rotary_gradient(cosine: Array, sine: Array, dy: Array) -> Array:
     return rotary(dy, cosine, -sine)
 
 
+def rotary_interleaved_gradient(cosine: Array, sine: Array, dy: Array) -> Array:
+    """The rotation back, of neighbours."""
+    return rotary_interleaved(dy, cosine, -sine)
+
+
 def conv1d_gradient(
     x: Array, k: Array, dy: Array, *, stride: int, pad: int, dilation: int
 ) -> tuple[Array, Array]:
@@ -233,6 +243,7 @@ GRADIENTS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "attention": {
         "grouped_query_attention_gradient": grouped_query_attention_gradient,
         "rotary_gradient": rotary_gradient,
+        "rotary_interleaved_gradient": rotary_interleaved_gradient,
     },
     "conv": {
         "conv1d_gradient": conv1d_gradient,

@@ -120,5 +120,6 @@ def test_built_ins_name_their_helpers() -> None:
         *("infinity", "remainder", "nearest_f16", "to_i32", "to_u32"),
         *("float_rank", "unsigned_rank"),
         *("better", "best_of_four", "best_in_subgroup"),
-        *("to_max_word", "to_min_word", "from_word"),
+        *("max_rank", "max_value", "min_rank", "min_value"),
+        "affine_then",
     }

@@ -12,7 +12,9 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
+from safetensors.numpy import (
+    load_file,  # pyright: ignore[reportUnknownVariableType]  # PathLike has no argument
+)
 
 from tests.web.browser import ROOT, Browser, browser
 
@@ -121,7 +123,7 @@ def test_drawn_digits_are_recognised(page: Browser) -> None:
 
 def test_the_network_is_that_of_python(page: Browser) -> None:
     ink = np.random.default_rng(5).integers(0, 2, (32, 32)).astype(float)
-    found = page.run(
+    found: Any = page.run(
         """
         import { recognise, shrink } from "http://HOST/generated/digits/kernels/digits.js";
         import { readSafetensors } from "http://HOST/generated/digits/safetensors.js";
@@ -184,7 +186,7 @@ def test_a_step_is_that_of_the_model(page: Browser) -> None:
         ],
         -1,
     )
-    found = page.run(
+    found: Any = page.run(
         """
         import { react } from "http://HOST/generated/reaction/kernels/reaction.js";
         export default async (ctx, given) => [...await react(
