@@ -53,7 +53,7 @@ def _side_by_side(
     number = min(jobs, len(sizes), sum(sizes.values()) // _SHARE)
     if number < 2:
         return {}
-    from kerngen.cli.workers import workers
+    from kerngen.cli.jobs.workers import workers
 
     # The largest first, so that none is left to one process at the end.
     names = sorted(sizes, key=lambda name: sizes[name], reverse=True)

@@ -141,7 +141,7 @@ def _in_jobs(
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    from kerngen.cli.adapters import numbers
+    from kerngen.cli.jobs.adapters import numbers
     from kerngen.tune.farm import merged
 
     usable = numbers()

@@ -101,7 +101,7 @@ def verify(
     file, only = asked(src, kernel)
     selection = select(file)
     if jobs is not None:
-        from kerngen.cli.verify_jobs import verify_in_jobs
+        from kerngen.cli.jobs.verify import verify_in_jobs
         from kerngen.verify.farm import Asked
 
         with reporting(sys.stderr):

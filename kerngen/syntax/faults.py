@@ -5,7 +5,7 @@ from __future__ import annotations
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
-from kerngen.syntax.lookalikes import described, meant_by
+from kerngen.syntax.mistakes.lookalikes import described, meant_by
 
 
 class UnexpectedToken(

@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
-from kerngen.syntax import hints
-from kerngen.syntax.mistake import Mistake
-from kerngen.syntax.mistake_patterns import Pattern
+from kerngen.syntax.mistakes import hints
+from kerngen.syntax.mistakes.mistake import Mistake
+from kerngen.syntax.mistakes.patterns import Pattern
 from kerngen.syntax.parser import grammar_text
 
 TERMINALS = {

@@ -33,7 +33,8 @@ from kerngen.ir.nodes import REDUCE_KINDS, BuiltinCall, Cast, Expr, FunctionCall
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, scalar_of
 from kerngen.source.text import Span
-from kerngen.syntax import ast, foreign
+from kerngen.syntax import ast
+from kerngen.syntax.mistakes import foreign
 
 if TYPE_CHECKING:
     from kerngen.check.expressions.checker import Expressions

@@ -24,7 +24,7 @@ from kerngen.ir.nodes import Expr
 from kerngen.ir.types import Scalar
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.foreign import MODULES
+from kerngen.syntax.mistakes.foreign import MODULES
 
 if TYPE_CHECKING:
     from kerngen.check.expressions.checker import Expressions

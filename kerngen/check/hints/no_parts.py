@@ -10,8 +10,9 @@ from kerngen.check.faults.names import MemberOfScalar, UnknownName
 from kerngen.check.hints.examples import example_read, free_names
 from kerngen.check.scope import IndexSymbol, Symbol, TensorSymbol, ValueSymbol, one_line
 from kerngen.ir.memory import Struct
-from kerngen.syntax import ast, foreign
+from kerngen.syntax import ast
 from kerngen.syntax.faults_foreign import SeparateSubscripts
+from kerngen.syntax.mistakes import foreign
 
 if TYPE_CHECKING:
     from kerngen.check.expressions.checker import Expressions

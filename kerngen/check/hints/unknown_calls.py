@@ -16,8 +16,9 @@ from kerngen.ir.memory import NARROW
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.source.similar import closest, did_you_mean
-from kerngen.syntax import ast, foreign
-from kerngen.syntax.foreign_types import TYPES
+from kerngen.syntax import ast
+from kerngen.syntax.mistakes import foreign
+from kerngen.syntax.mistakes.foreign_types import TYPES
 
 if TYPE_CHECKING:
     from kerngen.check.expressions.checker import Expressions

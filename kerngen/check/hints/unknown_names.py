@@ -12,7 +12,8 @@ from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.similar import closest, did_you_mean
-from kerngen.syntax import ast, foreign
+from kerngen.syntax import ast
+from kerngen.syntax.mistakes import foreign
 
 if TYPE_CHECKING:
     from kerngen.check.expressions.checker import Expressions

@@ -14,7 +14,7 @@ from kerngen.ir.types import COMPOSITES, Scalar, ValueType
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-from kerngen.syntax.foreign_types import unknown_type_hint
+from kerngen.syntax.mistakes.foreign_types import unknown_type_hint
 
 SCALARS = {scalar.spelling: scalar for scalar in Scalar}
 

@@ -60,7 +60,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.operators import composite_type, is_composite
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
-from kerngen.syntax.foreign import REDUCTIONS
+from kerngen.syntax.mistakes.foreign import REDUCTIONS
 
 _OPERATORS: dict[ast.AssignOp, BinaryOp] = {"+=": "+", "-=": "-", "*=": "*", "/=": "/"}
 

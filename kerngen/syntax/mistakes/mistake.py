@@ -9,9 +9,9 @@ from typing import final
 from lark import Token
 
 from kerngen.source.text import Source, Span
-from kerngen.syntax.foreign_types import OWN_TYPE
 from kerngen.syntax.lalr import END, Stack, UnexpectedError
 from kerngen.syntax.lexemes import Lexeme
+from kerngen.syntax.mistakes.foreign_types import OWN_TYPE
 from kerngen.syntax.wording import ITEMS, VALUE_STARTS
 
 _NAMED_KERNEL = frozenset({"OPEN_PAREN", "ASSIGN"})

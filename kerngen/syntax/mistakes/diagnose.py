@@ -13,20 +13,17 @@ from typing import TypeAlias
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.syntax import (
-    faults,
-    faults_foreign,
-    foreign_spelling,
-    foreign_syntax,
-    hints,
-    typos,
-    wording,
-)
-from kerngen.syntax.binders import binder_remedy, mut_remedy, separates_condition
-from kerngen.syntax.foreign import REDUCTIONS
+from kerngen.syntax import faults, faults_foreign, wording
 from kerngen.syntax.lexemes import Lexeme, lexemes
-from kerngen.syntax.mistake import Mistake
-from kerngen.syntax.mistake_patterns import Pattern, hint
+from kerngen.syntax.mistakes import foreign_spelling, foreign_syntax, hints, typos
+from kerngen.syntax.mistakes.binders import (
+    binder_remedy,
+    mut_remedy,
+    separates_condition,
+)
+from kerngen.syntax.mistakes.foreign import REDUCTIONS
+from kerngen.syntax.mistakes.mistake import Mistake
+from kerngen.syntax.mistakes.patterns import Pattern, hint
 from kerngen.syntax.numbers import as_written_here
 
 _ENDS = wording.CLOSERS | wording.ITEMS | {"DOC"}

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from string import Template
 from typing import TypeAlias, final
 
-from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.mistakes.mistake import Mistake
 
 Words: TypeAlias = str | frozenset[str]
 """Several words: a set, or a text with blanks between them."""

@@ -12,9 +12,9 @@ from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import faults, wording
 from kerngen.syntax.faults_foreign import ForeignType
-from kerngen.syntax.foreign_types import OWN_TYPE, TYPES
 from kerngen.syntax.lexemes import Lexeme
-from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.mistakes.foreign_types import OWN_TYPE, TYPES
+from kerngen.syntax.mistakes.mistake import Mistake
 
 _LIKE_A_NAME: Final = re.compile(r"\w+(?:[-.']\w+)*'*", re.ASCII)
 _BEGINS_WITH_DIGIT: Final = re.compile(r"\d+[A-Za-z_]\w*", re.ASCII)

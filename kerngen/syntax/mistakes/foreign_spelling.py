@@ -6,9 +6,10 @@ import re
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
-from kerngen.syntax import faults_foreign, foreign, wording
+from kerngen.syntax import faults_foreign, wording
 from kerngen.syntax.lexemes import Lexeme
-from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.mistakes import foreign
+from kerngen.syntax.mistakes.mistake import Mistake
 
 _ITEM_NEXT = re.compile(r"[ \t]+(fn|kernel|struct|const)\b")
 """The item's keyword behind `def` in `def kernel f(...)`."""

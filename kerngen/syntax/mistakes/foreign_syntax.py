@@ -13,8 +13,9 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import faults_foreign
-from kerngen.syntax.binders import left_indices
-from kerngen.syntax.foreign import (
+from kerngen.syntax.lexemes import Lexeme, lexemes
+from kerngen.syntax.mistakes.binders import left_indices
+from kerngen.syntax.mistakes.foreign import (
     FUNCTIONS,
     MODULES,
     REDUCTIONS,
@@ -22,9 +23,8 @@ from kerngen.syntax.foreign import (
     Reduced,
     called,
 )
-from kerngen.syntax.foreign_types import OWN_TYPE, TYPES, without_generics
-from kerngen.syntax.lexemes import Lexeme, lexemes
-from kerngen.syntax.mistake import Mistake
+from kerngen.syntax.mistakes.foreign_types import OWN_TYPE, TYPES, without_generics
+from kerngen.syntax.mistakes.mistake import Mistake
 from kerngen.syntax.wording import VALUE_STARTS
 
 _TYPE_FIRST = re.compile(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from kerngen.ir.strategies import OPTIONS as _OPTIONS
-from kerngen.syntax.foreign_types import TYPES
-from kerngen.syntax.mistake import ENDS
-from kerngen.syntax.mistake_patterns import Pattern
+from kerngen.syntax.mistakes.foreign_types import TYPES
+from kerngen.syntax.mistakes.mistake import ENDS
+from kerngen.syntax.mistakes.patterns import Pattern
 from kerngen.syntax.wording import CLOSERS, COMPARISONS, ITEMS, VALUE_STARTS
 
 OPTIONS: Final = frozenset(_OPTIONS)

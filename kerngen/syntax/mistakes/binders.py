@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kerngen.syntax import hints
 from kerngen.syntax.lexemes import Lexeme, lexemes
-from kerngen.syntax.mistake import Mistake
-from kerngen.syntax.mistake_patterns import hint
+from kerngen.syntax.mistakes import hints
+from kerngen.syntax.mistakes.mistake import Mistake
+from kerngen.syntax.mistakes.patterns import hint
 from kerngen.syntax.wording import COMPARISONS
 
 _TYPE = re.compile(r"\s*\w+\s*(?:\[[^\[\]]*\])?")

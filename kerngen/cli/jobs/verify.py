@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 import kerngen.runtime as gpu
-from kerngen.cli.adapters import numbers
 from kerngen.cli.console import report_console
+from kerngen.cli.jobs.adapters import numbers
 from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection
 from kerngen.source.counted import counted

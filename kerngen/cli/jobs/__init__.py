@@ -1,0 +1,1 @@
+"""Several processes, and the adapters that they use."""
