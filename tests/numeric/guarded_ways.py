@@ -36,7 +36,7 @@ LONG = 10_007
 FAULTY = """\
 kernel copy(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }
 kernel halve(mut x: f32[n]) { x[i] *= 0.5; }
-kernel least(x: f32[n]) -> s: f32[] { s = min[i] x[i]; }
+kernel total(x: f32[n]) -> s: f32[] { s = sum[i] x[i]; }
 kernel scaled(x: f32[m, n]) -> y: f32[m] {
     let t[j] = sum[i] x[i, j];
     y[i] = sum[j] x[i, j] * t[j];
@@ -94,11 +94,11 @@ FAULTS = (
     Fault("a load past the end", "copy.map.edge", "x[element]", "x[element+1u]", LOAD),
     Fault("one more in place", "halve.map.edge", ">= u.n", "> u.n", STORE),
     Fault("half a word more", "narrow.map.edge", ">= u.n", "> u.n", STORE),
-    Fault("a term too many", "least.reduce.edge", "i < u.n", "i <= u.n", LOAD),
+    Fault("a term too many", "total.reduce.edge", "i < u.n", "i <= u.n", LOAD),
     Fault(
-        "a part too many", "least.reduce.finish", "part < count", "part <= count", LOAD
+        "a part too many", "total.reduce.finish", "part < count", "part <= count", LOAD
     ),
-    Fault("a misplaced part", "least.reduce", "parts[g", "parts[1u+g", STORE),
+    Fault("a misplaced part", "total.reduce", "parts[g", "parts[1u+g", STORE),
     Fault("past a temporary", "scaled.t.reduce.edge", "&& j <", "&& j <=", STORE),
     Fault("a row too many", "scaled.t.reduce.edge", "i < u.m", "i <= u.m", LOAD),
     Fault(

@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"var<[^>]+>\s+(\w+)\s*:\s*(.+);")
 _LOCAL_ARRAY = re.compile(r"var\s+(\w+)\s*=\s*(array<[^>]+>)\(")
 _STRUCT = re.compile(r"struct\s+(\w+)\s*\{(.*?)\n\}", re.DOTALL)
 _MEMBER = re.compile(r"(\w+)\s*:\s*([^:]+?),\s*(?://.*)?$", re.MULTILINE)
-_UNTOLD = re.compile(r"\[(?!inside\(|u32\(clamp\(|\d+[ui]?\]).*")
+_UNTOLD = re.compile(r"\[(?!kept_inside\(|u32\(clamp\(|\d+[ui]?\]).*")
 """A subscript that is neither checked, nor clamped, nor a constant."""
 
 _CONSTANT = re.compile(r"\d+[ui]?")
@@ -34,7 +34,7 @@ _WORD = re.compile(r"\w+")
 _NOTING = """
 @group(1) @binding(0) var<storage, read_write> outside: array<atomic<u32>>;
 
-fn inside(at: u32, length: u32, number: u32) -> u32 {
+fn kept_inside(at: u32, length: u32, number: u32) -> u32 {
     if (at >= length) {
         atomicMax(&outside[0], number + 1u);
     }
@@ -99,7 +99,7 @@ class Instrumented:
                 number = self._first + len(self.texts)
                 self.texts.append(f"{path}[{subscript}]")
                 own = self._rewritten(subscript)
-                subscript = f"inside(u32({own}), {length}, {number}u)"
+                subscript = f"kept_inside(u32({own}), {length}, {number}u)"
             parts.append(f"[{subscript}]")
             path += "[0]"
             at = end + 1

@@ -40,8 +40,8 @@ FAULTS = (
         "far off", "copy.map.edge", "y[element]", "y[element+999u]", "y[element+999u"
     ),
     Fault("of words", "copy.map", "(u.n >> 2u)", "u.n", "x[element]"),
-    Fault("of lanes", "least.reduce.edge", "f32, 256>", "f32, 255>", "partial[lane"),
-    Fault("of parts", "least.reduce", "parts[g", "parts[99u+g", "parts[99u+g"),
+    Fault("of lanes", "total.reduce.edge", "f32, 256>", "f32, 255>", "partial[lane"),
+    Fault("of parts", "total.reduce", "parts[g", "parts[99u+g", "parts[99u+g"),
 )
 """What is to be noted, each with a part of it."""
 
@@ -144,11 +144,12 @@ def test_what_is_rewritten() -> None:
     ]
     lines = Instrumented(CODE, 7).code.splitlines()
     assert (
-        "tile[inside(u32(tile_row + 1u), 16u, 7u)][2u][inside(u32(ids[3u]), 4u, 8u)]"
+        "tile[kept_inside(u32(tile_row + 1u), 16u, 7u)][2u][kept_inside(u32(ids[3u]), 4u, 8u)]"
         in (lines[8])
     )
-    assert "points[inside(u32(ids[inside(u32(tile_row), arrayLength(&ids), 10u)])" in (
-        lines[9]
+    assert (
+        "points[kept_inside(u32(ids[kept_inside(u32(tile_row), arrayLength(&ids), 10u)])"
+        in (lines[9])
     )
-    assert ".trail[inside(u32(i), 5u, 11u)].x" in lines[9]
-    assert ".at[inside(u32(k), 3u, 12u)]" in lines[9]
+    assert ".trail[kept_inside(u32(i), 5u, 11u)].x" in lines[9]
+    assert ".at[kept_inside(u32(k), 3u, 12u)]" in lines[9]
