@@ -100,12 +100,11 @@ def made_ready(
             statements += _named(statement, active, fresh, reduced)
         else:
             statements.append(statement)
-        active |= {
-            each.target.name
-            for each in statements
-            if is_real(each.written)
-            and any(_name_of(n) in active for n in walk(each.value))
-        }
+        # In order: of nested reductions, the let of the outer one reads that of the inner.
+        for each in statements:
+            passes = any(_name_of(node) in active for node in walk(each.value))
+            if is_real(each.written) and passes:
+                active |= {each.target.name}
     return Forward(kernel, tuple(statements), active, functions)
 
 

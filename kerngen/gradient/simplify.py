@@ -440,17 +440,25 @@ def split_under_conditions(term: Term) -> tuple[Term, Term]:
     """Return the factors outside a sum, and the sum with those its conditions shield.
 
     Where no term is taken the sum is 0, and a factor before it may be anything: `x[p]`
-    is NaN, or divides by 0.  So a factor with indices stays behind such a condition,
-    unless a term is always taken: `j <= i` holds where j is i.
+    is NaN, or divides by 0.  So a factor with indices, or of what may be 0 to a negative
+    power, stays behind such a condition, unless a term is always taken: `j <= i` holds
+    where j is i.
     """
     outside, inside = split(term)
     doubtful = [c for c in inside.conditions if c not in inside.solved]
     if not doubtful or (len(doubtful) == 1 and _is_of_parts(doubtful[0], inside.bound)):
         return outside, inside
-    shielded = {a: e for a, e in outside.factors.items() if free_indices(a)}
+    shielded = {
+        a: e for a, e in outside.factors.items() if free_indices(a) or _divides(a, e)
+    }
     before = {a: e for a, e in outside.factors.items() if a not in shielded}
     factors = {**shielded, **inside.factors}
     return replace(outside, factors=before), replace(inside, factors=factors)
+
+
+def _divides(atom: Expr, exponent: Fraction) -> bool:
+    """Whether a factor may divide by 0: `1 / sqrt(u)` may; a length or scalar is as given."""
+    return exponent < 0 and not isinstance(atom, Cast | UniformValue)
 
 
 def _is_of_parts(condition: Expr, bound: tuple[Index, ...]) -> bool:

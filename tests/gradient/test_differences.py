@@ -221,6 +221,18 @@ def test_what_no_condition_takes_counts_nowhere() -> None:
     np.testing.assert_allclose(dx, [_weights(text, 2).sum() * 4.5, 0.0, 0.0])
 
 
+def test_root_of_a_sum_that_takes_nothing() -> None:
+    """Its slope is infinite, and that of each term 0: as PyTorch's with `torch.where`."""
+    text = """
+    kernel f(x: f32[n], k: i32[m]) -> y: f32[] { y = sqrt(sum[p, i when k[i] > 9] x[p]); }
+    """
+    x, k = np.array([2.0, 1.0]), np.array([3, 10], np.int32)
+    for taken, slope in ((k[:1], 0.0), (k[1:], 0.5 / math.sqrt(3.0))):
+        with np.errstate(all="ignore"):
+            (dx,) = _results(text, ("x",), x=x, k=taken)
+        np.testing.assert_allclose(dx, _weights(text, 1) * [slope, slope])
+
+
 def test_a_let_that_no_condition_takes_has_a_slope() -> None:
     """It is multiplied by 0, which a slope that is not finite makes NaN, as elsewhere."""
     text = """

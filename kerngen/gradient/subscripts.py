@@ -1,0 +1,117 @@
+"""Subscripts in the form that the checker gives them: bare, affine, or clamped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kerngen.gradient.text import expr_text
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.extremes import stays_inside
+from kerngen.ir.analysis.requirements import known_of
+from kerngen.ir.nodes import (
+    Affine,
+    At,
+    Binary,
+    Clamped,
+    Constant,
+    Expr,
+    Extent,
+    IndexValue,
+    Kernel,
+    Load,
+    Part,
+    Path,
+    Reduce,
+    Select,
+    Subscript,
+    UniformValue,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import children, map_children, subscript_value
+
+
+def formed(expr: Expr) -> Expr:
+    """Return an expression with each subscript in the form that the checker gives it."""
+    return _subscripted(expr, is_guarded=False)
+
+
+def _subscripted(expr: Expr, *, is_guarded: bool) -> Expr:
+    """Return an expression with formed subscripts; a condition may guard what it reads."""
+    if isinstance(expr, Load):
+        moved = tuple(
+            _formed(subscript, extent, is_guarded=is_guarded)
+            for subscript, extent in zip(
+                expr.subscripts, expr.tensor.extents, strict=True
+            )
+        )
+        path = _path_subscripted(expr.path, is_guarded=is_guarded)
+        return replace(expr, subscripts=moved, path=path)
+    if isinstance(expr, UniformValue) and expr.path:
+        path = _path_subscripted(expr.path, is_guarded=is_guarded)
+        return replace(expr, path=path)
+    if isinstance(expr, Part):
+        operand = _subscripted(expr.operand, is_guarded=is_guarded)
+        (at,) = _path_subscripted((expr.at,), is_guarded=is_guarded)
+        assert isinstance(at, At)
+        return replace(expr, operand=operand, at=at)
+    parts = children(expr)
+    if not parts:
+        return expr
+    guards = isinstance(expr, Select | Reduce) or (
+        isinstance(expr, Binary) and expr.op in {"and", "or"}
+    )
+    guards = guards and len(parts) > 1
+    first = next(iter(parts))
+
+    def visit(child: Expr) -> Expr:
+        later = guards and child is not first
+        return _subscripted(child, is_guarded=is_guarded or later)
+
+    return map_children(expr, visit)
+
+
+def _path_subscripted(path: Path, *, is_guarded: bool) -> Path:
+    return tuple(
+        (
+            replace(step, place=_formed(step.place, step.length, is_guarded=is_guarded))
+            if isinstance(step, At)
+            else step
+        )
+        for step in path
+    )
+
+
+def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscript:
+    value = _subscripted(subscript_value(subscript), is_guarded=is_guarded)
+    if isinstance(value, IndexValue):
+        if value.index.extent == extent or not is_guarded:
+            return value
+        # A bare index is not clamped, even where a condition guards it.
+        value = Binary("+", value, Constant(0, Scalar.I32), Scalar.I32)
+    form = affine_form(value)
+    if form is None or (is_guarded and not stays_inside(form, extent)):
+        return Clamped(value)
+    return Affine(value, expr_text(value))
+
+
+def without_needless_clamps(kernel: Kernel) -> Kernel:
+    """Return the kernel without the clamps that its requirements make needless."""
+    known = known_of(kernel)
+
+    def place(subscript: Subscript, extent: Extent) -> Subscript:
+        if not isinstance(subscript, Clamped):
+            return subscript
+        form = affine_form(subscript.value)
+        if form is None or not known.keeps_inside(form, extent):
+            return subscript
+        return Affine(subscript.value, expr_text(subscript.value))
+
+    def visit(node: Expr) -> Expr:
+        node = map_children(node, visit)
+        if not isinstance(node, Load):
+            return node
+        pairs = zip(node.subscripts, node.tensor.extents, strict=True)
+        return replace(node, subscripts=tuple(place(s, e) for s, e in pairs))
+
+    body = tuple(replace(s, value=visit(s.value)) for s in kernel.body)
+    return replace(kernel, body=body)
