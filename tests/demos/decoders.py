@@ -137,3 +137,26 @@ def expected(sizes: Sizes, tensors: Arrays, ids: NDArray[Any]) -> NDArray[np.flo
     head = "model.embed_tokens.weight" if sizes.tied else "lm_head.weight"
     result: NDArray[np.float64] = norm(x, "model.norm") @ w[head].T
     return result
+
+
+def write_text(folder: Path) -> None:
+    """Write a tokenizer of characters, for a vocabulary of 61, and a chat template."""
+    letters = "abcdefghijklmnopqrstuvwxyz .,?!"
+    vocabulary = {letter: i for i, letter in enumerate(letters)}
+    vocabulary |= {f"<{i}>": i for i in range(len(letters), 61)}
+    split = {"type": "Split", "pattern": {"Regex": "."}, "behavior": "Isolated"}
+    write_json(
+        folder / "tokenizer.json",
+        {
+            "version": "1.0",
+            "pre_tokenizer": {**split, "invert": False},
+            "decoder": {"type": "Fuse"},
+            "model": {
+                "type": "WordLevel",
+                "vocab": vocabulary,
+                "unk_token": "<60>",
+            },
+        },
+    )
+    template = "{% for m in messages %}{{ m.role }}. {{ m.content }}!{% endfor %}"
+    write_json(folder / "tokenizer_config.json", {"chat_template": template})

@@ -32,7 +32,15 @@ from examples.qwen3.quantized import dequantize, quantize
 from examples.qwen3.sampling import likeliest
 from examples.qwen3.step import Step
 from kerngen.runtime import Context, f16, f32, u32
-from tests.demos.decoders import Arrays, Sizes, config_of, expected, make, write_json
+from tests.demos.decoders import (
+    Arrays,
+    Sizes,
+    config_of,
+    expected,
+    make,
+    write_json,
+    write_text,
+)
 from tests.runtime.dispatches import watch_dispatches
 
 RECORDED = Path(__file__).parent / "qwen3"
@@ -363,32 +371,14 @@ def test_samplers_that_are_refused(wrong: dict[str, Any]) -> None:
         make_sampler(**wrong)
 
 
-def with_text(folder: Path) -> None:
+def copy_recorded(folder: Path) -> None:
     """Give the recorded model a tokenizer of characters and a chat template."""
     shutil.copytree(RECORDED, folder, dirs_exist_ok=True)
-    letters = "abcdefghijklmnopqrstuvwxyz .,?!"
-    vocabulary = {letter: i for i, letter in enumerate(letters)}
-    vocabulary |= {f"<{i}>": i for i in range(len(letters), 61)}
-    split = {"type": "Split", "pattern": {"Regex": "."}, "behavior": "Isolated"}
-    write_json(
-        folder / "tokenizer.json",
-        {
-            "version": "1.0",
-            "pre_tokenizer": {**split, "invert": False},
-            "decoder": {"type": "Fuse"},
-            "model": {
-                "type": "WordLevel",
-                "vocab": vocabulary,
-                "unk_token": "<60>",
-            },
-        },
-    )
-    template = "{% for m in messages %}{{ m.role }}. {{ m.content }}!{% endfor %}"
-    write_json(folder / "tokenizer_config.json", {"chat_template": template})
+    write_text(folder)
 
 
 def test_text(ctx: Context, tmp_path: Path) -> None:
-    with_text(tmp_path)
+    copy_recorded(tmp_path)
     model, tokenizer = load(tmp_path, ctx=ctx)
     assert tokenizer is not None
     assert tokenizer.encode("cab") == [2, 0, 1]
@@ -411,7 +401,7 @@ def test_text(ctx: Context, tmp_path: Path) -> None:
 def test_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], ctx: Context
 ) -> None:
-    with_text(tmp_path)
+    copy_recorded(tmp_path)
     model, tokenizer = load(tmp_path, ctx=ctx)
     assert tokenizer is not None
     want = tokenizer.decode(generate_ids(model, [2, 0, 1], max_tokens=5))

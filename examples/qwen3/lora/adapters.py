@@ -6,7 +6,7 @@ frozen, A and B are trained.  A is [rank, inputs], B is [outputs, rank].
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -90,8 +90,3 @@ def matrix_name(layer: int, target: str) -> str:
 def pair_names(matrix: str) -> tuple[str, str]:
     """Return the names of the parameters A and B of a matrix."""
     return f"{matrix}.lora_A", f"{matrix}.lora_B"
-
-
-def as_targets(names: Collection[str]) -> tuple[str, ...]:
-    """Return targets in the order of a layer, each once."""
-    return tuple(each for each in TARGETS if each in names)
