@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from examples.qwen3.config import read_config, read_json
 from examples.qwen3.errors import ModelError
@@ -56,7 +56,8 @@ def export(
                 shutil.copyfile(file, temporary / file.name)
         (temporary / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
         # transformers asks for the format.
-        save_file(tensors, temporary / ALONE, {"format": "pt"})
+        data = save(tensors, {"format": "pt"})
+        (temporary / ALONE).write_bytes(data)
         temporary.rename(goal)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

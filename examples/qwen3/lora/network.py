@@ -13,7 +13,8 @@ import numpy as np
 
 from examples.qwen3.errors import ModelError
 from examples.qwen3.lora.adapters import Lora, matrix_name, pair_names
-from examples.qwen3.model import Layer, Model, Table
+from examples.qwen3.model import Layer, Model, Table, Weight
+from examples.qwen3.quantized import Quantized
 from kerngen import nn
 from kerngen.runtime import Matrix, Tensor, Vector, f32, u32
 from kerngen_kernels import attention, layout
@@ -124,16 +125,17 @@ class Network:
         return nn.add(y, nn.scale(change, self.lora.scale))
 
 
-def _matrix(weight: object) -> Matrix[f32]:
-    if not isinstance(weight, Tensor) or weight.element is not f32:
+def _matrix(weight: Weight) -> Matrix[f32]:
+    if isinstance(weight, Quantized) or weight.element is not f32:
         raise ModelError("Gradients need weights in f32: load the model so.")
     return weight
 
 
 def _whole(table: Table) -> Matrix[f32]:
-    if len(table.parts) > 1:
+    whole, *others = table.parts
+    if others:
         raise ModelError(
             f"The vocabulary is in {len(table.parts)} parts, as the adapter binds too "
             "little for all of it: fine-tune on an adapter that binds more."
         )
-    return _matrix(table.parts[0])
+    return _matrix(whole)
