@@ -23,7 +23,7 @@ from examples.qwen3.lora.network import Network
 from examples.qwen3.lora.run import Files, Run
 from examples.qwen3.lora.training import Settings, Tokens, Training
 from kerngen import nn
-from kerngen.runtime import Context, f32, u32
+from kerngen.runtime import Context, f16, f32, u32
 from kerngen.train import Trainer
 from tests.demos.decoders import Arrays, Sizes, expected, make, write_text
 
@@ -180,6 +180,22 @@ def test_the_merged_model_gives_the_same_logits(
     np.testing.assert_allclose(got.numpy(), want.numpy()[0], rtol=0, atol=3e-5)
     with pytest.raises(ModelError, match="tuned exists: name another folder"):
         export(source, goal, ALL, pairs)
+
+
+def test_models_that_are_refused(
+    either: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, Sizes(layers=1))
+    half = load_model(tmp_path, ctx=either, storage=f16)
+    with pytest.raises(ModelError, match="need weights in f32"):
+        Network(half, ALL, 8)
+    single = load_model(tmp_path, ctx=either, storage=f32)
+    with pytest.raises(ModelError, match="the model has 1 to 300"):
+        Network(single, ALL, 301)
+    monkeypatch.setattr(Context, "max_tensor_bytes", 20 * 4 * Sizes.width)
+    parts = load_model(tmp_path, ctx=either, storage=f32)
+    with pytest.raises(ModelError, match="The vocabulary is in 4 parts"):
+        Network(parts, ALL, 8)
 
 
 COMMAND = "--context 8 --batch 2 --steps 4 --validate-every 2 --characters 4000".split()
