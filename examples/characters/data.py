@@ -101,6 +101,14 @@ class Text:
 
 def load_text(characters: int, vocabulary: int) -> Text:
     """Return about so many characters of docstrings, every tenth docstring for validation."""
+    documents = load_documents(characters)
+    known = Vocabulary.of(BETWEEN.join(documents), vocabulary)
+    train, validation = (known.encode(part) for part in parts(documents))
+    return Text(known, train, validation)
+
+
+def load_documents(characters: int) -> list[str]:
+    """Return docstrings of the standard library, about so many characters in all."""
     documents: list[str] = []
     missing = characters
     for document in docstrings(Path(sysconfig.get_path("stdlib"))):
@@ -108,10 +116,14 @@ def load_text(characters: int, vocabulary: int) -> Text:
             break
         documents.append(document)
         missing -= len(document) + len(BETWEEN)
-    known = Vocabulary.of(BETWEEN.join(documents), vocabulary)
+    return documents
+
+
+def parts(documents: list[str]) -> tuple[str, str]:
+    """Return what to train with, and every tenth document to validate with."""
     validation = BETWEEN.join(islice(documents, 9, None, 10))
     train = BETWEEN.join(text for i, text in enumerate(documents) if i % 10 != 9)
-    return Text(known, known.encode(train), known.encode(validation))
+    return train, validation
 
 
 @final

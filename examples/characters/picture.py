@@ -15,7 +15,13 @@ from examples.characters.record import Curve
 INK, TRAIN, VALIDATION = "#333333", "#8ab4d8", "#c2410c"
 
 
-def save_picture(path: Path, curve: Curve) -> None:
+def save_picture(
+    path: Path,
+    curve: Curve,
+    *,
+    title: str = "A transformer on Python's docstrings",
+    unit: str = "character",
+) -> None:
     """Draw training and validation loss over steps, in nats and in bits.
 
     Raises:
@@ -42,11 +48,11 @@ def save_picture(path: Path, curve: Curve) -> None:
             va="center",
             color=VALIDATION,
         )
-    axes.set_title("A transformer on Python's docstrings", loc="left", color=INK)
+    axes.set_title(title, loc="left", color=INK)
     axes.set_xlabel("step", color=INK)
-    axes.set_ylabel("loss (nats per character)", color=INK)
+    axes.set_ylabel(f"loss (nats per {unit})", color=INK)
     bits = axes.secondary_yaxis("right", functions=(_in_bits, _in_nats))
-    bits.set_ylabel("bits per character", color=INK)
+    bits.set_ylabel(f"bits per {unit}", color=INK)
     axes.margins(x=0.08)
     axes.grid(color="#e5e5e5", lw=0.8)
     axes.spines["top"].set_visible(False)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, final
-
-from examples.characters.training import Settings
 
 FREE = {"steps", "sharded"}
 """The settings that a run which is resumed may change."""
@@ -38,20 +37,20 @@ def record_path(checkpoint: Path) -> Path:
     return checkpoint.with_name(f"{checkpoint.name}.json")
 
 
-def save_record(path: Path, settings: Settings, digest: str, curve: Curve) -> None:
+def save_record(path: Path, settings: Mapping[str, Any], curve: Curve) -> None:
     """Write a record, whole or not at all.
 
     Raises:
         OSError: If it can't be written.
     """
-    record = {"settings": _flat(settings, digest), "losses": asdict(curve)}
+    record = {"settings": dict(settings), "losses": asdict(curve)}
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_text(json.dumps(record), encoding="utf-8")
     temporary.replace(path)
 
 
-def load_record(path: Path, settings: Settings, digest: str) -> Curve:
-    """Return the losses in a record of a run with these settings and this text.
+def load_record(path: Path, settings: Mapping[str, Any]) -> Curve:
+    """Return the losses in a record of a run with these settings.
 
     Raises:
         RecordError: If it is damaged, or its settings are others.
@@ -66,10 +65,9 @@ def load_record(path: Path, settings: Settings, digest: str) -> Curve:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path} is damaged, or no record of a run.") from error
-    now = _flat(settings, digest)
     other = [
         f"{name} was {before.get(name)}, is {value}"
-        for name, value in now.items()
+        for name, value in settings.items()
         if name not in FREE and before.get(name) != value
     ]
     if other:
@@ -78,8 +76,3 @@ def load_record(path: Path, settings: Settings, digest: str) -> Curve:
             f"was begun with."
         )
     return curve
-
-
-def _flat(settings: Settings, digest: str) -> dict[str, Any]:
-    flat = asdict(settings)
-    return {**flat.pop("sizes"), **flat, "text": digest}

@@ -77,9 +77,7 @@ class Run:
 
     def _resume(self, checkpoint: Path) -> None:
         self.training.trainer.load(checkpoint)
-        curve = load_record(
-            record_path(checkpoint), self.options.settings, self.training.text.digest
-        )
+        curve = load_record(record_path(checkpoint), self.training.record)
         self.curve = curve.until(self.step)
 
     def save(self) -> None:
@@ -92,8 +90,7 @@ class Run:
         if checkpoint is None:
             return
         if self.is_first:
-            path, digest = record_path(checkpoint), self.training.text.digest
-            save_record(path, given, digest, self.curve)
+            save_record(record_path(checkpoint), self.training.record, self.curve)
         if self.is_first or given.sharded:  # whose moments are gathered from all
             self.training.trainer.save(checkpoint)
 

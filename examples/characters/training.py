@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import asdict, dataclass
+from typing import Any, final
 
 import numpy as np
 
@@ -41,11 +41,16 @@ class Settings:
 
     def rate(self, step: int) -> float:
         """Return the learning rate of a step, from 1: it rises, then falls as a cosine."""
-        if step <= self.warmup:
-            return self.learning_rate * step / self.warmup
-        way = (step - self.warmup) / max(1, self.steps - self.warmup)
-        fall = 0.5 * (1 + math.cos(math.pi * min(way, 1)))
-        return self.learning_rate * (LAST_RATE + (1 - LAST_RATE) * fall)
+        return self.learning_rate * share_of_rate(step, self.steps, self.warmup)
+
+
+def share_of_rate(step: int, steps: int, warmup: int) -> float:
+    """Return the share of the highest rate at a step, from 1 to `steps`."""
+    if step <= warmup:
+        return step / warmup
+    way = (step - warmup) / max(1, steps - warmup)
+    fall = 0.5 * (1 + math.cos(math.pi * min(way, 1)))
+    return LAST_RATE + (1 - LAST_RATE) * fall
 
 
 @final
@@ -80,6 +85,12 @@ class Training:
         self._given, self._following = ctx.zeros(shape, u32), ctx.zeros(shape, u32)
         self._places = ctx.vector(np.arange(length), u32)
         self._step: CapturedStep | None = None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the run is determined by, for the record beside its checkpoint."""
+        flat = asdict(self.settings)
+        return {**flat.pop("sizes"), **flat, "text": self.text.digest}
 
     @property
     def characters_per_step(self) -> int:

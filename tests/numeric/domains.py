@@ -353,7 +353,10 @@ DOMAINS: Mapping[str, Domain] = {
             inputs={"scale": positive},
         ),
     ),
-    **_all("global_avg_pool batch_transpose swap_heads merge_heads", _BATCH),
+    **_all(
+        "global_avg_pool batch_transpose swap_heads swap_heads_gradient merge_heads",
+        _BATCH,
+    ),
     "split_heads": Domain(
         lengths=_bounded("b s e", 1, 9),
         derive=lambda d: {"e": 6 * d["e"]},

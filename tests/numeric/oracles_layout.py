@@ -205,6 +205,7 @@ LAYOUT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "transpose": transpose,
         "batch_transpose": transpose,
         "swap_heads": swap_heads,
+        "swap_heads_gradient": swap_heads,
         "split_heads": split_heads,
         "merge_heads": merge_heads,
         "slice_rows": slice_rows,
