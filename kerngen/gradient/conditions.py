@@ -32,6 +32,11 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
     if isinstance(condition, Binary) and condition.op == "and":
         yield from conjuncts(condition.left)
         yield from conjuncts(condition.right)
+    elif isinstance(condition, Unary) and not isinstance(
+        opposite := negated(condition.operand), Unary
+    ):
+        # 'not (i == 0)' is known as 'i != 0' is.
+        yield from conjuncts(opposite)
     elif condition != Constant(value=True, type=BOOL):
         yield condition
 
@@ -93,6 +98,19 @@ def facts_of(condition: Expr) -> tuple[Form, ...]:
             return (difference,)
         case "==":
             return (difference, opposite)
+        case _:
+            return ()
+
+
+def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
+    """Return a form and its opposite if a condition is that they are not 0: `i != 2`.
+
+    Where one of them is never negative, it is at least 1.
+    """
+    match condition:
+        case Binary(op="!=", left=left, right=right) if left.type is Scalar.I32:
+            difference = combined("-", form_of(left), form_of(right))
+            return difference, {m: -factor for m, factor in difference.items()}
         case _:
             return ()
 

@@ -288,11 +288,13 @@ class Facts:
             return True
         if depth == 0:
             return False
-        # A fact must make up for each part that is taken away.
+        # A fact must make up for each part that is taken away; of numbers it may take
+        # more: 't - 2 >= 0' proves 't - 1 >= 0'.
         return any(
             self._proves(combined("-", form, fact), facts, depth - 1)
             for fact in (*facts, *self._relations(form), *self._scaled(negative))
-            if form[negative] <= fact.get(negative, 0) < 0
+            if fact.get(negative, 0) < 0
+            and (not negative or form[negative] <= fact[negative])
         ) or any(self._proves(f, facts, depth - 1) for f in self._times_divisor(form))
 
     def _scaled(self, monomial: Monomial) -> Iterator[Form]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, final
 
-from kerngen.gradient.conditions import BOOL, facts_of, without_known
+from kerngen.gradient.conditions import BOOL, facts_of, unequal_to_zero, without_known
 from kerngen.gradient.digits import tightened, with_digits
 from kerngen.gradient.forms import (
     Facts,
@@ -109,7 +109,13 @@ class Solver:
         return _call("clamp", value, number(0), last)
 
     def _known(self) -> tuple[Form, ...]:
-        return tuple(form for c in self.conditions for form in facts_of(c))
+        known = tuple(form for c in self.conditions for form in facts_of(c))
+        unequal = [form for c in self.conditions for form in unequal_to_zero(c)]
+        # 'i != 0' and 'i != 1' in any order: each may have to wait for the others.
+        for form in unequal * len(unequal):
+            if self.facts.is_never_negative(form, known):
+                known = (*known, plus(form, -1))
+        return known
 
     def _known_digits(self) -> tuple[Form, ...]:
         facts = (with_digits(fact, self.conditions) for fact in self._known())

@@ -70,6 +70,16 @@ def back(a: Any, x: Any) -> Any:
     return torch.stack(h[::-1]) ** 2
 
 
+def late(x: Any, a: Any) -> Any:
+    h: list[Any] = []
+    for t in range(len(x)):
+        h.append(a * h[t - 1] + a * a * h[t - 2] + x[t] if t > 1 else x[t])
+    back = [x[-1]]
+    for t in range(len(x) - 2, -1, -1):
+        back.append(a * back[-1] + x[t])
+    return torch.stack(h) * torch.stack(back[::-1])
+
+
 def drawn(*shape: int) -> Any:
     return np.random.default_rng(len(shape)).uniform(-1, 1, shape).astype(np.float32)
 
@@ -90,6 +100,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "logistic": (logistic, {"z": abs(drawn(7)), "r": 3.25}),
     "power": (power, {"a": drawn(4, 4), "steps": 3}),
+    "late": (late, {"x": drawn(9) + 1, "a": 0.5}),
     "back": (back, {"a": drawn(9), "x": drawn(9) + 1}),
 }
 
