@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from kerngen.ir.memory import LEAVES
@@ -107,7 +108,12 @@ def _from_lines(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> list[
 
 def _imports(modules: Mapping[str, tuple[str, ...]], used: set[str]) -> Iterator[str]:
     for module, names in modules.items():
-        # As isort has them: classes, then what begins with a small letter.
-        wanted = sorted(name for name in names if name in used)
+        # As isort has them: classes, then what begins with a small letter; u4 before u32.
+        wanted = sorted((name for name in names if name in used), key=_in_numbers)
         if wanted:
             yield f"from {module} import {', '.join(wanted)}"
+
+
+def _in_numbers(name: str) -> list[str | int]:
+    """Return a key that compares the digits in names as numbers: `u`, 32, and nothing."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
