@@ -70,22 +70,6 @@ class Written:
     kept: int
 
 
-def write_winners(
-    winners: Sequence[Winner],
-    *,
-    kernel: str,
-    used: str,
-    whole: bool,
-    about: Mapping[str, str],
-    present: str = "",
-) -> Written:
-    """Return the text of the file of some winners; see `write_lines`."""
-    lines = [line_of(winner) for winner in winners]
-    return write_lines(
-        lines, kernel=kernel, used=used, whole=whole, about=about, present=present
-    )
-
-
 def write_lines(
     lines: Sequence[Line],
     *,

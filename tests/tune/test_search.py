@@ -11,7 +11,7 @@ from kerngen.schedule.program import ScheduledStage
 from kerngen.tune.candidates import Candidate, groups, named, variations
 from kerngen.tune.search import Search
 from kerngen.tune.trial import Outcome, Verdict
-from kerngen.tune.write import Winner, write_winners
+from kerngen.tune.write import Winner, line_of, write_lines
 
 BEST = Candidate("gemm", (("tile", (64, 64, 16)), ("micro", (4, 4)), ("pad", (2,))))
 
@@ -92,8 +92,12 @@ def test_guards_hold_around_what_was_tuned() -> None:
         Winner("c", {"m": 16, "n": 4096}, None, plain, 2e-3, 2e-3),
         Winner("c", {"m": 1024, "n": 4096}, BEST, large, 4e-3, 1e-3),
     ]
-    written = write_winners(
-        winners, kernel="product", used="product.kern", whole=True, about={"On": "it"}
+    written = write_lines(
+        [*map(line_of, winners)],
+        kernel="product",
+        used="product.kern",
+        whole=True,
+        about={"On": "it"},
     )
     assert written.text == TUNED
 
@@ -130,8 +134,8 @@ def test_what_earlier_runs_found_of_other_sizes_and_kernels_stays() -> None:
     def written(kernel: str, m: int, date: str, present: str) -> str:
         winner = Winner("c", {"m": m}, Candidate("gemv"), plain, 2e-3, 1e-3)
         about = {"Adapter": "One", "Date": date}
-        return write_winners(
-            [winner],
+        return write_lines(
+            [line_of(winner)],
             kernel=kernel,
             used=f"{kernel}.kern",
             whole=True,
@@ -163,8 +167,12 @@ def test_cells_meet_at_the_mean_and_end_at_a_factor_of_two() -> None:
         Winner("c", {"m": m, "n": 15}, Candidate("gemv"), plain, 2e-3, 1e-3)
         for m in (100, 200, 2000)
     ]
-    text = write_winners(
-        winners, kernel="product", used="product.kern", whole=True, about={}
+    text = write_lines(
+        [*map(line_of, winners)],
+        kernel="product",
+        used="product.kern",
+        whole=True,
+        about={},
     ).text
     assert "when m >= 50 and m <= 141 and n == 15 " in text
     assert "when m >= 142 and m <= 400 and n == 15 " in text
@@ -177,8 +185,12 @@ def test_a_name_is_no_need_and_without_dims_there_are_no_sizes() -> None:
     schedule = program.stages[0].schedules[-1]
     winner = Winner("c", {}, Candidate("gemv"), schedule, 2e-3, 1e-3)
     left = replace(winner, candidate=None)
-    text = write_winners(
-        [winner, left], kernel="product", used="product.kern", whole=True, about={}
+    text = write_lines(
+        [line_of(winner), line_of(left)],
+        kernel="product",
+        used="product.kern",
+        whole=True,
+        about={},
     ).text
     assert "// product: 1 ms, before 2 ms.\nschedule product { gemv }\n" in text
     assert "// product: 2 ms; nothing was faster.\n" in text

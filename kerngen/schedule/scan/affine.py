@@ -50,8 +50,9 @@ from kerngen.schedule.recurrence.blocks import (
 )
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
 from kerngen.schedule.scan.affine_form import AffineStep, affine_step
+from kerngen.schedule.scan.part import PartOfRow
 from kerngen.schedule.scan.shape import INVOCATIONS, LONG_ROW, MANY_ROWS, MAX_PARTS, Cut
-from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import domain_size, extent_size
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
@@ -104,7 +105,7 @@ def _of_whole_rows(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
 def _of_totals(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
     """Return the shader that leaves each part as one step."""
     to = _Tiles.start(task, lanes, names)
-    part = _Part.named(to, cut)
+    part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
     to.enter(part.row)
     total = to.join(part.start, part.end)
     parts = to.shader.scratch("parts", _STEP, written=True)
@@ -117,7 +118,7 @@ def _of_totals(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
 def _behind(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
     """Return the shader that scans each part behind those before it."""
     to = _Tiles.start(task, lanes, names)
-    part = _Part.named(to, cut)
+    part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
     to.enter(part.row)
     shader = to.shader
     parts = shader.scratch("parts", _STEP, written=False)
@@ -373,37 +374,3 @@ class _Tiles:
         body = tuple(turn.block)
         block = t.Block(f"step {number}", body)
         steps.block.append(block if inside is None else t.If(inside, body))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The part that a workgroup has: of which row, which of `count`, and its places."""
-
-    group: t.Ident
-    row: t.Ident
-    number: t.Ident
-    count: t.Ident
-    start: t.Ident
-    end: t.Ident
-
-    @classmethod
-    def named(cls, to: _Tiles, cut: Cut) -> _Part:
-        """Write the names, and leave the workgroups past the last part."""
-        shader, body = to.shader, to.body
-        group, row, number, count, start, end, size = (
-            t.Ident(shader.fresh(name))
-            for name in ("group", "row", "part", "count", "start", "end", "size")
-        )
-        length = shader.extent(cut.index.extent)
-        body += (
-            t.Let(size.name, to_wgsl(cut.length, shader)),
-            t.Let(count.name, to_wgsl(cut.count, shader, {cut.length: size})),
-            t.Let(group.name, linear_group(shader)),
-            t.If(group >= shader.size(to.stage.others) * count, (t.Return(),)),
-            t.Let(row.name, group // count),
-            t.Let(number.name, group % count),
-            t.Let(start.name, number * size),
-            t.Let(end.name, t.call("min", start + size, length)),
-        )
-        return cls(group, row, number, count, start, end)

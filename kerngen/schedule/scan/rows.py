@@ -27,6 +27,7 @@ from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scan.form import Scan, scan_in
+from kerngen.schedule.scan.part import PartOfRow
 from kerngen.schedule.scan.shape import (
     LONG_ROW,
     MANY_ROWS,
@@ -43,7 +44,6 @@ from kerngen.schedule.sizes import (
     at_most,
     domain_size,
     extent_size,
-    to_wgsl,
 )
 from kerngen.schedule.task import Task
 from kerngen.schedule.trip_count import loop_trips
@@ -165,7 +165,7 @@ class ScannedRows:
         """Return the shader that leaves the total of each part."""
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         body, scan = list[t.Stmt](), self.scan
-        part = _PartOfRow.named(shader, body, self, shape)
+        part = PartOfRow.named(shader, body, self.cut(shape), self.rows)
         terms = self._terms(self._lowerer(shader, body, part.row), shape)
         length, width = shader.extent(scan.index.extent), shape.width
 
@@ -202,7 +202,7 @@ class ScannedRows:
         """Return the shader that scans each part behind those before it."""
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
         body, reduce = list[t.Stmt](), self.scan.reduce
-        part = _PartOfRow.named(shader, body, self, shape)
+        part = PartOfRow.named(shader, body, self.cut(shape), self.rows)
         to = self._lowerer(shader, body, part.row)
         parts = shader.scratch("parts", reduce.type, written=False)
         first = part.row * part.count
@@ -268,46 +268,6 @@ class ScannedRows:
 
     def _trips(self, tiles: Size) -> Size:
         return loop_trips(self.task, {self.scan.reduce: tiles})
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _PartOfRow:
-    """The part that a workgroup has, of which row, and from where to where it goes.
-
-    `number` is its place in the row, which has `count` parts, `group` that among all.
-    """
-
-    group: t.Ident
-    row: t.Ident
-    number: t.Ident
-    count: t.Ident
-    start: t.Ident
-    end: t.Ident
-
-    @classmethod
-    def named(
-        cls, shader: ShaderBuilder, body: list[t.Stmt], of: ScannedRows, shape: Shape
-    ) -> _PartOfRow:
-        """Write the names, and leave the workgroups past the last part."""
-        group, row, number, count, start, end = (
-            t.Ident(shader.fresh(name))
-            for name in ("group", "row", "part", "count", "start", "end")
-        )
-        cut, size = of.cut(shape), t.Ident(shader.fresh("size"))
-        known = {cut.length: size}
-        length = shader.extent(of.scan.index.extent)
-        body += [
-            t.Let(size.name, to_wgsl(cut.length, shader)),
-            t.Let(count.name, to_wgsl(cut.count, shader, known)),
-            t.Let(group.name, linear_group(shader)),
-            t.If(group >= shader.size(of.rows) * count, (t.Return(),)),
-            t.Let(row.name, group // count),
-            t.Let(number.name, group % count),
-            t.Let(start.name, number * size),
-            t.Let(end.name, t.call("min", start + size, length)),
-        ]
-        return cls(group, row, number, count, start, end)
 
 
 def _name(shape: Shape) -> str:
