@@ -100,11 +100,6 @@ MANY_WINDOWS: Final = 1024
 LONGEST_ROW_OF_WINDOWS: Final = 65_500
 """Windows of longer rows might be as long, and llvmpipe ends loops there."""
 
-LONG_RECURRENCE: Final = 512
-FEW_RECURRENCES: Final = 1024
-"""Lanes share a row of a recurrence that keeps at least 128 of them busy.  Across memory,
-more rows than that read whole lines beside each other, with no barrier."""
-
 MANY_LANES: Final = 1024
 LONG_LIGHT: Final = 16384
 LONG_HEAVY: Final = 8192
@@ -221,27 +216,12 @@ def _in_order(task: Task) -> Iterator[Choice]:
     if not fits_steps(task):
         yield Choice("steps", "a step reads other elements of the one before")
         return
-    if not fits_scan(task):
-        yield Choice("scan", "steps of a row side by side", _has_long_rows(task))
+    # Strategy scan is no default here: products of factors may overflow where steps don't.
     if not fits_fold(task):
         reason = "a recurrence whose states are reduced, and not stored"
         yield Choice("fold", reason, together=2)
         return
     yield Choice("recur", "a recurrence at each element of the other indices")
-
-
-def _has_long_rows(task: Task) -> Expr:
-    """Return whether lanes do well to share the rows of a recurrence.
-
-    Where memory runs across the rows, that is only so if they are too few for a device.
-    """
-    stage = task.stage
-    assert stage.loop is not None, "the stage is a recurrence"
-    index = stage.domain[stage.loop.axis]
-    long = _compare(index.extent, ">=", LONG_RECURRENCE)
-    if index == stage.domain[-1]:
-        return long
-    return _both(long, _compare(_size(stage.others), "<", FEW_RECURRENCES))
 
 
 def _of_windows(task: Task) -> Choice:
