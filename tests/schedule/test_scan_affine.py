@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.calls.kernel import Kernel
-from kerngen.schedule.program import cases_in
 from kerngen.source.diagnostic import CompileError
 from tests.compile import built
 
@@ -123,14 +122,17 @@ def test_what_is_no_scan(text: str, reason: str) -> None:
 
 
 def test_an_order_that_is_fixed(ctx: gpu.Context) -> None:
-    """The same bits each time; the default takes long rows so, and others in a loop."""
     x = np.random.default_rng(1).standard_normal((3, 9001)).astype(np.float32)
-    with built(TEXT) as (ahead, *_):
+    with built(f"{TEXT} schedule ahead {{ scan }}") as (ahead, *_):
         first, *others = (run(ctx, ahead, (1.0,), np.cos(x), x)[0] for _ in range(5))
         for other in others:
             np.testing.assert_array_equal(first, other)
-    program, *_ = compile_text(TEXT, "f.kern").programs
-    assert {case.schedule.strategy for case in cases_in(program.choices)} == {
-        "scan",
-        "recur",
-    }
+
+
+def test_the_default_is_a_loop(ctx: gpu.Context) -> None:
+    """A product of factors may overflow where no state does: 0.5, then many of 2."""
+    a, x = np.full((1, 2000), 0.5, np.float32), np.zeros((1, 2000), np.float32)
+    a[0, 100:290], x[0, 0] = 2, 1
+    with built(TEXT) as (ahead, *_):
+        y, _ = run(ctx, ahead, (1.0,), a, x)
+    near(y, meaning(a, x)[0])
