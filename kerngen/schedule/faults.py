@@ -38,6 +38,11 @@ class StrategyDoesNotFit(
         """What to do."""
         if self.by_options:
             return "Without them it fits: remove the options that don't suit the stage."
+        if self.strategy == "generic":  # It refuses recurrences alone.
+            return (
+                "'recur', 'loop' and 'steps' run recurrences; without a schedule, "
+                "kerngen picks one."
+            )
         return "'generic' accepts every stage; without a schedule, kerngen picks one."
 
 
