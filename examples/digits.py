@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Matrix, Vector, f32, u32
@@ -140,7 +140,7 @@ class Network:
             for name, layer in layers.items()
             for part, tensor in (("weight", layer.w), ("bias", layer.b))
         }
-        save_file(tensors, file)
+        file.write_bytes(save(tensors))
 
     def _gradients(self, x: Matrix[f32], labels: Vector[u32]) -> list[Vector[f32]]:
         """Return the gradients of the mean loss, in the order of `parameters`."""

@@ -62,5 +62,5 @@ def search(
     """Return the passages nearest to a question, the nearest first."""
     vectors = encoder.encode([question, *(text for _, text in among)])
     scores = vectors[1:] @ vectors[0]
-    order = np.argsort(-scores, kind="stable")[:top]
+    order: list[int] = np.argsort(-scores, kind="stable")[:top].tolist()
     return [Hit(among[at][0], among[at][1], float(scores[at])) for at in order]

@@ -95,7 +95,7 @@ class _Loader:
         self._config = config
         self._files = files
         self._storage = storage
-        self._bits = bits
+        self._bits: Bits | None = bits
 
     def load(self, progress: Progress | None) -> Weights:
         config = self._config

@@ -23,8 +23,12 @@ def _rule(rule: Rule) -> Any:
     if not kinds:
         return default(then)
     tokens = [string_to_tokentype(kind) for kind in kinds]
-    action: Any = tokens[0] if len(tokens) == 1 else bygroups(*tokens)
+    action = tokens[0] if len(tokens) == 1 else _by_groups(*tokens)
     return (pattern, action, then) if then else (pattern, action)
+
+
+def _by_groups(*tokens: Any) -> Any:
+    return bygroups(*tokens)
 
 
 class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations

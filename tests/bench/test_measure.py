@@ -89,11 +89,17 @@ def test_samples_are_taken_in_turn() -> None:
 
 def test_the_hosts_clock_waits_for_the_last_launch_or_for_each() -> None:
     done: list[str] = []
-    does = (lambda turn: done.append(str(turn)), lambda: done.append("wait"))
-    assert WallClock(*does)(3) >= 0
+
+    def launch(turn: int) -> None:
+        done.append(str(turn))
+
+    def wait() -> None:
+        done.append("wait")
+
+    assert WallClock(launch, wait)(3) >= 0
     assert done == ["wait", "0", "1", "2", "wait"]
     done.clear()
-    WallClock(*does, reads=True)(2)
+    WallClock(launch, wait, reads=True)(2)
     assert done == ["wait", "0", "wait", "1", "wait"]
 
 

@@ -62,9 +62,10 @@ def make(folder: Path, prefix: str = "", **keys: Any) -> Arrays:
         drawn = rng.normal(1.0 if "Norm" in name else 0.0, 0.3, shape)
         tensors[f"{name}.weight"] = drawn.astype(np.float32)
         if not name.endswith("_embeddings"):
-            bias = rng.normal(0, 0.3, shape[0]).astype(np.float32)
-            tensors[f"{name}.bias"] = bias
-    positions = np.arange(config["max_position_embeddings"])[None]
+            bias = rng.normal(0, 0.3, shape[:1])
+            tensors[f"{name}.bias"] = bias.astype(np.float32)
+    count: int = config["max_position_embeddings"]
+    positions: NDArray[Any] = np.arange(count)[None]
     stored = {f"{prefix}{name}": array for name, array in tensors.items()}
     stored[prefix + "embeddings.position_ids"] = positions
     (folder / "model.safetensors").write_bytes(save(stored))

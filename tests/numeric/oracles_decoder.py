@@ -145,7 +145,7 @@ def cached_attention(q: Array, k: Array, v: Array) -> Array:
 
 def linear_blocks(x: Array, w: NDArray[Any], scale: Array) -> Array:
     """A product with integers, each times the scale of its block of 32."""
-    places: NDArray[Any] = np.arange(w.shape[1]) // 32
+    places = [p // 32 for p in range(w.shape[1])]
     result: Array = x @ (scale[:, places] * w.astype(np.float64)).T
     return result
 
@@ -154,7 +154,7 @@ def linear_less_zero(
     x: Array, w: NDArray[Any], zero: NDArray[Any], scale: Array
 ) -> Array:
     """The same, less a zero point for each block."""
-    places: NDArray[Any] = np.arange(w.shape[1]) // 32
+    places = [p // 32 for p in range(w.shape[1])]
     return linear_blocks(x, w.astype(np.int64) - zero[:, places], scale)
 
 

@@ -34,10 +34,15 @@ def linear_gelu(x: Array, w: Array, bias: Array) -> Array:
     return 0.5 * z * (1 + erf(z * math.sqrt(0.5)))
 
 
+def _before(count: Numbers, length: int) -> Any:
+    """Which of the positions are a text's own."""
+    return np.arange(length)[None] < count[:, None]
+
+
 def padded_attention(q: Array, k: Array, v: Array, count: Numbers) -> Array:
     """The values' means over each text's own keys."""
     q, k, v = (np.swapaxes(each, 1, 2) for each in (q, k, v))
-    inside: NDArray[Any] = np.arange(q.shape[2])[None] < count[:, None]
+    inside = _before(count, q.shape[2])
     score = 1 / math.sqrt(q.shape[-1]) * (q @ np.swapaxes(k, -1, -2))
     weight = softmax(np.where(inside[:, None, None], score, LOWEST))
     return np.swapaxes(weight @ v, 1, 2)
@@ -45,7 +50,7 @@ def padded_attention(q: Array, k: Array, v: Array, count: Numbers) -> Array:
 
 def mean_unit(x: Array, count: Numbers) -> Array:
     """Means over each text's own positions, of length 1."""
-    inside: NDArray[Any] = (np.arange(x.shape[1])[None] < count[:, None])[..., None]
+    inside = _before(count, x.shape[1])[..., None]
     mean = np.swapaxes(np.where(inside, x, 0.0), 1, 2).sum(-1) / count[:, None]
     result: Array = mean / np.sqrt((mean * mean).sum(-1)[:, None])
     return result

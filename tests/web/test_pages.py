@@ -195,6 +195,5 @@ def test_a_step_is_that_of_the_model(page: Browser) -> None:
         """,
         json.loads(json.dumps(cells.reshape(-1).tolist())),
     )
-    np.testing.assert_allclose(
-        np.reshape(found, wanted.shape), wanted, rtol=1e-5, atol=1e-6
-    )
+    result: Any = np.reshape(found, wanted.shape)
+    np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-6)
