@@ -5,7 +5,7 @@ That is rich, mkdocs, Sphinx, IPython and others: they find the lexer by its ent
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from pygments.lexer import (
     RegexLexer,
@@ -28,7 +28,7 @@ def _rule(rule: Rule) -> Any:
 
 
 def _by_groups(*tokens: Any) -> Any:
-    return bygroups(*tokens)
+    return cast("Any", bygroups)(*tokens)
 
 
 class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
