@@ -11,9 +11,10 @@ import pytest
 
 from tests.web.browser import ROOT, browser
 
-pytestmark = pytest.mark.web
+pytestmark = [pytest.mark.web, pytest.mark.nightly]
 
 WEB = ROOT / "web"
+VITE = "vite@7.3.8"
 
 KERNELS = """
 struct Pair { a: f32, b: vec3f }
@@ -48,6 +49,8 @@ def made(folder: Path) -> Path:
         capture_output=True,
         text=True,
     )
+    install = ["npm", "install", "--no-save", "--no-audit", "--no-fund", VITE]
+    subprocess.run(install, cwd=folder, check=True, capture_output=True)
     with tarfile.open(folder / done.stdout.split()[-1]) as archive:
         archive.extractall(folder / "node_modules", filter="data")
     (folder / "node_modules" / "package").rename(folder / "node_modules" / "kerngen")
@@ -57,7 +60,7 @@ def made(folder: Path) -> Path:
     (folder / "main.ts").write_text(MAIN, "utf-8")
     page = '<!doctype html><body><script type="module" src="./main.ts"></script></body>'
     (folder / "index.html").write_text(page, "utf-8")
-    vite = WEB / "node_modules" / ".bin" / "vite"
+    vite = folder / "node_modules" / ".bin" / "vite"
     words = ["build", "--base", "./", "--logLevel", "warn"]
     subprocess.run([vite, *words], cwd=folder, check=True)
     return folder / "dist"
