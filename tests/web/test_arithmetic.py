@@ -107,8 +107,9 @@ def draw(rng: random.Random, case: Case) -> dict[str, Any]:
     kernel = case.kernel
     most = rng.choice((5, 11, len(LENGTHS)))
     dims = {dim: rng.choice(LENGTHS[:most]) for dim in kernel.dims}
+    lengths = {**dims, **_computed(kernel, dims)}
     shapes = [
-        [axis if isinstance(axis, int) else dims[axis] for axis in spec.axes]
+        [axis if isinstance(axis, int) else lengths[axis] for axis in spec.axes]
         for spec in kernel.inputs
     ]
     if rng.random() < 0.125 and shapes and shapes[-1]:
@@ -124,6 +125,16 @@ def draw(rng: random.Random, case: Case) -> dict[str, Any]:
         "f16": info.f16,
     }
     return {"shapes": shapes, "guards": guards, "limits": limits, "info": info}
+
+
+def _computed(kernel: Kernel, dims: dict[str, int]) -> dict[str, int]:
+    """The lengths of inputs' axes that are computed from dims."""
+    axes = {axis for spec in kernel.inputs for axis in spec.axes}
+    return {
+        each.name: int(evaluate(each.value, dims))
+        for each in kernel.derived
+        if each.name in axes
+    }
 
 
 def _scalar(
