@@ -57,7 +57,7 @@ def quantize(weights: Array, bits: Bits) -> tuple[Array, Array]:
     places = np.abs(blocks).argmax(axis=2, keepdims=True)
     furthest = np.take_along_axis(blocks, places, axis=2)
     scales = (furthest / lowest).astype(np.float16)
-    # Integers are of the scales as they are kept, so that their rounding is made up for.
+    # Divide by the scales as f16 keeps them: the integers correct their rounding.
     wide = scales.astype(np.float32)
     safe = np.where(wide == 0, np.float32(1), wide)
     codes = np.clip(np.rint(blocks / safe), lowest, -1 - lowest).astype(np.int8)
@@ -65,7 +65,7 @@ def quantize(weights: Array, bits: Bits) -> tuple[Array, Array]:
 
 
 def dequantize(codes: Array, scales: Array) -> Array:
-    """Return the weights that integers and scales stand for, in float64."""
+    """Return integers times scales, in float64."""
     repeated = np.repeat(scales.astype(np.float64), BLOCK, axis=1)
     near: Array = codes * repeated[:, : codes.shape[1]]
     return near

@@ -1,6 +1,6 @@
 """The numbers of rows while their keys go by: the largest score, and totals of weights.
 
-Where a tile raises the largest score of a row, what is there is scaled to it.
+Where a tile raises the largest score of a row, the totals so far are scaled to it.
 """
 
 from __future__ import annotations

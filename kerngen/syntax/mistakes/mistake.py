@@ -273,7 +273,7 @@ def _indent(text: str, piece: Lexeme | Span) -> int:
 def find_mistake(source: Source, error: UnexpectedError, begin: int) -> Mistake:
     """Return what a parser knew when it refused a token; it read on from `begin`."""
     stack, token = error.stack, error.token
-    # A head that recovery made up is in no text.
+    # Recovery may insert the tokens of a head; they have no text, and are left out.
     real = (token for token in stack.tokens if token.end_pos != token.start_pos)
     preceding = tuple(map(_lexeme, real))
     match token:
