@@ -2,7 +2,7 @@
 
 A workgroup has a tile of queries, and goes over the keys.  Each turn computes the scores
 of some keys in registers, as `gemm` does; raises the largest score of each row, and scales
-what is there to it; then adds the weights times the values.  The weights go through
+the totals so far to it; then adds the weights times the values.  The weights go through
 workgroup memory, as each invocation needs those of its rows for all keys.
 """
 
