@@ -208,7 +208,7 @@ def _dispatches(variant: Variant, maker: SizeMaker) -> Sequence:
 
 def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
     return Dispatch(
-        wgsl=shader.stem,
+        wgsl=shader.name,
         bindings=tuple(
             replace(binding, name=maker.name(binding.name))
             for binding in shader.bindings

@@ -26,7 +26,7 @@ from kerngen.plan.write import NAMELESS
 
 _SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
 _CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
-_RUN: Final = re.compile(r"run ([\w.-]+)\((.*)\)")
+_RUN: Final = re.compile(r"run ([\w.-]+(?::\w+)?)\((.*)\)")
 
 
 STEPS: Final = ("run", "repeat", "stage")

@@ -67,7 +67,7 @@ from kerngen.plan.tree import (
     sizes_of,
 )
 
-VERSION: Final = 3
+VERSION: Final = 4
 HEAD: Final = f"kerngen plan {VERSION}"
 NAMELESS: Final = "-"
 """The name of a case that has none."""

@@ -152,7 +152,7 @@ def test_a_damaged_gradient_is_refused(old: str, new: str) -> None:
 
 # What is exchanged for what; the line that is refused begins with the third.
 DAMAGE = [
-    ("kerngen plan 3", "kerngen plan 2", ""),
+    ("kerngen plan 4", "kerngen plan 2", ""),
     ("dims m, n", "dims m n", "  dims m n"),
     ("dims m, n", "dims m, m", "  dims m, m"),
     ("read x f32[m, n]", "read x f32[m, q]", "  read x"),
@@ -174,7 +174,7 @@ DAMAGE = [
     (
         "finish(top*, parts)",
         "finish(top*, part)",
-        "        run many.top.reduce.finish",
+        "        run many.top.reduce:finish",
     ),
     ("with LANES = 4,", "with LANES 4,", "      upto32 | when"),
     ("with LANES = 8,", "with LANES = -8,", "      upto128 | when"),
@@ -282,7 +282,7 @@ def test_an_import_says_which_plan_is_wrong(tmp_path: Path) -> None:
     plan.write_text(sample().replace("groups", "group", 1), "utf-8")
     assert "is damaged, line" in refused()
     plan.write_text("kerngen plan 7 | x\n", "utf-8")
-    assert "another version: expected 'kerngen plan 3'" in refused()
+    assert "another version: expected 'kerngen plan 4'" in refused()
     assert str(plan) in refused()
     assert refused().endswith("Run 'kerngen build' again.")
 

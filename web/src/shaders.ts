@@ -33,8 +33,10 @@ export class Shaders {
   /** Return the pipeline of a dispatch; `uniformBytes` is 0 if it reads no uniforms. */
   get(dispatch: Dispatch, url: ShaderUrl, uniformBytes: number): Compiled {
     const writes = dispatch.bindings.map((each) => (each.writes ? "w" : "r")).join("");
-    const place = url(dispatch.wgsl);
-    const key = [place.href, writes, uniformBytes, JSON.stringify(dispatch.constants)].join(" ");
+    const [file, entry = "main"] = dispatch.wgsl.split(":");
+    const place = url(file!);
+    const given = JSON.stringify(dispatch.constants);
+    const key = [place.href, entry, writes, uniformBytes, given].join(" ");
     const known = this.compiled.get(key);
     if (known) return known;
     const made: Compiled = {
@@ -42,7 +44,7 @@ export class Shaders {
       layout: this.layout(writes, uniformBytes),
       usesUniform: uniformBytes > 0,
       uniformBytes,
-      made: this.make(dispatch, place, () => made).catch((error: unknown) => {
+      made: this.make(dispatch, place, entry, () => made).catch((error: unknown) => {
         // It is tried again with the next call: the network may be back.
         this.compiled.delete(key);
         made.error = refused(dispatch.wgsl, error);
@@ -52,7 +54,12 @@ export class Shaders {
     return made;
   }
 
-  private async make(dispatch: Dispatch, url: URL, result: () => Compiled): Promise<void> {
+  private async make(
+    dispatch: Dispatch,
+    url: URL,
+    entryPoint: string,
+    result: () => Compiled,
+  ): Promise<void> {
     let code = await this.fetchText(url);
     // Tint asks for what naga refuses to read: see docs/limits.md.
     if (/\bsubgroup/.test(code) && this.device.features.has("subgroups"))
@@ -63,7 +70,7 @@ export class Shaders {
       layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: {
         module: this.device.createShaderModule({ label: dispatch.wgsl, code }),
-        entryPoint: "main",
+        entryPoint,
         constants: dispatch.constants,
       },
     });
