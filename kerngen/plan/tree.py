@@ -250,6 +250,7 @@ class Choice:
             stage y ...
           rows                                    computes top, total and y
 
+    A last case without a name has choices for all stages, and computes none itself.
     A choice without stages is between shaders of one strategy, by the lengths of a call.
     """
 

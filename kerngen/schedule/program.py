@@ -133,16 +133,19 @@ class ScheduledCase:
 @final
 @dataclass(frozen=True, slots=True)
 class StageChoice:
-    """A choice between ways to compute some stages; one of its cases always applies.
+    """A choice between ways to compute some stages; where none applies, `otherwise`.
 
     Softmax is one shader for all its stages, or one for each:
 
         top, total, y:  reduce (top), then a choice for total, then one for y
                         rows (top, total and y)
+
+    One of the cases always applies if there is nothing else.
     """
 
     stages: tuple[str, ...]
     cases: tuple[ScheduledCase, ...]
+    otherwise: tuple[StageChoice, ...] = ()
 
 
 def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
@@ -151,6 +154,7 @@ def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
         for case in choice.cases:
             yield case
             yield from cases_in(case.rest)
+        yield from cases_in(choice.otherwise)
 
 
 @final

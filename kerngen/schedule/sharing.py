@@ -134,6 +134,7 @@ def _mapped(program: KernelProgram, f: Callable[[Shader], Shader]) -> KernelProg
         return replace(one, schedule=schedule, rest=tuple(map(choice, one.rest)))
 
     def choice(one: StageChoice) -> StageChoice:
-        return replace(one, cases=tuple(map(case, one.cases)))
+        otherwise = tuple(map(choice, one.otherwise))
+        return replace(one, cases=tuple(map(case, one.cases)), otherwise=otherwise)
 
     return replace(program, choices=tuple(map(choice, program.choices)))

@@ -174,13 +174,13 @@ DAMAGE = [
     (
         "finish(top*, parts)",
         "finish(top*, part)",
-        "        run many.top.reduce:finish",
+        "      run many.top.reduce:finish",
     ),
     ("with LANES = 4,", "with LANES 4,", "      upto32 | when"),
     ("with LANES = 8,", "with LANES = -8,", "      upto128 | when"),
     ("| with LANES = 32,", "| with | with LANES = 32,", "      upto512 | when"),
     ("with LANES = 32,", "with LANES = 32, LANES = 8,", "      upto512 | when"),
-    ("scratch parts[s3]", "scratch x[s3]", "      aligned | when"),
+    ("scratch parts[m", "scratch x[m", "    reduce | when"),
     ("invocations 64", "invocations -64", "    generic | when"),
     ("    generic | when", "      generic | when", "      generic | when"),
     ("    generic | when", "    no name | when", "    no name | when"),
@@ -193,13 +193,14 @@ DAMAGE = [
     # The last case of a choice has a condition, or a choice is not whole.
     ("    map | inv", "    map | when n > 2 | inv", "  stage y"),
     ("      edge | run many.y", "      edge | when n > 2 | run many.y", "    map"),
-    ("      edge | scr", "      stage rest\n      edge | scr", "      stage rest"),
+    ("      edge | run", "      stage rest\n      edge | run", "      stage rest"),
     (
-        "      edge | scr",
-        "      run f(x) | groups 1\n      edge | scr",
+        "      edge | run",
+        "      run f(x) | groups 1\n      edge | run",
         "      run f(x)",
     ),
-    # Stages in a case are not the last ones of its choice.
+    # Stages in a case are not the last ones of its choice; without a name, not all.
+    ("    map | inv", "    - | inv", "    - | inv"),
     (
         "length, 256)",
         "length, 256)\n      stage z\n        map | run many.z(x) | groups 1",
