@@ -111,7 +111,7 @@ class Scheduler:
                 for option in options
             )
             names = tuple(task.stage.name for task in self.tasks[first:join])
-            otherwise = last and self._sequence(first, join, last[0].before)
+            otherwise = self._sequence(first, join, last[0].before) if last else ()
             yield StageChoice(names, cases, tuple(otherwise))
             first = join
 
