@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerngen.plan.wgsl import MAIN, declarations, reached
+from kerngen.plan.wgsl import MAIN, Code
 
 
 def file_of(shader: str) -> str:
@@ -12,8 +12,9 @@ def file_of(shader: str) -> str:
 
 def planted(text: str, shader: str, right: str, wrong: str) -> str:
     """The text of a file, with `right` replaced where the shader has it."""
-    found = declarations(text)
-    kept = reached(found, shader.partition(":")[2] or MAIN)
+    code = Code(text)
+    found = code.texts
+    kept = code.reached(shader.partition(":")[2] or MAIN)
     assert sum(found[name].count(right) for name in kept) == 1, (shader, right)
     (faulty,) = (found[name] for name in kept if right in found[name])
     return text.replace(faulty, faulty.replace(right, wrong))

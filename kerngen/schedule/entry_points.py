@@ -6,14 +6,11 @@ vectors and of single elements are `x` and `x_edge`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
-from typing import Final, final
+from typing import final
 
-from kerngen.plan.wgsl import MAIN, declarations, reached, renamed, used
-
-_WORD: Final = re.compile(r"\w+")
+from kerngen.plan.wgsl import MAIN, Code, renamed
 
 
 @final
@@ -22,8 +19,8 @@ class FileWriter:
 
     def __init__(self, codes: Sequence[str]) -> None:
         """Start a file for shaders of these codes."""
-        self._taken = frozenset(chain.from_iterable(map(declarations, codes)))
-        self._words = frozenset(_WORD.findall("\n".join(codes)))
+        self._codes = codes
+        self._parts = {code: Code(code) for code in codes}
         self._known: dict[tuple[str, str], str] = {}
         self._claimed = set[str]()
         self._texts: list[str] = []
@@ -45,7 +42,8 @@ class FileWriter:
         """Return a name for an entry point that no declaration has."""
         shown = wanted.replace(".", "_")
         names = (f"{shown}{'_' * number}" for number in count())
-        taken = (self._taken - {MAIN}) | self._claimed
+        declared = chain.from_iterable(code.texts for code in self._parts.values())
+        taken = ({*declared} - {MAIN}) | self._claimed
         name = next(name for name in names if name not in taken)
         self._claimed.add(name)
         return name
@@ -55,27 +53,25 @@ class FileWriter:
 
         Returns the names that all that has in the file.
         """
-        found = declarations(code)
+        found = self._parts[code]
+        kept = found.reached(MAIN) - {MAIN}
         shown: dict[str, str] = {}
-        kept = reached(found, MAIN) - {MAIN}
-        for name in (name for name in found if name in kept):
+        for name in (name for name in found.texts if name in kept):
             self._place(found, name, entry, shown)
-        names = {name: shown[name] for name in used(found[MAIN]) & shown.keys()}
-        self._texts.append(
-            comment + renamed(found[MAIN], {**names, MAIN: entry}).strip()
-        )
+        names = {name: shown[name] for name in found.used(MAIN)}
+        text = renamed(found.texts[MAIN], {**names, MAIN: entry}).strip()
+        self._texts.append(comment + text)
         return shown
 
-    def _place(
-        self, found: dict[str, str], name: str, entry: str, shown: dict[str, str]
-    ) -> None:
+    def _place(self, found: Code, name: str, entry: str, shown: dict[str, str]) -> None:
         """Add a declaration after those that it uses, unless an equal one is there."""
         if name in shown:
             return
-        others = (used(found[name]) & found.keys()) - {name}
-        for other in sorted(others):
+        others = sorted(found.used(name))
+        for other in others:
             self._place(found, other, entry, shown)
-        text = renamed(found[name].strip(), {other: shown[other] for other in others})
+        names = {other: shown[other] for other in others}
+        text = renamed(found.texts[name].strip(), names)
         if (name, text) not in self._known:
             self._known[name, text] = self._claim(name, entry)
             self._texts.append(renamed(text, {name: self._known[name, text]}))
@@ -85,7 +81,11 @@ class FileWriter:
         """Return the name, or one that no entry point has for something else."""
         shown = name
         numbers = count()
-        while shown in self._claimed or (shown != name and shown in self._words):
+        while shown in self._claimed or (shown != name and self._has(shown)):
             shown = f"{name}_{entry}{'_' * next(numbers)}"
         self._claimed.add(shown)
         return shown
+
+    def _has(self, name: str) -> bool:
+        """Return whether any code may have a name of its own for something."""
+        return any(f" {name}" in code or f"({name}" in code for code in self._codes)

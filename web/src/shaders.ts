@@ -1,6 +1,7 @@
 /** Shaders: fetched, compiled in the background, and found again by their name. */
 import { AbiError, KerngenError, ValidationError } from "./errors.js";
 import type { Dispatch } from "./plan.js";
+import { only } from "./wgsl.js";
 
 /** Where a generated module has its shaders. */
 export type ShaderUrl = (name: string) => URL;
@@ -60,7 +61,7 @@ export class Shaders {
     entryPoint: string,
     result: () => Compiled,
   ): Promise<void> {
-    let code = await this.fetchText(url);
+    let code = only(await this.fetchText(url), entryPoint);
     // Tint asks for what naga refuses to read: see docs/limits.md.
     if (/\bsubgroup/.test(code) && this.device.features.has("subgroups"))
       code = `enable subgroups;\n${code}`;
