@@ -189,8 +189,8 @@ def _files(
         **{f"{stem}{suffix}": text.encode() for suffix, text in texts.items()},
         **({f"{folder}/{stem}.plan": plan.encode()} if programs else {}),
         **{
-            f"{folder}/{shader.stem}.wgsl": shader.text.encode()
+            f"{folder}/{file.name}.wgsl": file.text.encode()
             for program in programs
-            for shader in program.shaders
+            for file in program.files
         },
     }

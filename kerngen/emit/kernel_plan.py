@@ -17,6 +17,7 @@ from kerngen.ir.sizes import SizeMaker
 from kerngen.ir.walk import walk
 from kerngen.plan.size import (
     ALWAYS,
+    any_of,
     symbols,
 )
 from kerngen.plan.tree import (
@@ -32,6 +33,7 @@ from kerngen.plan.tree import (
     Repeat,
     Requirement,
     ScalarPlan,
+    Scratch,
     Sequence,
     TemporaryPlan,
     TensorPlan,
@@ -166,23 +168,50 @@ def _range_checks(kernel: Kernel, maker: SizeMaker) -> Iterator[RangeCheck]:
 
 def _sequence(choices: Iterable[StageChoice], maker: SizeMaker) -> Sequence:
     return tuple(
-        Choice(tuple(_case(case, maker) for case in choice.cases), choice.stages)
-        for choice in choices
+        Choice(_merged(_cases(choice, maker)), choice.stages) for choice in choices
     )
+
+
+def _merged(cases: Iterable[Case]) -> tuple[Case, ...]:
+    """Return cases; neighbours that differ by their condition alone are one."""
+    merged: list[Case] = []
+    for case in cases:
+        before = merged[-1] if merged else None
+        if before and replace(before, when=case.when) == case:
+            merged[-1] = replace(before, when=any_of(before.when, case.when))
+        else:
+            merged.append(case)
+    return tuple(merged)
+
+
+def _cases(choice: StageChoice, maker: SizeMaker) -> Iterator[Case]:
+    yield from (_case(case, maker) for case in choice.cases)
+    if choice.otherwise:
+        yield Case("", _sequence(choice.otherwise, maker))
 
 
 def _case(case: ScheduledCase, maker: SizeMaker) -> Case:
     schedule = case.schedule
+    rest = _sequence(case.rest, maker)
+    body, scratch = _variants(schedule.variants, maker, alone=not rest)
     return Case(
         name=schedule.label,
-        body=(*_variants(schedule.variants, maker), *_sequence(case.rest, maker)),
+        body=(*body, *rest),
         when=ALWAYS if case.guard is None else maker.guard(case.guard),
         needs=schedule.needs,
+        scratch=scratch,
     )
 
 
-def _variants(variants: tuple[Variant, ...], maker: SizeMaker) -> Sequence:
-    """Return the choice between variants; of a single one, which has no name, its steps."""
+def _variants(
+    variants: tuple[Variant, ...], maker: SizeMaker, *, alone: bool
+) -> tuple[Sequence, tuple[Scratch, ...]]:
+    """Return the choice between variants, and what is the same for all of them.
+
+    That is how they end, and their scratch memory, if they are `alone`: other choices
+    behind them have scratch memory of their own.  A single one, which has no name, is its
+    steps.
+    """
     cases = tuple(
         Case(
             variant.name,
@@ -192,11 +221,26 @@ def _variants(variants: tuple[Variant, ...], maker: SizeMaker) -> Sequence:
         )
         for variant in variants
     )
-    match cases:
-        case (Case(name="", scratch=()) as only,):
-            return only.body
-        case _:
-            return (Choice(cases),)
+    first = cases[0]
+    if len(cases) == 1 and not first.name and not first.scratch:
+        return first.body, ()
+    end = _end(cases) if alone else ()
+    if not end:
+        return (Choice(cases),), ()
+    own = (replace(each, body=each.body[: -len(end)], scratch=()) for each in cases)
+    return (Choice(_merged(own)), *end), first.scratch
+
+
+def _end(cases: tuple[Case, ...]) -> Sequence:
+    """Return the last steps of all cases, if they and the scratch memory are the same."""
+    first, *others = cases
+    if not others or any(each.scratch != first.scratch for each in others):
+        return ()
+    most = min(len(each.body) for each in cases) - 1
+    lengths = range(most, 0, -1)
+    ends = (first.body[-length:] for length in lengths)
+    same = (end for end in ends if all(x.body[-len(end) :] == end for x in others))
+    return next(same, ())
 
 
 def _dispatches(variant: Variant, maker: SizeMaker) -> Sequence:
@@ -208,7 +252,7 @@ def _dispatches(variant: Variant, maker: SizeMaker) -> Sequence:
 
 def _dispatch(shader: Shader, maker: SizeMaker) -> Dispatch:
     return Dispatch(
-        wgsl=shader.stem,
+        wgsl=shader.name,
         bindings=tuple(
             replace(binding, name=maker.name(binding.name))
             for binding in shader.bindings

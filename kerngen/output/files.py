@@ -68,15 +68,16 @@ def declare(generated: Iterable[Generated], kept: Mapping[str, Entry]) -> FileSe
 
 
 def _package_files(entries: Iterable[Entry]) -> Iterator[tuple[str, bytes]]:
-    """The files that make a package of the folder and of each sub-folder."""
+    """The files that make a Python package of the folder and of each sub-folder.
+
+    A folder of modules in other languages alone is none.
+    """
+    files = [path for entry in entries for path in entry.files]
+    found = [*modules(files)]
+    if files and not found:
+        return
     yield "py.typed", b""
     yield "__init__.py", PACKAGE_INIT
-    folders = {
-        folder
-        for entry in entries
-        for path in modules(entry.files)
-        for folder in path.parents
-        if folder.parts
-    }
+    folders = {folder for path in found for folder in path.parents if folder.parts}
     for folder in sorted(folders):
         yield f"{folder}/__init__.py", PACKAGE_INIT

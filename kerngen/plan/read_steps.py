@@ -26,7 +26,7 @@ from kerngen.plan.write import NAMELESS
 
 _SCRATCH: Final = re.compile(r"scratch (\w+)\[(.+)\]")
 _CONSTANT: Final = re.compile(r"(\w+) = (\d+)")
-_RUN: Final = re.compile(r"run ([\w.-]+)\((.*)\)")
+_RUN: Final = re.compile(r"run ([\w.-]+(?::\w+)?)\((.*)\)")
 
 
 STEPS: Final = ("run", "repeat", "stage")
@@ -77,7 +77,8 @@ class StepReader:
         for below, deeper in blocks(inner, line.depth + 1):
             cases.append(self._case(below, deeper))
             left = stages_of(cases[-1].body)
-            if left and stages[1:][-len(left) :] != left:
+            within = stages[1:] if cases[-1].name else stages
+            if (left or not cases[-1].name) and within[-len(left) :] != left:
                 below.refuse(f"it has the stages {', '.join(left)} of {names}")
         if not cases or cases[-1].when != ALWAYS:
             line.refuse("none of its cases takes every call")

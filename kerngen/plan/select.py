@@ -107,7 +107,7 @@ class _Selector:
         self, choice: Choice, origin: Selected, scratch: Mapping[str, int]
     ) -> None:
         case = self._case(choice)
-        if choice.stages:
+        if choice.stages and case.name:
             origin = Selected(choice.stages[0], case.name)
             self.selection.strategies.append(origin)
         if case.scratch:

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Final, Literal, TypeAlias, assert_never, final
 
 from kerngen.plan.size import ALWAYS, ZERO, Guard, Size
+from kerngen.plan.wgsl import MAIN
 
 Access: TypeAlias = Literal["read", "update", "write"]
 Axes: TypeAlias = tuple[str | int, ...]
@@ -155,9 +156,10 @@ class Binding:
 class Dispatch:
     """One shader and its number of workgroups; 0 workgroups are not recorded.
 
-    The shader is `<wgsl>.wgsl` in the kernel's folder, its entry point `main`, all in
-    bind group 0: binding 0 is the uniform struct where `uses_uniform`, `bindings` follow
-    from 1.  Workgroups beyond the adapter's limit fold into two dimensions: the shader
+    The shader `wgsl` is an entry point of a file in the kernel's folder: `softmax.y.map`
+    is `main` of `softmax.y.map.wgsl`, and `softmax.y.map:edge` is `edge` of the same.  All
+    is in bind group 0: binding 0 is the uniform struct where `uses_uniform`, `bindings`
+    follow from 1.  Workgroups beyond the adapter's limit fold into two dimensions: the shader
     counts itself as `y * num_workgroups.x + x` and returns beyond the total.
 
     `trips` is how often the loops of one invocation run, for adapters that stop after a
@@ -172,6 +174,21 @@ class Dispatch:
     trips: Size = ZERO
     terms: Size = ZERO
     constants: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{self.wgsl.partition(':')[0]}.wgsl"
+
+    @property
+    def entry(self) -> str:
+        """The name of its entry point."""
+        return self.wgsl.partition(":")[2] or MAIN
+
+
+def shader_name(file: str, entry: str) -> str:
+    """Return what a dispatch calls an entry point of a file."""
+    return file if entry == MAIN else f"{file}:{entry}"
 
 
 @final
@@ -233,6 +250,7 @@ class Choice:
             stage y ...
           rows                                    computes top, total and y
 
+    A last case without a name has choices for all stages, and computes none itself.
     A choice without stages is between shaders of one strategy, by the lengths of a call.
     """
 

@@ -33,6 +33,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, assert_never, final
 from zlib import crc32
 
@@ -67,13 +68,13 @@ from kerngen.plan.tree import (
     sizes_of,
 )
 
-VERSION: Final = 3
+VERSION: Final = 4
 HEAD: Final = f"kerngen plan {VERSION}"
 NAMELESS: Final = "-"
 """The name of a case that has none."""
 
-_LONG: Final = 16
-"""A size that occurs again is named if its text is at least so long."""
+_LONG: Final = 28
+"""A size that occurs again is named if its text, with names in it, is so long."""
 
 
 def plan_text(plan: ModulePlan) -> str:
@@ -269,22 +270,21 @@ def _named(kernel: KernelPlan) -> dict[Size, str]:
     counts: Counter[Size] = Counter()
     for size in sizes_in(kernel.body):
         _count(size, counts)
+    again = [size for size, number in counts.items() if number > 1]
     plain = Printer()
-    wanted = [
-        size
-        for size, number in counts.items()
-        if number > 1 and len(plain.size(size)) >= _LONG
-    ]
-    wanted.sort(key=lambda size: len(plain.size(size)))
+    again.sort(key=lambda size: len(plain.size(size)))
     taken = {
         *kernel.dims,
         *kernel.guards,
         *kernel.computed,
         *(dim.name for dim in kernel.derived),
     }
-    free = (f"s{number}" for number in range(1, len(wanted) + len(taken) + 1))
-    names = (name for name in free if name not in taken)
-    return dict(zip(wanted, names, strict=False))
+    free = (name for name in map("s{}".format, count(1)) if name not in taken)
+    names: dict[Size, str] = {}
+    for size in again:
+        if len(Printer(names).size(size)) >= _LONG:
+            names[size] = next(free)
+    return names
 
 
 def _count(part: Size | Guard, counts: Counter[Size]) -> None:

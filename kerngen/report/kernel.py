@@ -223,9 +223,8 @@ def _schedule(
 
 def _shaders(program: KernelProgram) -> Iterator[ShaderData]:
     """Yield the shaders in the order of the plan, each file once."""
-    texts = {shader.stem: shader.text for shader in program.shaders}
-    for stem, text in texts.items():
-        yield {"file": f"{stem}.wgsl", "wgsl": text}
+    for file in program.files:
+        yield {"file": f"{file.name}.wgsl", "wgsl": file.text}
 
 
 def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:

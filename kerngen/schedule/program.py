@@ -10,8 +10,8 @@ from typing import Final, final
 from kerngen.ir.nodes import Expr, Function, Tensor
 from kerngen.ir.staging.stages import StagedKernel
 from kerngen.plan.size import ZERO, Guard, Size
-from kerngen.plan.tree import Binding, Needs, Scratch
-from kerngen.shader.printer import comments
+from kerngen.plan.tree import Binding, Needs, Scratch, shader_name
+from kerngen.plan.wgsl import MAIN
 
 EVERYWHERE: Final = Needs(workgroup_bytes=16384, invocations=256)
 """What WebGPU promises of every adapter."""
@@ -19,19 +19,31 @@ EVERYWHERE: Final = Needs(workgroup_bytes=16384, invocations=256)
 
 @final
 @dataclass(frozen=True, slots=True)
+class ShaderFile:
+    """A WGSL file: its name without `.wgsl`, and its text."""
+
+    name: str
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Shader:
     """One dispatch: a WGSL text and how many workgroups it wants.
 
-    `stem` is the file's name without `.wgsl`; `title` names kernel, stage and schedule,
-    and `header` has the comments above the `code`.  Bindings are numbered from 1 in order;
+    Its file is named after kernel, stage and schedule, `stem`, as the `title` is, and has
+    the `equations`; its entry point `code` is named after the `variant`, with a `summary`.
+    `file` is what `entry_points` makes of all shaders that belong there.  Bindings are numbered from 1 in order;
     binding 0 is the kernel's uniform struct, if it has fields and `uses_uniform`.
     `trips` is how often the loops of an invocation run; `terms` is what a 32-bit counter
     of the shader counts up to, where that may overflow.
     """
 
     stem: str
+    variant: str
     title: str
-    header: tuple[str, ...]
+    summary: str
+    equations: tuple[str, ...]
     code: str
     bindings: tuple[Binding, ...]
     uses_uniform: bool
@@ -45,10 +57,14 @@ class Shader:
     constants: tuple[tuple[str, int], ...] = ()
     """The values of its overrides, by name."""
 
+    file: ShaderFile | None = None
+    entry: str = MAIN
+
     @property
-    def text(self) -> str:
-        """The content of the file."""
-        return f"{comments(self.header)}\n{self.code}"
+    def name(self) -> str:
+        """The file and the entry point, as a plan has them."""
+        assert self.file, "shaders get files when all of a module are there"
+        return shader_name(self.file.name, self.entry)
 
 
 @final
@@ -117,16 +133,19 @@ class ScheduledCase:
 @final
 @dataclass(frozen=True, slots=True)
 class StageChoice:
-    """A choice between ways to compute some stages; one of its cases always applies.
+    """A choice between ways to compute some stages; where none applies, `otherwise`.
 
     Softmax is one shader for all its stages, or one for each:
 
         top, total, y:  reduce (top), then a choice for total, then one for y
                         rows (top, total and y)
+
+    One of the cases always applies if there is nothing else.
     """
 
     stages: tuple[str, ...]
     cases: tuple[ScheduledCase, ...]
+    otherwise: tuple[StageChoice, ...] = ()
 
 
 def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
@@ -135,6 +154,7 @@ def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
         for case in choice.cases:
             yield case
             yield from cases_in(case.rest)
+        yield from cases_in(choice.otherwise)
 
 
 @final
@@ -187,6 +207,12 @@ class KernelProgram:
             for schedule in stage.schedules:
                 for variant in schedule.variants:
                     yield from variant.shaders
+
+    @property
+    def files(self) -> tuple[ShaderFile, ...]:
+        """The files of its shaders."""
+        files = (shader.file for shader in self.shaders)
+        return tuple(dict.fromkeys(file for file in files if file))
 
     @property
     def temporaries(self) -> tuple[Tensor, ...]:

@@ -3,7 +3,8 @@
 A strategy may run several stages together.  So a choice for some stages is between
 schedules that run all of them, and schedules that run the first ones and leave choices for
 the rest.  It ends at the first stage where all its cases meet again: what follows is the
-same for each, and is another choice of the sequence.
+same for each, and is another choice of the sequence.  Where its last cases meet before the
+others, they are a sequence of their own, which runs if no case before them does.
 """
 
 from __future__ import annotations
@@ -68,12 +69,13 @@ _Key: TypeAlias = tuple[str, Hashable, tuple[str, ...]]
 @final
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A case of a choice without its rest, and what is known there."""
+    """A case of a choice without its rest; what is `known` there, and `before` it."""
 
     schedule: ScheduledStage
     guard: Expr | None
     rank: int
     after: int
+    before: _Known
     known: _Known
 
 
@@ -97,7 +99,8 @@ class Scheduler:
         """Yield choices for the stages from one to another, where all ways meet."""
         while first < end:
             options = tuple(self._options(first, known))
-            join = min(_common(self._meets(option.after) for option in options))
+            join = self._join(options)
+            options, last = self._parted(options, join)
             cases = tuple(
                 ScheduledCase(
                     option.schedule,
@@ -108,8 +111,22 @@ class Scheduler:
                 for option in options
             )
             names = tuple(task.stage.name for task in self.tasks[first:join])
-            yield StageChoice(names, cases)
+            otherwise = self._sequence(first, join, last[0].before) if last else ()
+            yield StageChoice(names, cases, tuple(otherwise))
             first = join
+
+    def _join(self, options: Iterable[_Option]) -> int:
+        """Return the first stage at which all ways that begin with options meet."""
+        return min(_common(self._meets(option.after) for option in options))
+
+    def _parted(
+        self, options: tuple[_Option, ...], join: int
+    ) -> tuple[tuple[_Option, ...], tuple[_Option, ...]]:
+        """Set the last options apart that meet before all do, if several do."""
+        for at in range(1, len(options) - 1):
+            if self._join(options[at:]) < join:
+                return options[:at], options[at:]
+        return options, ()
 
     def _meets(self, number: int) -> frozenset[int]:
         """Return the stages at which every way to run those from one on has a choice.
@@ -135,7 +152,8 @@ class Scheduler:
                 continue
             if guard in known.holding:
                 guard = None
-            yield _Option(schedule, guard, rank, after, known.running(guard, needs))
+            running = known.running(guard, needs)
+            yield _Option(schedule, guard, rank, after, known, running)
             if guard is None and needs.within(known.adapter):
                 return
             known = known.passing(guard, needs)

@@ -61,7 +61,8 @@ def _ways(body: Sequence) -> Iterator[tuple[str, Case, Case, Sequence]]:
             continue
         before, after = _usual(body[:at]), _usual(body[at + 1 :])
         for case in step.cases:
-            own = ((step.stages[0], case, *each) for each in _variants(case.body))
+            variants = _variants(case.body) if case.name else ()
+            own = ((step.stages[0], case, *each) for each in variants)
             for stage, strategy, variant, within in (*own, *_ways(case.body)):
                 forced = replace(case, body=within, when=ALWAYS)
                 whole = (*before, Choice((forced,), step.stages), *after)
@@ -69,17 +70,21 @@ def _ways(body: Sequence) -> Iterator[tuple[str, Case, Case, Sequence]]:
 
 
 def _variants(body: Sequence) -> Iterator[tuple[Case, Sequence]]:
-    """Yield the variants of a strategy, each with the strategy's steps where it runs."""
+    """Yield the variants of a strategy, each with the strategy's steps where it runs.
+
+    A variant has the dispatches, too, that run after every one.
+    """
     usual = _usual(body)
+    own = tuple(s for s in body if isinstance(s, Dispatch | Repeat))
     choices = [at for at, step in enumerate(body) if _is_by_lengths(step)]
     for at in choices:
         step = body[at]
         assert isinstance(step, Choice)
         for variant in step.cases:
             forced = Choice((replace(variant, when=ALWAYS),))
-            yield variant, (*usual[:at], forced, *usual[at + 1 :])
+            whole = replace(variant, body=(*variant.body, *own))
+            yield whole, (*usual[:at], forced, *usual[at + 1 :])
     if not choices:
-        own = tuple(s for s in body if isinstance(s, Dispatch | Repeat))
         yield Case("", own), usual
 
 

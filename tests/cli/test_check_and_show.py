@@ -207,9 +207,9 @@ def test_show_prints_the_lines_of_the_plan_file(kerngen: Run) -> None:
         assert shown["plan"] == lines.split("\n")
         assert f"\nplan\n{lines}\n" in kerngen("show", name).output
         named = {part.split("(")[0] for part in lines.split("| run ")[1:]}
-        assert named <= {
-            each["file"].removesuffix(".wgsl") for each in shown["shaders"]
-        }
+        texts = {each["file"]: each["wgsl"] for each in shown["shaders"]}
+        for file, _, entry in (name.partition(":") for name in named):
+            assert f"\nfn {entry or 'main'}(" in texts[f"{file}.wgsl"]
 
 
 def matches(data: Any, type_: Any) -> None:

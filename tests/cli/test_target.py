@@ -25,8 +25,10 @@ def test_a_build_for_both_is_checked_and_pruned(kerngen: Run) -> None:
     stale = kerngen("build", "--target", "python,typescript", "--check", code=1)
     assert "stale: scale.js" in stale.output
     (OUT / "scale.js").unlink()
+    assert "py.typed" in files(OUT)
     kerngen("build", "--target", "typescript")
     assert made() == {"js", "ts"}
+    assert not {path for path in files(OUT) if Path(path).suffix in {".py", ".typed"}}
     kerngen("build")
     assert made() == {"py"}
 

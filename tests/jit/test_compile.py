@@ -21,6 +21,7 @@ import kerngen.runtime as gpu
 from kerngen.cli import main
 from kerngen.compiler import compile_text
 from kerngen.plan.tree import dispatches_in
+from kerngen.plan.wgsl import only
 from kerngen.runtime import f32
 from kerngen.runtime.calls.choices import kernel_of
 from kerngen.runtime.calls.kernel import Kernel
@@ -63,8 +64,8 @@ def test_a_module_is_what_the_build_writes(
     assert isinstance(kernel, Kernel)
     folder = module.__name__.rpartition(".")[2]
     for dispatch in dispatches_in(kernel.body):
-        text = built.files[f"wgsl/{folder}/{dispatch.wgsl}.wgsl"].decode()
-        assert kernel.shader(dispatch) == text
+        text = built.files[f"wgsl/{folder}/{dispatch.file}"].decode()
+        assert kernel.shader(dispatch) == only(text, dispatch.entry)
     assert list(tmp_path.iterdir()) == []
 
 

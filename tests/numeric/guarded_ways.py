@@ -13,6 +13,7 @@ import numpy as np
 from kerngen.runtime import Context
 from kerngen.runtime.calls.kernel import Kernel
 from tests.language.cases import Array
+from tests.planting import file_of, planted
 
 from .cases import Case, standard_kernels
 from .domains import Dims
@@ -79,40 +80,50 @@ class Fault:
         """Change the shader."""
         folder = kernel.folder
         assert isinstance(folder, Path)
-        file = folder / f"{self.shader}.wgsl"
-        comment, blank, code = file.read_text("utf-8").partition("\n\n")
-        assert code.count(self.right) == 1
-        code = code.replace(self.right, self.wrong)
-        file.write_text(comment + blank + code, "utf-8")
+        file = folder / file_of(self.shader)
+        text = planted(file.read_text("utf-8"), self.shader, self.right, self.wrong)
+        file.write_text(text, "utf-8")
 
 
 FAULTS = (
-    Fault("a store past the end", "copy.map.edge", ">= u.n", "> u.n", STORE),
+    Fault("a store past the end", "copy.map:edge", ">= u.n", "> u.n", STORE),
     Fault("four of them", "copy.map", ">= (u.n >> 2u)", "> (u.n >> 2u)", STORE),
-    Fault("a store far off", "copy.map.edge", "y[element]", "y[element+999u]", STORE),
-    Fault("an element left out", "copy.map.edge", ">= u.n", ">= u.n - 1u", LOAD),
-    Fault("a load past the end", "copy.map.edge", "x[element]", "x[element+1u]", LOAD),
-    Fault("one more in place", "halve.map.edge", ">= u.n", "> u.n", STORE),
-    Fault("half a word more", "narrow.map.edge", ">= u.n", "> u.n", STORE),
-    Fault("a term too many", "total.reduce.edge", "i < u.n", "i <= u.n", LOAD),
     Fault(
-        "a part too many", "total.reduce.finish", "part < count", "part <= count", LOAD
+        "a store far off",
+        "copy.map:edge",
+        "y_edge[element]",
+        "y_edge[element+999u]",
+        STORE,
     ),
-    Fault("a misplaced part", "total.reduce", "parts[g", "parts[1u+g", STORE),
-    Fault("past a temporary", "scaled.t.reduce.edge", "&& j <", "&& j <=", STORE),
-    Fault("a row too many", "scaled.t.reduce.edge", "i < u.m", "i <= u.m", LOAD),
+    Fault("an element left out", "copy.map:edge", ">= u.n", ">= u.n - 1u", LOAD),
     Fault(
-        "beyond a temporary",
-        "scaled.y.gemv.edge",
-        "t[j] * right;",
-        "t[j+1u] * right;",
+        "a load past the end",
+        "copy.map:edge",
+        "x_edge[element]",
+        "x_edge[element+1u]",
         LOAD,
     ),
-    Fault("a row not there", "few_nt.gemv_rows2.edge", "&& i < u.m", "", STORE),
+    Fault("one more in place", "halve.map:edge", ">= u.n", "> u.n", STORE),
+    Fault("half a word more", "narrow.map:edge", ">= u.n", "> u.n", STORE),
+    Fault("a term too many", "total.reduce:edge", "i < u.n", "i <= u.n", LOAD),
     Fault(
-        "a column too many", "few_nn.gemv_rows2.edge", "2u && j <", "2u && j <=", STORE
+        "a part too many", "total.reduce:finish", "part < count", "part <= count", LOAD
     ),
-    Fault("parts of no row", "few_nn.gemv_rows2.edge", "i < u.m)", "i <= u.m)", STORE),
+    Fault("a misplaced part", "total.reduce", "parts[g", "parts[1u+g", STORE),
+    Fault("past a temporary", "scaled.t.reduce:edge", "&& j <", "&& j <=", STORE),
+    Fault("a row too many", "scaled.t.reduce:edge", "i < u.m", "i <= u.m", LOAD),
+    Fault(
+        "beyond a temporary",
+        "scaled.y.gemv:edge",
+        "t_edge[j] * right;",
+        "t_edge[j+1u] * right;",
+        LOAD,
+    ),
+    Fault("a row not there", "few_nt.gemv_rows2:edge", "&& i < u.m", "", STORE),
+    Fault(
+        "a column too many", "few_nn.gemv_rows2:edge", "2u && j <", "2u && j <=", STORE
+    ),
+    Fault("parts of no row", "few_nn.gemv_rows2:edge", "i < u.m)", "i <= u.m)", STORE),
 )
 
 

@@ -35,12 +35,22 @@ EMPTY = ((0, 37, 5), (131, 0, 5), (3, 67, 0))
 """Lengths some of which are 0; a kernel's dims take them in turn."""
 
 FAULTS = (
-    Fault("ignored", "copy.map.edge", "x[", "x[0] + 0.0 * x[9999u + ", "x[9999u"),
     Fault(
-        "far off", "copy.map.edge", "y[element]", "y[element+999u]", "y[element+999u"
+        "ignored",
+        "copy.map:edge",
+        "x_edge[",
+        "x_edge[0] + 0.0 * x_edge[9999u + ",
+        "x_edge[9999u",
+    ),
+    Fault(
+        "far off",
+        "copy.map:edge",
+        "y_edge[element]",
+        "y_edge[element+999u]",
+        "y_edge[element+999u",
     ),
     Fault("of words", "copy.map", "(u.n >> 2u)", "u.n", "x[element]"),
-    Fault("of lanes", "total.reduce.edge", "f32, 256>", "f32, 255>", "partial[lane"),
+    Fault("of lanes", "total.reduce:edge", "f32, 256>", "f32, 255>", "partial[lane"),
     Fault("of parts", "total.reduce", "parts[g", "parts[99u+g", "parts[99u+g"),
 )
 """What is to be noted, each with a part of it."""

@@ -156,7 +156,8 @@ def choices(
             if step.fields[0].startswith("stage "):
                 case = next(filter(applies, step.inner))
                 first = step.fields[0].removeprefix("stage ").split(", ")[0]
-                chosen.append((first, case.fields[0], []))
+                if case.fields[0] != "-":
+                    chosen.append((first, case.fields[0], []))
                 enter(case)
             elif step.fields[0].startswith("run "):
                 note(shader, step)

@@ -76,7 +76,9 @@ def test_from_the_end(ctx: gpu.Context) -> None:
 def test_no_state_is_stored() -> None:
     """The shaders bind the inputs and the result alone; with more states, sums too."""
     (program,) = compile_text(SUMS.replace("KIND", "sum"), "f.kern").programs
-    bound = {s.stem: s.text.count("var<storage") for s in program.shaders}
+    bound = {
+        f"{s.stem}.{s.variant}": s.code.count("var<storage") for s in program.shaders
+    }
     folds = {stem.split(".")[-1]: n for stem, n in bound.items() if "fold" in stem}
     assert folds == {"lanes4": 5, "lanes16": 5, "lanes64": 5, "many": 6}
 

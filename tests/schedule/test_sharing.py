@@ -1,4 +1,4 @@
-"""Shaders that differ in nothing but their kernels are one file, and one pipeline."""
+"""Shaders of a schedule are one file; those of equal code are one pipeline."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import kerngen
 from kerngen.compiler import compile_text
+from kerngen.plan.wgsl import only
 from kerngen.runtime import Context, f32
 from tests.runtime.kernels import internals
 
@@ -36,24 +37,73 @@ def shaders_of(name: str) -> list[str]:
     return [part.split("(")[0] for part in own.split(" run ")[1:]]
 
 
-def test_equal_shaders_are_one_file() -> None:
+def test_equal_shaders_are_one_entry_point() -> None:
     files = {
         path: data.decode()
         for path, data in compile_text(SOURCE, "k.kern").files.items()
         if path.endswith(".wgsl")
     }
-    codes = [text.split("\n\n", 1)[1] for text in files.values()]
-    assert len({*codes}) == len(codes)
     assert shaders_of("highest") == shaders_of("largest")
-    assert shaders_of("centred")[:4] == shaders_of("largest")
+    assert shaders_of("centred")[:3] == shaders_of("largest")
     # A uniform struct with one more member is another one.
     assert not {*shaders_of("scaled")} & {*shaders_of("largest")}
-    assert files["wgsl/k/largest.reduce.wgsl"].splitlines()[1:5] == [
+    text = files["wgsl/k/largest.reduce.wgsl"]
+    assert text.splitlines()[:3] == [
+        "// largest, stage y: reduce.",
         "//     y[i] = max[j] x[i, j];",
-        "// Also run for centred, stage y: reduce.",
-        "// Also run for highest, stage y: reduce.",
         files["wgsl/k/scaled.reduce.wgsl"].splitlines()[2],
     ]
+    assert text.count("// Also run for highest, stage y: reduce.\n@compute") == 3
+
+
+def test_entry_points_share_what_is_equal() -> None:
+    text = compile_text(SOURCE, "k.kern").files["wgsl/k/largest.reduce.wgsl"].decode()
+    assert re.findall(r"^fn (\w+)\(\n", text, re.MULTILINE) == [
+        "main",
+        "finish",
+        "edge",
+    ]
+    for line in (
+        "struct Uniform {",
+        "fn row_max(",
+        "fn max_rank4(",
+        "x: array<vec4f>;",
+    ):
+        assert text.count(line) == 1
+    bindings = re.findall(r"@binding\((\d)\) var<[\w, ]+> (\w+)", text)
+    assert bindings == [
+        *(("0", "u"), ("1", "x"), ("2", "parts")),
+        *(("1", "y"), ("2", "parts_finish")),
+        ("1", "x_edge"),
+    ]
+
+
+def test_an_entry_point_is_compiled_without_the_others() -> None:
+    """On the lines that it has in the file, which messages of naga name."""
+    text = compile_text(SOURCE, "k.kern").files["wgsl/k/largest.reduce.wgsl"].decode()
+    part = only(text, "edge")
+    assert part is not None
+    assert re.findall(r"\bfn (\w+)", part) == ["row_max", "max_rank", "edge"]
+    pairs = zip(text.splitlines(), part.splitlines(), strict=True)
+    assert all(line in {full, ""} for full, line in pairs)
+    assert only(text, "upto") is None
+    assert only(text, "row_max") is None
+
+
+NAMES = """
+    kernel f(edge: f32[n], compute: f32[n], u: f32[n], x: f32[n], main: f32) -> y: f32[n] {
+        y[i] = edge[i] * compute[i] + u[i] + x[i] * main;
+    }
+"""
+
+
+def test_names_of_entry_points_are_no_tensors(ctx: Context) -> None:
+    module = kerngen.compile(NAMES)
+    for n in (8, 7):
+        data = np.random.default_rng(n).normal(size=(4, n)).astype(np.float32)
+        found = module.f(*(ctx.vector(each, f32) for each in data), main=3.0).numpy()
+        a, b, c, d = data.astype(float)
+        np.testing.assert_allclose(found, a * b + c + d * 3, rtol=1e-5, atol=1e-5)
 
 
 def test_lengths_of_rows_are_constants_of_one_shader(ctx: Context) -> None:

@@ -99,7 +99,7 @@ def test_shaders_with_subgroups_enable_them() -> None:
 def test_a_naga_that_accepts_the_line_is_given_it() -> None:
     device = Mock()
     text = f"// A shader.\n{SUBGROUPS}\n"
-    Shaders(device, Counters()).compile(ShaderKey.of(text, 0, ()), text, "f")
+    Shaders(device, Counters()).compile(ShaderKey.of(text, "main", 0, ()), text, "f")
     device.create_shader_module.assert_called_with(label="f", code=text)
 
 

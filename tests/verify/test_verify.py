@@ -42,6 +42,7 @@ from kerngen.verify.snippet import array_text
 from kerngen.verify.trial import Given, Trial
 from tests.docs.blocks import blocks_of
 from tests.numeric.guarded_ways import FAULTS, FAULTY, Fault
+from tests.planting import file_of, planted
 from tests.project.tree import ROOT
 from tests.verify.patches import nothing
 
@@ -78,15 +79,13 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
         def faulty(self: Compiler, source: str) -> CompiledModule:
             compiled = compile_file(self, source)
             files = compiled.files
-            names = [n for n in files if n.endswith(f"/{fault.shader}.wgsl")]
+            names = [n for n in files if n.endswith(f"/{file_of(fault.shader)}")]
             if source.endswith("t.kern") and not names:
                 return compiled
             (name,) = names
-            comment, blank, code = files[name].decode().partition("\n\n")
-            assert code.count(fault.right) == 1
-            code = code.replace(fault.right, fault.wrong)
-            files = {**files, name: (comment + blank + code).encode()}
-            return replace(compiled, files=files)
+            text = files[name].decode()
+            text = planted(text, fault.shader, fault.right, fault.wrong)
+            return replace(compiled, files={**files, name: text.encode()})
 
         monkeypatch.setattr(Compiler, "compile", faulty)
 
@@ -188,7 +187,7 @@ def test_a_large_call_is_made_where_the_small_ones_hold(
 
 @pytest.mark.nightly
 def test_a_fault_of_large_calls_is_found(source: Path, plant: Plant) -> None:
-    plant(Fault("", "copy.map.edge", "workgroup.y * grid.x + ", "", ""))
+    plant(Fault("", "copy.map:edge", "workgroup.y * grid.x + ", "", ""))
     rows = found(source.name, "--kernel", "copy", "--schedule", "edge")
     (row,) = (row for row in rows if row["verdict"] == "wrong")
     assert row["counterexample"]["sizes"]["n"] > 65535 * 256
@@ -244,7 +243,7 @@ def test_names_of_users_hide_none_of_the_program(source: Path, plant: Plant) -> 
     text = "kernel f(np: f32[n], np_: f32[n], float: f32) -> y: f32[n] { "
     body = "y[i] = 3.0 * np[i] + np_[i] + float; }\n"
     source.write_text(text + body, encoding="utf-8")
-    plant(Fault("", "f.map.edge", "3.0 * ", "2.0 * ", ""))
+    plant(Fault("", "f.map:edge", "3.0 * ", "2.0 * ", ""))
     (row,) = found(source.name, "--schedule", "edge", "--examples", "3")
     with pytest.raises(AssertionError):
         exec(row["counterexample"]["code"], {})
@@ -273,7 +272,7 @@ def test_the_page_shows_what_is_printed(
     monkeypatch.chdir(tmp_path)
     blocks = {each.language: each.text for each in reversed([*blocks_of(PAGE)])}
     Path("kernels.kern").write_text(blocks["rust"], encoding="utf-8")
-    plant(Fault("", "scale.map.edge", "0.3 * ", "0.0 * ", ""))
+    plant(Fault("", "scale.map:edge", "0.3 * ", "0.0 * ", ""))
     assert blocks["text"].rstrip() in run("kernels.kern").output
 
 

@@ -55,7 +55,9 @@ function schedules({ files }) {
   const buttons = [];
   const show = (button, name) => {
     buttons.forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
-    shader.textContent = `// ${name}.wgsl\n\n${files[`${folder}${name}.wgsl`]}`;
+    const [file, entry = "main"] = name.split(":");
+    const text = files[`${folder}${file}.wgsl`];
+    shader.textContent = `// ${file}.wgsl, entry point ${entry}\n\n${text}`;
   };
   const lines = files[plan].split("\n").slice(2, -2);
   for (const line of lines) {

@@ -1,6 +1,7 @@
 /** Shaders: fetched, compiled in the background, and found again by their name. */
 import { AbiError, KerngenError, ValidationError } from "./errors.js";
 import type { Dispatch } from "./plan.js";
+import { only } from "./wgsl.js";
 
 /** Where a generated module has its shaders. */
 export type ShaderUrl = (name: string) => URL;
@@ -33,8 +34,10 @@ export class Shaders {
   /** Return the pipeline of a dispatch; `uniformBytes` is 0 if it reads no uniforms. */
   get(dispatch: Dispatch, url: ShaderUrl, uniformBytes: number): Compiled {
     const writes = dispatch.bindings.map((each) => (each.writes ? "w" : "r")).join("");
-    const place = url(dispatch.wgsl);
-    const key = [place.href, writes, uniformBytes, JSON.stringify(dispatch.constants)].join(" ");
+    const [file, entry = "main"] = dispatch.wgsl.split(":");
+    const place = url(file!);
+    const given = JSON.stringify(dispatch.constants);
+    const key = [place.href, entry, writes, uniformBytes, given].join(" ");
     const known = this.compiled.get(key);
     if (known) return known;
     const made: Compiled = {
@@ -42,7 +45,7 @@ export class Shaders {
       layout: this.layout(writes, uniformBytes),
       usesUniform: uniformBytes > 0,
       uniformBytes,
-      made: this.make(dispatch, place, () => made).catch((error: unknown) => {
+      made: this.make(dispatch, place, entry, () => made).catch((error: unknown) => {
         // It is tried again with the next call: the network may be back.
         this.compiled.delete(key);
         made.error = refused(dispatch.wgsl, error);
@@ -52,8 +55,13 @@ export class Shaders {
     return made;
   }
 
-  private async make(dispatch: Dispatch, url: URL, result: () => Compiled): Promise<void> {
-    let code = await this.fetchText(url);
+  private async make(
+    dispatch: Dispatch,
+    url: URL,
+    entryPoint: string,
+    result: () => Compiled,
+  ): Promise<void> {
+    let code = only(await this.fetchText(url), entryPoint);
     // Tint asks for what naga refuses to read: see docs/limits.md.
     if (/\bsubgroup/.test(code) && this.device.features.has("subgroups"))
       code = `enable subgroups;\n${code}`;
@@ -63,7 +71,7 @@ export class Shaders {
       layout: this.device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: {
         module: this.device.createShaderModule({ label: dispatch.wgsl, code }),
-        entryPoint: "main",
+        entryPoint,
         constants: dispatch.constants,
       },
     });

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex, TypeAlias, final
 
 from kerngen.plan.tree import dispatches_in
+from kerngen.plan.wgsl import compact
 from kerngen.runtime.calls.kernel import KERNEL, Dims, Kernel
 from kerngen.runtime.calls.ranges import derive
 from kerngen.runtime.errors import DtypeError, ShapeError, UnknownNameError
@@ -22,8 +23,9 @@ class Choice:
 
     `strategy` is the schedule's, with the options that were asked for: 'gemv',
     'gemv_rows4', 'gemm', ...; or 'reference', where NumPy runs the kernel.  `shaders`
-    name the WGSL files that are dispatched, in order, without those that would have no
-    workgroups.
+    name what is dispatched, in order, without what would have no workgroups:
+    'softmax.y.map' is entry point `main` of `softmax.y.map.wgsl`, and
+    'softmax.y.map:edge' is `edge` of that file.
     """
 
     stage: str
@@ -60,7 +62,7 @@ def wgsl(function: KernelFunction, shader: str) -> str:
             f"{kernel.place}: there is no shader '{shader}': there are "
             f"{', '.join(known) or 'none'}."
         )
-    return kernel.shader(known[shader])
+    return compact(kernel.shader(known[shader]))
 
 
 def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:

@@ -21,6 +21,7 @@ from kerngen.plan.tree import (
     RangeCheck,
     Requirement,
 )
+from kerngen.plan.wgsl import only
 from kerngen.runtime.calling import kernel_function
 from kerngen.runtime.calls.checks import (
     array_shape,
@@ -236,8 +237,11 @@ class Kernel:
         check_scalars(self, tuple(lengths[dim] for dim in self.lengths), scalars)
 
     def shader(self, dispatch: Dispatch) -> str:
-        """Return the text of a dispatch's shader; raise `Error` if it can't be read."""
-        path = self.folder / f"{dispatch.wgsl}.wgsl"
+        """Return the text of a dispatch's shader; raise `Error` if it can't be read.
+
+        It is that of the file, without what its other entry points use alone.
+        """
+        path = self.folder / dispatch.file
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
@@ -251,7 +255,13 @@ class Kernel:
                 f"{self.name}: the shader {path} was generated again after its module "
                 "was imported. Call 'kerngen.runtime.reload()', or restart."
             )
-        return text
+        part = only(text, dispatch.entry)
+        if part is None:
+            raise Error(
+                f"{self.place}: the shader {path} has no entry point '{dispatch.entry}'. "
+                f"Run 'kerngen build' again."
+            )
+        return part
 
     def launch(
         self,

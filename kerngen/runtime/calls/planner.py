@@ -189,6 +189,7 @@ class Planner:
         text = kernel.shader(dispatch)
         key = ShaderKey.of(
             text,
+            dispatch.entry,
             uniform_bytes=kernel.uniform.SIZE if dispatch.uses_uniform else 0,
             writes=tuple(binding.writes for binding in dispatch.bindings),
             constants=dispatch.constants,

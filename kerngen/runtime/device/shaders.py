@@ -34,19 +34,20 @@ SUBGROUPS: Final = "enable subgroups;"
 """The line that WGSL wants before a shader that uses subgroups."""
 
 _PIPELINES = 4096
-_COMMENT: Final = re.compile(r"//[^\n]*")
-"""A comment: WGSL has no text in which `//` is none."""
+_COMMENTS: Final = re.compile(r"(?: *//[^\n]*|\n)+")
+"""Comments and ends of lines: WGSL has no text in which `//` begins no comment."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ShaderKey:
-    """What defines a pipeline on a device: code, without its comments, and bindings.
+    """What defines a pipeline on a device: an entry point of some code, and bindings.
 
-    `constants` are the values of its overrides.
+    The code has no comments and empty lines.  `constants` are the values of its overrides.
     """
 
     code: str
+    entry: str
     uniform_bytes: int
     writes: tuple[bool, ...]
     constants: tuple[tuple[str, int], ...] = ()
@@ -55,12 +56,14 @@ class ShaderKey:
     def of(
         cls,
         text: str,
+        entry: str,
         uniform_bytes: int,
         writes: tuple[bool, ...],
         constants: tuple[tuple[str, int], ...] = (),
     ) -> ShaderKey:
         """Return the key of a shader's text: kernels of equal code share a pipeline."""
-        return cls(_COMMENT.sub("", text).strip(), uniform_bytes, writes, constants)
+        code = _COMMENTS.sub("\n", text).strip()
+        return cls(code, entry, uniform_bytes, writes, constants)
 
 
 @final
@@ -146,7 +149,7 @@ class _Compiler:
             layout=pipeline_layout,
             compute={
                 "module": module,
-                "entry_point": "main",
+                "entry_point": key.entry,
                 "constants": dict(key.constants),
             },
         )

@@ -15,6 +15,7 @@ from typing import assert_never, final
 from kerngen.plan.size import ALWAYS, Guard
 from kerngen.plan.text import guard_text, to_text
 from kerngen.plan.tree import Case, Choice, Dispatch, Repeat, Sequence
+from kerngen.plan.wgsl import compact
 from kerngen.runtime.calls.choices import kernel_of
 from kerngen.runtime.calls.kernel import KERNEL, Kernel
 from kerngen.runtime.errors import Error
@@ -142,7 +143,7 @@ class _Shaders:
 
     def _shader(self, dispatch: Dispatch, condition: str) -> Html:
         try:
-            text = self.kernel.shader(dispatch)
+            text = compact(self.kernel.shader(dispatch))
         except Error as error:
             text = str(error)
         given = "".join(f", {name} = {value}" for name, value in dispatch.constants)

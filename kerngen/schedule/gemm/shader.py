@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from kerngen.ir.nodes import Expr, Index
-from kerngen.plan.size import ALWAYS, ceil_div, divides, maximum
+from kerngen.plan.size import ALWAYS, ZERO, ceil_div, divides, maximum
 from kerngen.schedule.contraction import (
     Contraction,
     product_of,
@@ -124,6 +124,9 @@ class GemmShader:
         """Return the whole shader."""
         t_ = self.tiling
         shares, terms = self.shares, counted_terms(reduction_of(self.task))
+        if t_.stream:
+            counted = shares.all_turns
+            terms = counted if terms == ZERO else maximum(terms, counted)
         body = self._streamed() if t_.stream else self._tile_by_tile()
         turns = ceil_div(domain_size(self.over), t_.k)
         return self.builder.finish(
@@ -132,7 +135,7 @@ class GemmShader:
             workgroup_size=t_.invocations,
             summary=self._summary(),
             variant="" if self.whole else "edge",
-            terms=maximum(terms, shares.all_turns) if t_.stream else terms,
+            terms=terms,
             trips=shares.trips if t_.stream else turns,
         )
 

@@ -309,11 +309,13 @@ class ShaderBuilder:
         shallow = named_where_deep(body, self.fresh)
         entry = wgsl.EntryPoint(workgroup_name or workgroup_size, inputs, shallow)
         declarations = (*self._ordered(), entry)
-        parts = (self.task.stem, self.task.label, variant)
+        parts = (self.task.stem, self.task.label)
         return Shader(
             stem=".".join(part for part in parts if part),
+            variant=variant,
             title=self._title,
-            header=self._header(summary),
+            summary=summary,
+            equations=tuple(x.text for x in self.task.stage.steps if x.text),
             code=print_module(self._module(declarations)),
             bindings=tuple(
                 Binding(name, name in self._written) for name in self._bound()
@@ -354,10 +356,6 @@ class ShaderBuilder:
         many = len(self.task.staged.stages) > 1 or stage.name != kernel.name
         title = f"{kernel.name}, stage {stage.name}" if many else kernel.name
         return f"{title}: {self.task.label}"
-
-    def _header(self, summary: str) -> tuple[str, ...]:
-        equations = (f"    {x.text}" for x in self.task.stage.steps if x.text)
-        return (f"{self._title}, {summary}", *equations)
 
     def _bound(self) -> list[str]:
         """Return what is bound, in the kernel's order, numbered from 1 on."""

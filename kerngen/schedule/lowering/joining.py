@@ -59,7 +59,11 @@ class Rungs:
 
 @final
 class Joiner:
-    """Writes the functions that join, one for each kind and type."""
+    """Writes the functions that join, one for each kind and type.
+
+    What a function declares has the same name in every shader, so that the entry points
+    of a file share it.
+    """
 
     def __init__(
         self,
@@ -110,7 +114,7 @@ class Joiner:
 
     def _tree(self, name: str, kind: ReduceKind, type_: ValueType) -> wgsl.Function:
         shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
-        part, joined = (t.Ident(shader.name(n, "join")) for n in ("part", "joined"))
+        part, joined = map(t.Ident, ("part", "joined"))
         whole = lanes == self._workgroup
         place = shader.lane if whole else shader.lane % lanes
         start = t.ZERO if whole else t.Binary("-", shader.lane, place)
@@ -134,10 +138,8 @@ class Joiner:
     ) -> wgsl.Function:
         """Join as `_tree` does, in as many steps as the pipeline's lanes need."""
         shader, shared = self._shader, self._shared(type_)
-        part, place, count, start, joined = (
-            t.Ident(shader.name(n, "join"))
-            for n in ("part", "place", "count", "start", "joined")
-        )
+        names = ("part", "place", "count", "start", "joined")
+        part, place, count, start, joined = map(t.Ident, names)
         body: list[t.Stmt] = [
             t.Let(place.name, shader.lane % rungs.lanes),
             t.Assign(shared[shader.lane], part),
@@ -172,10 +174,8 @@ class Joiner:
         """Join by subgroups of any size, of which each is a run of lanes."""
         shader, lanes, shared = self._shader, self._lanes, self._shared(type_)
         size, place = shader.subgroup
-        part, own, rest, count, number, joined = (
-            t.Ident(shader.name(n, "join"))
-            for n in ("part", "own", "rest", "count", "number", "joined")
-        )
+        names = ("part", "own", "rest", "count", "number", "joined")
+        part, own, rest, count, number, joined = map(t.Ident, names)
         joined_by = _SUBGROUP.get(kind) or best_in_subgroup(shader)
         take = accumulate(kind, rest, shared[number])
         body: list[t.Stmt] = [

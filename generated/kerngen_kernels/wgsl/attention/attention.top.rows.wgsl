@@ -1,4 +1,4 @@
-// attention, stage top, total, weight: rows, one row per workgroup, read by each pass.
+// attention, stage top, total, weight: rows.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -76,6 +76,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -180,6 +181,825 @@ fn main(
         if (j3 < u.t) {
             let weight_new = exp(score3 - top) / total;
             weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> score_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read_write> weight_edge_upto16: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = 0u; j < u.t; j += 1u) {
+        top_max_part = max(top_max_part, max_rank(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j]));
+    }
+    let top_max = top_max_part;
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = 0u; j < u.t; j += 1u) {
+        total_part += exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top);
+    }
+    let total = total_part;
+    for (var j = 0u; j < u.t; j += 1u) {
+        let weight_new = exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<i32, WORKGROUP>;
+var<workgroup> partial__upto: array<f32, WORKGROUP>;
+
+// The maximum over the lanes of a row, in a fixed order.
+fn row_max_upto(part: i32, lane: u32) -> i32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = max(partial_upto[start], partial_upto[start + 1u]);
+    if (LAST > 2u) {
+        joined = max(joined, max(partial_upto[start + 2u], partial_upto[start + 3u]));
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial__upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial__upto[start] + partial__upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial__upto[start + 2u] + partial__upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var score0: vec4f;
+    if (j0 < row_length) {
+        score0 = score[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
+    }
+    var score1: vec4f;
+    if (j1 < row_length) {
+        score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+    }
+    var score2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+    }
+    var score3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(score0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(score1));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(score2));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(score3));
+    }
+    let top_max = row_max_upto(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < row_length) {
+        total_part += exp(score0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(score1 - top);
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        total_part += exp(score2 - top);
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        total_part += exp(score3 - top);
+    }
+    let total = row_sum_upto(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    if (j0 < row_length) {
+        let weight_new = exp(score0 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = weight_new;
+    }
+    if (j1 < row_length) {
+        let weight_new = exp(score1 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let weight_new = exp(score2 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let weight_new = exp(score3 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    let j8 = lane * 4u + 8192u;
+    let j9 = lane * 4u + 9216u;
+    let j10 = lane * 4u + 10240u;
+    let j11 = lane * 4u + 11264u;
+    let j12 = lane * 4u + 12288u;
+    let j13 = lane * 4u + 13312u;
+    let j14 = lane * 4u + 14336u;
+    let j15 = lane * 4u + 15360u;
+    var score0: vec4f;
+    if (j0 < u.t) {
+        score0 = score[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
+    }
+    var score1: vec4f;
+    if (j1 < u.t) {
+        score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+    }
+    var score2: vec4f;
+    if (j2 < u.t) {
+        score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+    }
+    var score3: vec4f;
+    if (j3 < u.t) {
+        score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+    }
+    var score4: vec4f;
+    if (j4 < u.t) {
+        score4 = score[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u];
+    }
+    var score5: vec4f;
+    if (j5 < u.t) {
+        score5 = score[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u];
+    }
+    var score6: vec4f;
+    if (j6 < u.t) {
+        score6 = score[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u];
+    }
+    var score7: vec4f;
+    if (j7 < u.t) {
+        score7 = score[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u];
+    }
+    var score8: vec4f;
+    if (j8 < u.t) {
+        score8 = score[(((n * u.h + g) * u.s + i) * u.t + j8) >> 2u];
+    }
+    var score9: vec4f;
+    if (j9 < u.t) {
+        score9 = score[(((n * u.h + g) * u.s + i) * u.t + j9) >> 2u];
+    }
+    var score10: vec4f;
+    if (j10 < u.t) {
+        score10 = score[(((n * u.h + g) * u.s + i) * u.t + j10) >> 2u];
+    }
+    var score11: vec4f;
+    if (j11 < u.t) {
+        score11 = score[(((n * u.h + g) * u.s + i) * u.t + j11) >> 2u];
+    }
+    var score12: vec4f;
+    if (j12 < u.t) {
+        score12 = score[(((n * u.h + g) * u.s + i) * u.t + j12) >> 2u];
+    }
+    var score13: vec4f;
+    if (j13 < u.t) {
+        score13 = score[(((n * u.h + g) * u.s + i) * u.t + j13) >> 2u];
+    }
+    var score14: vec4f;
+    if (j14 < u.t) {
+        score14 = score[(((n * u.h + g) * u.s + i) * u.t + j14) >> 2u];
+    }
+    var score15: vec4f;
+    if (j15 < u.t) {
+        score15 = score[(((n * u.h + g) * u.s + i) * u.t + j15) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score0));
+    }
+    if (j1 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score1));
+    }
+    if (j2 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score2));
+    }
+    if (j3 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score3));
+    }
+    if (j4 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score4));
+    }
+    if (j5 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score5));
+    }
+    if (j6 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score6));
+    }
+    if (j7 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score7));
+    }
+    if (j8 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score8));
+    }
+    if (j9 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score9));
+    }
+    if (j10 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score10));
+    }
+    if (j11 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score11));
+    }
+    if (j12 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score12));
+    }
+    if (j13 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score13));
+    }
+    if (j14 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score14));
+    }
+    if (j15 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(score15));
+    }
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < u.t) {
+        total_part += exp(score0 - top);
+    }
+    if (j1 < u.t) {
+        total_part += exp(score1 - top);
+    }
+    if (j2 < u.t) {
+        total_part += exp(score2 - top);
+    }
+    if (j3 < u.t) {
+        total_part += exp(score3 - top);
+    }
+    if (j4 < u.t) {
+        total_part += exp(score4 - top);
+    }
+    if (j5 < u.t) {
+        total_part += exp(score5 - top);
+    }
+    if (j6 < u.t) {
+        total_part += exp(score6 - top);
+    }
+    if (j7 < u.t) {
+        total_part += exp(score7 - top);
+    }
+    if (j8 < u.t) {
+        total_part += exp(score8 - top);
+    }
+    if (j9 < u.t) {
+        total_part += exp(score9 - top);
+    }
+    if (j10 < u.t) {
+        total_part += exp(score10 - top);
+    }
+    if (j11 < u.t) {
+        total_part += exp(score11 - top);
+    }
+    if (j12 < u.t) {
+        total_part += exp(score12 - top);
+    }
+    if (j13 < u.t) {
+        total_part += exp(score13 - top);
+    }
+    if (j14 < u.t) {
+        total_part += exp(score14 - top);
+    }
+    if (j15 < u.t) {
+        total_part += exp(score15 - top);
+    }
+    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    if (j0 < u.t) {
+        let weight_new = exp(score0 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = weight_new;
+    }
+    if (j1 < u.t) {
+        let weight_new = exp(score1 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
+    }
+    if (j2 < u.t) {
+        let weight_new = exp(score2 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
+    }
+    if (j3 < u.t) {
+        let weight_new = exp(score3 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+    }
+    if (j4 < u.t) {
+        let weight_new = exp(score4 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u] = weight_new;
+    }
+    if (j5 < u.t) {
+        let weight_new = exp(score5 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u] = weight_new;
+    }
+    if (j6 < u.t) {
+        let weight_new = exp(score6 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u] = weight_new;
+    }
+    if (j7 < u.t) {
+        let weight_new = exp(score7 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u] = weight_new;
+    }
+    if (j8 < u.t) {
+        let weight_new = exp(score8 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j8) >> 2u] = weight_new;
+    }
+    if (j9 < u.t) {
+        let weight_new = exp(score9 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j9) >> 2u] = weight_new;
+    }
+    if (j10 < u.t) {
+        let weight_new = exp(score10 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j10) >> 2u] = weight_new;
+    }
+    if (j11 < u.t) {
+        let weight_new = exp(score11 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j11) >> 2u] = weight_new;
+    }
+    if (j12 < u.t) {
+        let weight_new = exp(score12 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j12) >> 2u] = weight_new;
+    }
+    if (j13 < u.t) {
+        let weight_new = exp(score13 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j13) >> 2u] = weight_new;
+    }
+    if (j14 < u.t) {
+        let weight_new = exp(score14 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j14) >> 2u] = weight_new;
+    }
+    if (j15 < u.t) {
+        let weight_new = exp(score15 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j15) >> 2u] = weight_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var score0: f32;
+    if (j0 < row_length) {
+        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+    }
+    var score1: f32;
+    if (j1 < row_length) {
+        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+    }
+    var score2: f32;
+    if (j2 < row_length) {
+        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+    }
+    var score3: f32;
+    if (j3 < row_length) {
+        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+    }
+    var score4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+    }
+    var score5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+    }
+    var score6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+    }
+    var score7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score1));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score2));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score3));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score4));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score5));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score6));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score7));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < row_length) {
+        total_part += exp(score0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(score1 - top);
+    }
+    if (j2 < row_length) {
+        total_part += exp(score2 - top);
+    }
+    if (j3 < row_length) {
+        total_part += exp(score3 - top);
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        total_part += exp(score4 - top);
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        total_part += exp(score5 - top);
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        total_part += exp(score6 - top);
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        total_part += exp(score7 - top);
+    }
+    let total = row_sum_upto(total_part, lane);
+    if (j0 < row_length) {
+        let weight_new = exp(score0 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new;
+    }
+    if (j1 < row_length) {
+        let weight_new = exp(score1 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+    }
+    if (j2 < row_length) {
+        let weight_new = exp(score2 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+    }
+    if (j3 < row_length) {
+        let weight_new = exp(score3 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let weight_new = exp(score4 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let weight_new = exp(score5 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let weight_new = exp(score6 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let weight_new = exp(score7 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        top_max_part = max(top_max_part, max_rank(score0));
+        if (j1 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score1));
+        }
+        if (j2 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score2));
+        }
+        if (j3 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score3));
+        }
+        if (j4 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score4));
+        }
+        if (j5 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score5));
+        }
+        if (j6 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score6));
+        }
+        if (j7 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score7));
+        }
+    }
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        total_part += exp(score0 - top);
+        if (j1 < u.t) {
+            total_part += exp(score1 - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(score2 - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(score3 - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(score4 - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(score5 - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(score6 - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(score7 - top);
+        }
+    }
+    let total = row_sum(total_part, lane);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let weight_new = exp(score0 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        if (j1 < u.t) {
+            let weight_new = exp(score1 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        }
+        if (j2 < u.t) {
+            let weight_new = exp(score2 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        }
+        if (j3 < u.t) {
+            let weight_new = exp(score3 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        }
+        if (j4 < u.t) {
+            let weight_new = exp(score4 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        }
+        if (j5 < u.t) {
+            let weight_new = exp(score5 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        }
+        if (j6 < u.t) {
+            let weight_new = exp(score6 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        }
+        if (j7 < u.t) {
+            let weight_new = exp(score7 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
         }
     }
 }

@@ -1,4 +1,4 @@
-// attention_gradient, stage top, total, weight, total_along, dscore: rows, one row per workgroup, read by each pass.
+// attention_gradient, stage top, total, weight, total_along, dscore: rows.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -80,6 +80,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -236,6 +237,781 @@ fn main(
         if (j3 < u.t) {
             let dscore_new = weight3 * (dweight3 - total_along);
             dscore[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = dscore_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> score_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> dweight_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read_write> weight_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dscore_edge_upto16: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = 0u; j < u.t; j += 1u) {
+        top_max_part = max(top_max_part, max_rank(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j]));
+    }
+    let top_max = top_max_part;
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = 0u; j < u.t; j += 1u) {
+        total_part += exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top);
+    }
+    let total = total_part;
+    var total_along_part = 0.0;
+    for (var j = 0u; j < u.t; j += 1u) {
+        let weight_new = exp(score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * weight_new;
+    }
+    let total_along = total_along_part;
+    for (var j = 0u; j < u.t; j += 1u) {
+        let dscore_new = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dscore_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<i32, WORKGROUP>;
+var<workgroup> partial__upto: array<f32, WORKGROUP>;
+
+// The maximum over the lanes of a row, in a fixed order.
+fn row_max_upto(part: i32, lane: u32) -> i32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = max(partial_upto[start], partial_upto[start + 1u]);
+    if (LAST > 2u) {
+        joined = max(joined, max(partial_upto[start + 2u], partial_upto[start + 3u]));
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial__upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial__upto[start] + partial__upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial__upto[start + 2u] + partial__upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var score0: vec4f;
+    var dweight0: vec4f;
+    if (j0 < row_length) {
+        score0 = score[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
+        dweight0 = dweight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
+    }
+    var score1: vec4f;
+    var dweight1: vec4f;
+    if (j1 < row_length) {
+        score1 = score[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+        dweight1 = dweight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+    }
+    var score2: vec4f;
+    var dweight2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        score2 = score[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+        dweight2 = dweight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+    }
+    var score3: vec4f;
+    var dweight3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        score3 = score[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+        dweight3 = dweight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(score0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(score1));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(score2));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(score3));
+    }
+    let top_max = row_max_upto(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < row_length) {
+        total_part += exp(score0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(score1 - top);
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        total_part += exp(score2 - top);
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        total_part += exp(score3 - top);
+    }
+    let total = row_sum_upto(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    var total_along_part = vec4f(0.0);
+    var weight_new0: vec4f;
+    if (j0 < row_length) {
+        weight_new0 = exp(score0 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = weight_new0;
+        total_along_part += dweight0 * weight_new0;
+    }
+    var weight_new1: vec4f;
+    if (j1 < row_length) {
+        weight_new1 = exp(score1 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new1;
+        total_along_part += dweight1 * weight_new1;
+    }
+    var weight_new2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        weight_new2 = exp(score2 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new2;
+        total_along_part += dweight2 * weight_new2;
+    }
+    var weight_new3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        weight_new3 = exp(score3 - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new3;
+        total_along_part += dweight3 * weight_new3;
+    }
+    let total_along = row_sum_upto(total_along_part.x + total_along_part.y + (total_along_part.z + total_along_part.w), lane);
+    if (j0 < row_length) {
+        let dscore_new = weight_new0 * (dweight0 - total_along);
+        dscore[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = dscore_new;
+    }
+    if (j1 < row_length) {
+        let dscore_new = weight_new1 * (dweight1 - total_along);
+        dscore[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = dscore_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let dscore_new = weight_new2 * (dweight2 - total_along);
+        dscore[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = dscore_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let dscore_new = weight_new3 * (dweight3 - total_along);
+        dscore[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = dscore_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var score0: f32;
+    var dweight0: f32;
+    if (j0 < row_length) {
+        score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+    }
+    var score1: f32;
+    var dweight1: f32;
+    if (j1 < row_length) {
+        score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+    }
+    var score2: f32;
+    var dweight2: f32;
+    if (j2 < row_length) {
+        score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+    }
+    var score3: f32;
+    var dweight3: f32;
+    if (j3 < row_length) {
+        score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+    }
+    var score4: f32;
+    var dweight4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+    }
+    var score5: f32;
+    var dweight5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+    }
+    var score6: f32;
+    var dweight6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+    }
+    var score7: f32;
+    var dweight7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score1));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score2));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(score3));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score4));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score5));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score6));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(score7));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < row_length) {
+        total_part += exp(score0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(score1 - top);
+    }
+    if (j2 < row_length) {
+        total_part += exp(score2 - top);
+    }
+    if (j3 < row_length) {
+        total_part += exp(score3 - top);
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        total_part += exp(score4 - top);
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        total_part += exp(score5 - top);
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        total_part += exp(score6 - top);
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        total_part += exp(score7 - top);
+    }
+    let total = row_sum_upto(total_part, lane);
+    var total_along_part = 0.0;
+    var weight_new0: f32;
+    if (j0 < row_length) {
+        weight_new0 = exp(score0 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
+        total_along_part += dweight0 * weight_new0;
+    }
+    var weight_new1: f32;
+    if (j1 < row_length) {
+        weight_new1 = exp(score1 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
+        total_along_part += dweight1 * weight_new1;
+    }
+    var weight_new2: f32;
+    if (j2 < row_length) {
+        weight_new2 = exp(score2 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
+        total_along_part += dweight2 * weight_new2;
+    }
+    var weight_new3: f32;
+    if (j3 < row_length) {
+        weight_new3 = exp(score3 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
+        total_along_part += dweight3 * weight_new3;
+    }
+    var weight_new4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        weight_new4 = exp(score4 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
+        total_along_part += dweight4 * weight_new4;
+    }
+    var weight_new5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        weight_new5 = exp(score5 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
+        total_along_part += dweight5 * weight_new5;
+    }
+    var weight_new6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        weight_new6 = exp(score6 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
+        total_along_part += dweight6 * weight_new6;
+    }
+    var weight_new7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        weight_new7 = exp(score7 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
+        total_along_part += dweight7 * weight_new7;
+    }
+    let total_along = row_sum_upto(total_along_part, lane);
+    if (j0 < row_length) {
+        let dscore_new = weight_new0 * (dweight0 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = dscore_new;
+    }
+    if (j1 < row_length) {
+        let dscore_new = weight_new1 * (dweight1 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
+    }
+    if (j2 < row_length) {
+        let dscore_new = weight_new2 * (dweight2 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
+    }
+    if (j3 < row_length) {
+        let dscore_new = weight_new3 * (dweight3 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let dscore_new = weight_new4 * (dweight4 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let dscore_new = weight_new5 * (dweight5 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let dscore_new = weight_new6 * (dweight6 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let dscore_new = weight_new7 * (dweight7 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        top_max_part = max(top_max_part, max_rank(score0));
+        if (j1 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score1));
+        }
+        if (j2 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score2));
+        }
+        if (j3 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score3));
+        }
+        if (j4 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score4));
+        }
+        if (j5 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score5));
+        }
+        if (j6 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score6));
+        }
+        if (j7 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score7));
+        }
+    }
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        total_part += exp(score0 - top);
+        if (j1 < u.t) {
+            total_part += exp(score1 - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(score2 - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(score3 - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(score4 - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(score5 - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(score6 - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(score7 - top);
+        }
+    }
+    let total = row_sum(total_part, lane);
+    var total_along_part = 0.0;
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let score0 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        var dweight1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        var dweight2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        var dweight3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        var dweight4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        var dweight5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        var dweight6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        var dweight7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let weight_new = exp(score0 - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight0 * weight_new;
+        if (j1 < u.t) {
+            let weight_new = exp(score1 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            total_along_part += dweight1 * weight_new;
+        }
+        if (j2 < u.t) {
+            let weight_new = exp(score2 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            total_along_part += dweight2 * weight_new;
+        }
+        if (j3 < u.t) {
+            let weight_new = exp(score3 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            total_along_part += dweight3 * weight_new;
+        }
+        if (j4 < u.t) {
+            let weight_new = exp(score4 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            total_along_part += dweight4 * weight_new;
+        }
+        if (j5 < u.t) {
+            let weight_new = exp(score5 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            total_along_part += dweight5 * weight_new;
+        }
+        if (j6 < u.t) {
+            let weight_new = exp(score6 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            total_along_part += dweight6 * weight_new;
+        }
+        if (j7 < u.t) {
+            let weight_new = exp(score7 - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            total_along_part += dweight7 * weight_new;
+        }
+    }
+    let total_along = row_sum(total_along_part, lane);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let weight0 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var weight1: f32;
+        var dweight1: f32;
+        if (j1 < u.t) {
+            weight1 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var weight2: f32;
+        var dweight2: f32;
+        if (j2 < u.t) {
+            weight2 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var weight3: f32;
+        var dweight3: f32;
+        if (j3 < u.t) {
+            weight3 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var weight4: f32;
+        var dweight4: f32;
+        if (j4 < u.t) {
+            weight4 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var weight5: f32;
+        var dweight5: f32;
+        if (j5 < u.t) {
+            weight5 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var weight6: f32;
+        var dweight6: f32;
+        if (j6 < u.t) {
+            weight6 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var weight7: f32;
+        var dweight7: f32;
+        if (j7 < u.t) {
+            weight7 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let dscore_new = weight0 * (dweight0 - total_along);
+        dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dscore_new;
+        if (j1 < u.t) {
+            let dscore_new = weight1 * (dweight1 - total_along);
+            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
+        }
+        if (j2 < u.t) {
+            let dscore_new = weight2 * (dweight2 - total_along);
+            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
+        }
+        if (j3 < u.t) {
+            let dscore_new = weight3 * (dweight3 - total_along);
+            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
+        }
+        if (j4 < u.t) {
+            let dscore_new = weight4 * (dweight4 - total_along);
+            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
+        }
+        if (j5 < u.t) {
+            let dscore_new = weight5 * (dweight5 - total_along);
+            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
+        }
+        if (j6 < u.t) {
+            let dscore_new = weight6 * (dweight6 - total_along);
+            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
+        }
+        if (j7 < u.t) {
+            let dscore_new = weight7 * (dweight7 - total_along);
+            dscore_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
         }
     }
 }

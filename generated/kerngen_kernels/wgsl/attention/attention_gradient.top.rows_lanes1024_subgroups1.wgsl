@@ -1,4 +1,4 @@
-// attention_gradient, stage top, total, weight, total_along, dscore: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// attention_gradient, stage top, total, weight, total_along, dscore: rows_lanes1024_subgroups1.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
@@ -74,6 +74,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -232,6 +233,338 @@ fn main(
         if (j3 < u.t) {
             let dscore_new = weight3 * (dweight3 - total_along);
             dscore[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = dscore_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> score_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> dweight_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> weight_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dscore_edge: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let score0 = score_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        top_max_part = max(top_max_part, max_rank(score0));
+        if (j1 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score1));
+        }
+        if (j2 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score2));
+        }
+        if (j3 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score3));
+        }
+        if (j4 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score4));
+        }
+        if (j5 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score5));
+        }
+        if (j6 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score6));
+        }
+        if (j7 < u.t) {
+            top_max_part = max(top_max_part, max_rank(score7));
+        }
+    }
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let score0 = score_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        total_part += exp(score0 - top);
+        if (j1 < u.t) {
+            total_part += exp(score1 - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(score2 - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(score3 - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(score4 - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(score5 - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(score6 - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(score7 - top);
+        }
+    }
+    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    var total_along_part = 0.0;
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let score0 = score_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        var score1: f32;
+        var dweight1: f32;
+        if (j1 < u.t) {
+            score1 = score_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var score2: f32;
+        var dweight2: f32;
+        if (j2 < u.t) {
+            score2 = score_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var score3: f32;
+        var dweight3: f32;
+        if (j3 < u.t) {
+            score3 = score_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var score4: f32;
+        var dweight4: f32;
+        if (j4 < u.t) {
+            score4 = score_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var score5: f32;
+        var dweight5: f32;
+        if (j5 < u.t) {
+            score5 = score_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var score6: f32;
+        var dweight6: f32;
+        if (j6 < u.t) {
+            score6 = score_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var score7: f32;
+        var dweight7: f32;
+        if (j7 < u.t) {
+            score7 = score_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let weight_new = exp(score0 - top) / total;
+        weight_edge[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight0 * weight_new;
+        if (j1 < u.t) {
+            let weight_new = exp(score1 - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            total_along_part += dweight1 * weight_new;
+        }
+        if (j2 < u.t) {
+            let weight_new = exp(score2 - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            total_along_part += dweight2 * weight_new;
+        }
+        if (j3 < u.t) {
+            let weight_new = exp(score3 - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            total_along_part += dweight3 * weight_new;
+        }
+        if (j4 < u.t) {
+            let weight_new = exp(score4 - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            total_along_part += dweight4 * weight_new;
+        }
+        if (j5 < u.t) {
+            let weight_new = exp(score5 - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            total_along_part += dweight5 * weight_new;
+        }
+        if (j6 < u.t) {
+            let weight_new = exp(score6 - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            total_along_part += dweight6 * weight_new;
+        }
+        if (j7 < u.t) {
+            let weight_new = exp(score7 - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            total_along_part += dweight7 * weight_new;
+        }
+    }
+    let total_along = row_sum(total_along_part, lane, subgroup_size, subgroup_lane);
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let weight0 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        var weight1: f32;
+        var dweight1: f32;
+        if (j1 < u.t) {
+            weight1 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var weight2: f32;
+        var dweight2: f32;
+        if (j2 < u.t) {
+            weight2 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var weight3: f32;
+        var dweight3: f32;
+        if (j3 < u.t) {
+            weight3 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var weight4: f32;
+        var dweight4: f32;
+        if (j4 < u.t) {
+            weight4 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var weight5: f32;
+        var dweight5: f32;
+        if (j5 < u.t) {
+            weight5 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var weight6: f32;
+        var dweight6: f32;
+        if (j6 < u.t) {
+            weight6 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var weight7: f32;
+        var dweight7: f32;
+        if (j7 < u.t) {
+            weight7 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let dscore_new = weight0 * (dweight0 - total_along);
+        dscore_edge[((n * u.h + g) * u.s + i) * u.t + j] = dscore_new;
+        if (j1 < u.t) {
+            let dscore_new = weight1 * (dweight1 - total_along);
+            dscore_edge[((n * u.h + g) * u.s + i) * u.t + j1] = dscore_new;
+        }
+        if (j2 < u.t) {
+            let dscore_new = weight2 * (dweight2 - total_along);
+            dscore_edge[((n * u.h + g) * u.s + i) * u.t + j2] = dscore_new;
+        }
+        if (j3 < u.t) {
+            let dscore_new = weight3 * (dweight3 - total_along);
+            dscore_edge[((n * u.h + g) * u.s + i) * u.t + j3] = dscore_new;
+        }
+        if (j4 < u.t) {
+            let dscore_new = weight4 * (dweight4 - total_along);
+            dscore_edge[((n * u.h + g) * u.s + i) * u.t + j4] = dscore_new;
+        }
+        if (j5 < u.t) {
+            let dscore_new = weight5 * (dweight5 - total_along);
+            dscore_edge[((n * u.h + g) * u.s + i) * u.t + j5] = dscore_new;
+        }
+        if (j6 < u.t) {
+            let dscore_new = weight6 * (dweight6 - total_along);
+            dscore_edge[((n * u.h + g) * u.s + i) * u.t + j6] = dscore_new;
+        }
+        if (j7 < u.t) {
+            let dscore_new = weight7 * (dweight7 - total_along);
+            dscore_edge[((n * u.h + g) * u.s + i) * u.t + j7] = dscore_new;
         }
     }
 }

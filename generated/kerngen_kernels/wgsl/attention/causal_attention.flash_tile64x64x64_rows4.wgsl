@@ -1,4 +1,4 @@
-// causal_attention, stage product, top, total, weight, y: flash_tile64x64x64_rows4, first of two dispatches: four rows and some of the keys.
+// causal_attention, stage product, top, total, weight, y: flash_tile64x64x64_rows4.
 //     let product[n, g, i, j] = sum[p] q[n, g, i, p] * k[n, g, j, p];
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
@@ -36,6 +36,7 @@ fn infinity() -> f32 {
     return bitcast<f32>(bits);
 }
 
+// First of two dispatches: four rows and some of the keys.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -128,6 +129,212 @@ fn main(
             let value_key = min(first_key + ((lane >> 4u) * 16u + number_), end - 1u);
             let row_weights = weights[(lane >> 4u) * 16u + number_];
             let v_ = v[(((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 4u)) >> 2u];
+            sum_0 += row_weights.x * v_;
+            sum_1 += row_weights.y * v_;
+            sum_2 += row_weights.z * v_;
+            sum_3 += row_weights.w * v_;
+        }
+        workgroupBarrier();
+    }
+
+    weights[lane] = total_;
+    workgroupBarrier();
+    var row_totals = vec4f(0.0);
+    for (var number_2 = 0u; number_2 < 128u; number_2 += 1u) {
+        row_totals += weights[number_2];
+    }
+    workgroupBarrier();
+    let place_0 = ((n * u.h + g) * u.s + row_0) * parts + part;
+    weights[lane] = sum_0;
+    workgroupBarrier();
+    let joined = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
+    workgroupBarrier();
+    if (lane < 16u && first_row < u.s) {
+        if (first_column + (lane & 15u) * 4u < u.e) {
+            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u)] = joined.x;
+        }
+        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
+            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined.y;
+        }
+        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
+            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined.z;
+        }
+        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
+            parts_[place_0 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined.w;
+        }
+    }
+    if (lane == 0u && first_column == 0u && first_row < u.s) {
+        part_rows[place_0 * 2u] = top_.x;
+        part_rows[place_0 * 2u + 1u] = row_totals.x;
+    }
+    let place_1 = ((n * u.h + g) * u.s + row_1) * parts + part;
+    weights[lane] = sum_1;
+    workgroupBarrier();
+    let joined_ = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
+    workgroupBarrier();
+    if (lane < 16u && first_row + 1u < u.s) {
+        if (first_column + (lane & 15u) * 4u < u.e) {
+            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u)] = joined_.x;
+        }
+        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
+            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_.y;
+        }
+        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
+            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_.z;
+        }
+        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
+            parts_[place_1 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_.w;
+        }
+    }
+    if (lane == 0u && first_column == 0u && first_row + 1u < u.s) {
+        part_rows[place_1 * 2u] = top_.y;
+        part_rows[place_1 * 2u + 1u] = row_totals.y;
+    }
+    let place_2 = ((n * u.h + g) * u.s + row_2) * parts + part;
+    weights[lane] = sum_2;
+    workgroupBarrier();
+    let joined_2 = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
+    workgroupBarrier();
+    if (lane < 16u && first_row + 2u < u.s) {
+        if (first_column + (lane & 15u) * 4u < u.e) {
+            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u)] = joined_2.x;
+        }
+        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
+            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_2.y;
+        }
+        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
+            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_2.z;
+        }
+        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
+            parts_[place_2 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_2.w;
+        }
+    }
+    if (lane == 0u && first_column == 0u && first_row + 2u < u.s) {
+        part_rows[place_2 * 2u] = top_.z;
+        part_rows[place_2 * 2u + 1u] = row_totals.z;
+    }
+    let place_3 = ((n * u.h + g) * u.s + row_3) * parts + part;
+    weights[lane] = sum_3;
+    workgroupBarrier();
+    let joined_3 = weights[lane & 15u] + weights[(lane & 15u) + 16u] + weights[(lane & 15u) + 32u] + weights[(lane & 15u) + 48u] + weights[(lane & 15u) + 64u] + weights[(lane & 15u) + 80u] + weights[(lane & 15u) + 96u] + weights[(lane & 15u) + 112u];
+    workgroupBarrier();
+    if (lane < 16u && first_row + 3u < u.s) {
+        if (first_column + (lane & 15u) * 4u < u.e) {
+            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u)] = joined_3.x;
+        }
+        if (first_column + (lane & 15u) * 4u + 1u < u.e) {
+            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 1u)] = joined_3.y;
+        }
+        if (first_column + (lane & 15u) * 4u + 2u < u.e) {
+            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 2u)] = joined_3.z;
+        }
+        if (first_column + (lane & 15u) * 4u + 3u < u.e) {
+            parts_[place_3 * u.e + (first_column + (lane & 15u) * 4u + 3u)] = joined_3.w;
+        }
+    }
+    if (lane == 0u && first_column == 0u && first_row + 3u < u.s) {
+        part_rows[place_3 * 2u] = top_.w;
+        part_rows[place_3 * 2u + 1u] = row_totals.w;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> q_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> k_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> v_edge: array<f32>;
+
+// First of two dispatches: four rows and some of the keys.
+@compute @workgroup_size(128)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let parts = max(min((512u + max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u) - 1u) / max(u.b * u.h * ((u.s + 3u) >> 2u) * ((u.e + 63u) >> 6u), 1u), (u.t + 127u) >> 7u), 1u);
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile = group / parts;
+    let part = group % parts;
+    let tile_columns = (u.e + 63u) >> 6u;
+    let first_column = tile % tile_columns * 64u;
+    let row_tiles = (u.s + 3u) >> 2u;
+    let first_row = tile / tile_columns % row_tiles * 4u;
+    let outer = tile / tile_columns / row_tiles;
+    if (outer >= u.b * u.h) {
+        return;
+    }
+    let n = outer / u.h;
+    let g = outer % u.h;
+    let row_0 = min(first_row, u.s - 1u);
+    let row_1 = min(first_row + 1u, u.s - 1u);
+    let row_2 = min(first_row + 2u, u.s - 1u);
+    let row_3 = min(first_row + 3u, u.s - 1u);
+    let all_keys = i32(u.t);
+    let first_row_ = i32(0u);
+    let last_row = i32(u.s - 1u);
+    let have_keys = 0i <= all_keys - 1i && 0i <= first_row_ + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
+    let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
+    var top_ = vec4f(-3.4028234663852886e+38);
+    var total_: vec4f;
+    var sum_0: vec4f;
+    var sum_1: vec4f;
+    var sum_2: vec4f;
+    var sum_3: vec4f;
+
+    for (var first_key = part * 128u; first_key < end; first_key += 128u * parts) {
+        let key_0 = min(first_key + (lane >> 2u), u.t - 1u);
+        var dot_0 = vec4f(0.0);
+        let key_1 = min(first_key + ((lane >> 2u) + 32u), u.t - 1u);
+        var dot_1 = vec4f(0.0);
+        let key_2 = min(first_key + ((lane >> 2u) + 64u), u.t - 1u);
+        var dot_2 = vec4f(0.0);
+        let key_3 = min(first_key + ((lane >> 2u) + 96u), u.t - 1u);
+        var dot_3 = vec4f(0.0);
+        for (var p = lane & 3u; p < u.d; p += 4u) {
+            let q_0 = q_edge[((n * u.h + g) * u.s + row_0) * u.d + p];
+            let q_1 = q_edge[((n * u.h + g) * u.s + row_1) * u.d + p];
+            let q_2 = q_edge[((n * u.h + g) * u.s + row_2) * u.d + p];
+            let q_3 = q_edge[((n * u.h + g) * u.s + row_3) * u.d + p];
+            let k_0 = k_edge[((n * u.h + g) * u.t + key_0) * u.d + p];
+            dot_0 += vec4f(q_0 * k_0, q_1 * k_0, q_2 * k_0, q_3 * k_0);
+            let k_1 = k_edge[((n * u.h + g) * u.t + key_1) * u.d + p];
+            dot_1 += vec4f(q_0 * k_1, q_1 * k_1, q_2 * k_1, q_3 * k_1);
+            let k_2 = k_edge[((n * u.h + g) * u.t + key_2) * u.d + p];
+            dot_2 += vec4f(q_0 * k_2, q_1 * k_2, q_2 * k_2, q_3 * k_2);
+            let k_3 = k_edge[((n * u.h + g) * u.t + key_3) * u.d + p];
+            dot_3 += vec4f(q_0 * k_3, q_1 * k_3, q_2 * k_3, q_3 * k_3);
+        }
+        products[(lane >> 2u) * 4u + (lane & 3u)] = dot_0;
+        products[((lane >> 2u) + 32u) * 4u + (lane & 3u)] = dot_1;
+        products[((lane >> 2u) + 64u) * 4u + (lane & 3u)] = dot_2;
+        products[((lane >> 2u) + 96u) * 4u + (lane & 3u)] = dot_3;
+        workgroupBarrier();
+        let own_key = min(first_key + lane, u.t - 1u);
+        let product_ = products[lane * 4u] + products[lane * 4u + 1u] + (products[lane * 4u + 2u] + products[lane * 4u + 3u]);
+        let score = select(vec4f(-infinity()), vec4f(select(LOWEST, u.scale * product_.x, i32(own_key) <= i32(row_0) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.y, i32(own_key) <= i32(row_1) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.z, i32(own_key) <= i32(row_2) + (i32(u.t) - i32(u.s))), select(LOWEST, u.scale * product_.w, i32(own_key) <= i32(row_3) + (i32(u.t) - i32(u.s)))), first_key + lane < u.t);
+        weights[lane] = score;
+        workgroupBarrier();
+        if (lane < 32u) {
+            maxima[lane] = max(max(weights[lane * 4u], weights[lane * 4u + 1u]), max(weights[lane * 4u + 2u], weights[lane * 4u + 3u]));
+        }
+        workgroupBarrier();
+        var raised = top_;
+        for (var number = 0u; number < 32u; number += 1u) {
+            raised = max(raised, maxima[number]);
+        }
+        let scale = exp(top_ - raised);
+        let weight_ = exp(score - raised) * share;
+        top_ = raised;
+        total_ = total_ * scale + weight_;
+        weights[lane] = weight_;
+        workgroupBarrier();
+        sum_0 *= scale.x;
+        sum_1 *= scale.y;
+        sum_2 *= scale.z;
+        sum_3 *= scale.w;
+        for (var number_ = 0u; number_ < 16u; number_ += 1u) {
+            let value_key = min(first_key + ((lane >> 4u) * 16u + number_), end - 1u);
+            let row_weights = weights[(lane >> 4u) * 16u + number_];
+            let v_ = vec4f(v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 15u) * 4u + 3u, u.e - 1u)]);
             sum_0 += row_weights.x * v_;
             sum_1 += row_weights.y * v_;
             sum_2 += row_weights.z * v_;

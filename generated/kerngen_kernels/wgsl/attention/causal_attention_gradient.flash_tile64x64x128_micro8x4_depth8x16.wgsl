@@ -1,4 +1,4 @@
-// causal_attention_gradient, stage product, dweight, top, total, weight, total_along, dproduct: flash_tile64x64x128_micro8x4_depth8x16, one workgroup per 64 rows, 64 keys at a time.
+// causal_attention_gradient, stage product, dweight, top, total, weight, total_along, dproduct: flash_tile64x64x128_micro8x4_depth8x16.
 //     let product[n, g, i, j] = sum[p] q[n, g, i, p] * k[n, g, j, p];
 //     let dweight[n, g, i, j] = sum[c] dy[n, g, i, c] * v[n, g, j, c];
 //     let top[n, g, i] = max[j] score[n, g, i, j];
@@ -67,6 +67,7 @@ fn keep(n: u32, g: u32, i: u32, row_top: f32, row_total_0: f32, row_total_1: f32
     row_numbers[((2u * u.b + n) * u.h + g) * u.s + i] = select(row_total_1 / row_total_0, 0.0, i32(u.t) == 0);
 }
 
+// One workgroup per 64 rows, 64 keys at a time.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -626,4 +627,5383 @@ fn main(
         keep(n, g, tile_row + (row_2 * 4u + 34u), top_1.z, whole_1.z, whole_1_.z);
         keep(n, g, tile_row + (row_2 * 4u + 35u), top_1.w, whole_1.w, whole_1_.w);
     }
+}
+
+@group(0) @binding(5) var<storage, read_write> dq: array<vec4f>;
+@group(0) @binding(6) var<storage, read> row_numbers_dq_: array<f32>;
+var<workgroup> v_tile: array<array<vec4f, 32>, 16>;
+
+// A weight; beyond the last key there is none.
+fn weight_(n: u32, g: u32, i: u32, j: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
+    if (j >= u.t) {
+        return vec4f(0.0);
+    }
+    let nearest_row = min(i, u.s - 1u);
+    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s)))) - row_numbers_dq_[(n * u.h + g) * u.s + nearest_row]) / row_numbers_dq_[((u.b + n) * u.h + g) * u.s + nearest_row] * (product_1_2 - row_numbers_dq_[((2u * u.b + n) * u.h + g) * u.s + nearest_row]) * u.scale, vec4i(i32(j)) + vec4i(0, 1, 2, 3) <= vec4i(i32(nearest_row) + (i32(u.t) - i32(u.s))));
+}
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish(n: u32, g: u32, i: u32, p: u32, weighted: vec4f) {
+    if (i >= u.s || p >= u.d) {
+        return;
+    }
+    dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = weighted;
+}
+
+// causal_attention_gradient, stage dq: flash_tile64x64x128_micro8x4_depth8x16, one workgroup per 64 rows and 128 columns, 64 keys at a time.
+//     dq[n, g, i, p] = sum[j] dproduct[n, g, i, j] * k[n, g, j, p];
+@compute @workgroup_size(128)
+fn dq_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_columns = (u.d + 127u) >> 7u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let all_keys = i32(u.t);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
+
+    let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    let q_unit = lane;
+    let q_at = q_unit >> 1u;
+    let q_p_term = (q_unit & 1u) * 4u;
+    let q_i_line_0 = min(tile_row + q_at * 4u, u.s - 1u);
+    let q_i_line_1 = min(tile_row + (q_at * 4u + 1u), u.s - 1u);
+    let q_i_line_2 = min(tile_row + (q_at * 4u + 2u), u.s - 1u);
+    let q_i_line_3 = min(tile_row + (q_at * 4u + 3u), u.s - 1u);
+    let q_from_line_0 = ((n * u.h + g) * u.s + q_i_line_0) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_1 = ((n * u.h + g) * u.s + q_i_line_1) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_2 = ((n * u.h + g) * u.s + q_i_line_2) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_3 = ((n * u.h + g) * u.s + q_i_line_3) * (u.d >> 2u) + (q_p_term >> 2u);
+    var q_load_line_0: vec4f;
+    var q_load_line_1: vec4f;
+    var q_load_line_2: vec4f;
+    var q_load_line_3: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 1u;
+    let q_c_term = (q_unit_ & 1u) * 4u;
+    let q_i_line_0_ = min(tile_row + q_at_ * 4u, u.s - 1u);
+    let q_i_line_1_ = min(tile_row + (q_at_ * 4u + 1u), u.s - 1u);
+    let q_i_line_2_ = min(tile_row + (q_at_ * 4u + 2u), u.s - 1u);
+    let q_i_line_3_ = min(tile_row + (q_at_ * 4u + 3u), u.s - 1u);
+    let q_from_line_0_ = ((n * u.h + g) * u.s + q_i_line_0_) * (u.e >> 2u) + (q_c_term >> 2u);
+    let q_from_line_1_ = ((n * u.h + g) * u.s + q_i_line_1_) * (u.e >> 2u) + (q_c_term >> 2u);
+    let q_from_line_2_ = ((n * u.h + g) * u.s + q_i_line_2_) * (u.e >> 2u) + (q_c_term >> 2u);
+    let q_from_line_3_ = ((n * u.h + g) * u.s + q_i_line_3_) * (u.e >> 2u) + (q_c_term >> 2u);
+    var q_load_line_0_: vec4f;
+    var q_load_line_1_: vec4f;
+    var q_load_line_2_: vec4f;
+    var q_load_line_3_: vec4f;
+    let v_unit_0 = lane;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_j_0 = v_unit_0 >> 5u;
+    let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
+    let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_j_1 = v_unit_1 >> 5u;
+    let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
+    let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_j_2 = v_unit_2 >> 5u;
+    let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
+    let v_from_2 = ((n * u.h + g) * u.t + v_j_2) * (u.d >> 2u) + (v_p_2 >> 2u);
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_j_3 = v_unit_3 >> 5u;
+    let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
+    let v_from_3 = ((n * u.h + g) * u.t + v_j_3) * (u.d >> 2u) + (v_p_3 >> 2u);
+    var v_load_0: vec4f;
+    var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
+
+    for (var first_key = 0u; first_key < end; first_key += 64u) {
+        let k_unit = lane;
+        let k_at = k_unit >> 1u;
+        let k_p_term = (k_unit & 1u) * 4u;
+        let k_j_line_0 = min(first_key + k_at * 4u, u.t - 1u);
+        let k_j_line_1 = min(first_key + (k_at * 4u + 1u), u.t - 1u);
+        let k_j_line_2 = min(first_key + (k_at * 4u + 2u), u.t - 1u);
+        let k_j_line_3 = min(first_key + (k_at * 4u + 3u), u.t - 1u);
+        let k_from_line_0 = ((n * u.h + g) * u.t + k_j_line_0) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_1 = ((n * u.h + g) * u.t + k_j_line_1) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_2 = ((n * u.h + g) * u.t + k_j_line_2) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_3 = ((n * u.h + g) * u.t + k_j_line_3) * (u.d >> 2u) + (k_p_term >> 2u);
+        var k_load_line_0: vec4f;
+        var k_load_line_1: vec4f;
+        var k_load_line_2: vec4f;
+        var k_load_line_3: vec4f;
+        var product_0 = vec4f(0.0);
+        var product_1 = vec4f(0.0);
+        var product_2 = vec4f(0.0);
+        var product_3 = vec4f(0.0);
+        var product_4 = vec4f(0.0);
+        var product_5 = vec4f(0.0);
+        var product_6 = vec4f(0.0);
+        var product_7 = vec4f(0.0);
+        if (q_unit < 32u) {
+            q_load_line_0 = q[q_from_line_0];
+            q_load_line_1 = q[q_from_line_1];
+            q_load_line_2 = q[q_from_line_2];
+            q_load_line_3 = q[q_from_line_3];
+        }
+        if (k_unit < 32u) {
+            k_load_line_0 = k[k_from_line_0];
+            k_load_line_1 = k[k_from_line_1];
+            k_load_line_2 = k[k_from_line_2];
+            k_load_line_3 = k[k_from_line_3];
+        }
+        for (var first = 0u; first < u.d; first += 8u) {
+            if (q_unit < 32u) {
+                q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
+                q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
+                q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
+                q_tile[q_p_term + 3u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.w, q_load_line_1.w, q_load_line_2.w, q_load_line_3.w);
+            }
+            if (k_unit < 32u) {
+                k_tile[k_p_term][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.x, k_load_line_1.x, k_load_line_2.x, k_load_line_3.x);
+                k_tile[k_p_term + 1u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.y, k_load_line_1.y, k_load_line_2.y, k_load_line_3.y);
+                k_tile[k_p_term + 2u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.z, k_load_line_1.z, k_load_line_2.z, k_load_line_3.z);
+                k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
+            }
+            workgroupBarrier();
+            let following = min(first + 8u, u.d - 8u);
+            if (q_unit < 32u) {
+                q_load_line_0 = q[q_from_line_0 + (following >> 2u)];
+                q_load_line_1 = q[q_from_line_1 + (following >> 2u)];
+                q_load_line_2 = q[q_from_line_2 + (following >> 2u)];
+                q_load_line_3 = q[q_from_line_3 + (following >> 2u)];
+            }
+            if (k_unit < 32u) {
+                k_load_line_0 = k[k_from_line_0 + (following >> 2u)];
+                k_load_line_1 = k[k_from_line_1 + (following >> 2u)];
+                k_load_line_2 = k[k_from_line_2 + (following >> 2u)];
+                k_load_line_3 = k[k_from_line_3 + (following >> 2u)];
+            }
+            {  // p_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 1
+                let q_0 = q_tile[1u][0u][row_3];
+                let q_1 = q_tile[1u][1u][row_3];
+                let k_0 = k_tile[1u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 2
+                let q_0 = q_tile[2u][0u][row_3];
+                let q_1 = q_tile[2u][1u][row_3];
+                let k_0 = k_tile[2u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 3
+                let q_0 = q_tile[3u][0u][row_3];
+                let q_1 = q_tile[3u][1u][row_3];
+                let k_0 = k_tile[3u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        let k_unit_ = lane;
+        let k_at_ = k_unit_ >> 1u;
+        let k_c_term = (k_unit_ & 1u) * 4u;
+        let k_j_line_0_ = min(first_key + k_at_ * 4u, u.t - 1u);
+        let k_j_line_1_ = min(first_key + (k_at_ * 4u + 1u), u.t - 1u);
+        let k_j_line_2_ = min(first_key + (k_at_ * 4u + 2u), u.t - 1u);
+        let k_j_line_3_ = min(first_key + (k_at_ * 4u + 3u), u.t - 1u);
+        let k_from_line_0_ = ((n * u.h + g) * u.t + k_j_line_0_) * (u.e >> 2u) + (k_c_term >> 2u);
+        let k_from_line_1_ = ((n * u.h + g) * u.t + k_j_line_1_) * (u.e >> 2u) + (k_c_term >> 2u);
+        let k_from_line_2_ = ((n * u.h + g) * u.t + k_j_line_2_) * (u.e >> 2u) + (k_c_term >> 2u);
+        let k_from_line_3_ = ((n * u.h + g) * u.t + k_j_line_3_) * (u.e >> 2u) + (k_c_term >> 2u);
+        var k_load_line_0_: vec4f;
+        var k_load_line_1_: vec4f;
+        var k_load_line_2_: vec4f;
+        var k_load_line_3_: vec4f;
+        var product_0_ = vec4f(0.0);
+        var product_1_ = vec4f(0.0);
+        var product_2_ = vec4f(0.0);
+        var product_3_ = vec4f(0.0);
+        var product_4_ = vec4f(0.0);
+        var product_5_ = vec4f(0.0);
+        var product_6_ = vec4f(0.0);
+        var product_7_ = vec4f(0.0);
+        if (q_unit_ < 32u) {
+            q_load_line_0_ = dy[q_from_line_0_];
+            q_load_line_1_ = dy[q_from_line_1_];
+            q_load_line_2_ = dy[q_from_line_2_];
+            q_load_line_3_ = dy[q_from_line_3_];
+        }
+        if (k_unit_ < 32u) {
+            k_load_line_0_ = v[k_from_line_0_];
+            k_load_line_1_ = v[k_from_line_1_];
+            k_load_line_2_ = v[k_from_line_2_];
+            k_load_line_3_ = v[k_from_line_3_];
+        }
+        for (var first_ = 0u; first_ < u.e; first_ += 8u) {
+            if (q_unit_ < 32u) {
+                q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
+                q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
+                q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
+                q_tile[q_c_term + 3u][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.w, q_load_line_1_.w, q_load_line_2_.w, q_load_line_3_.w);
+            }
+            if (k_unit_ < 32u) {
+                k_tile[k_c_term][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.x, k_load_line_1_.x, k_load_line_2_.x, k_load_line_3_.x);
+                k_tile[k_c_term + 1u][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.y, k_load_line_1_.y, k_load_line_2_.y, k_load_line_3_.y);
+                k_tile[k_c_term + 2u][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.z, k_load_line_1_.z, k_load_line_2_.z, k_load_line_3_.z);
+                k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
+            }
+            workgroupBarrier();
+            let following_ = min(first_ + 8u, u.e - 8u);
+            if (q_unit_ < 32u) {
+                q_load_line_0_ = dy[q_from_line_0_ + (following_ >> 2u)];
+                q_load_line_1_ = dy[q_from_line_1_ + (following_ >> 2u)];
+                q_load_line_2_ = dy[q_from_line_2_ + (following_ >> 2u)];
+                q_load_line_3_ = dy[q_from_line_3_ + (following_ >> 2u)];
+            }
+            if (k_unit_ < 32u) {
+                k_load_line_0_ = v[k_from_line_0_ + (following_ >> 2u)];
+                k_load_line_1_ = v[k_from_line_1_ + (following_ >> 2u)];
+                k_load_line_2_ = v[k_from_line_2_ + (following_ >> 2u)];
+                k_load_line_3_ = v[k_from_line_3_ + (following_ >> 2u)];
+            }
+            {  // c_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 1
+                let q_0 = q_tile[1u][0u][row_3];
+                let q_1 = q_tile[1u][1u][row_3];
+                let k_0 = k_tile[1u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 2
+                let q_0 = q_tile[2u][0u][row_3];
+                let q_1 = q_tile[2u][1u][row_3];
+                let k_0 = k_tile[2u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 3
+                let q_0 = q_tile[3u][0u][row_3];
+                let q_1 = q_tile[3u][1u][row_3];
+                let k_0 = k_tile[3u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        v_load_0 = k[v_from_0 + first_key * (u.d >> 2u)];
+        v_load_1 = k[v_from_1 + first_key * (u.d >> 2u)];
+        v_load_2 = k[v_from_2 + first_key * (u.d >> 2u)];
+        v_load_3 = k[v_from_3 + first_key * (u.d >> 2u)];
+        product_0 = weight_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0, product_0_);
+        product_1 = weight_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1, product_1_);
+        product_2 = weight_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2, product_2_);
+        product_3 = weight_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3, product_3_);
+        product_4 = weight_(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4, product_4_);
+        product_5 = weight_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5, product_5_);
+        product_6 = weight_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6, product_6_);
+        product_7 = weight_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7, product_7_);
+
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
+            let key = first_key + turn * 16u;
+            if ((column_3 >> 2u) == turn) {
+                weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.x, product_1.x, product_2.x, product_3.x);
+                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.x, product_5.x, product_6.x, product_7.x);
+                weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.y, product_1.y, product_2.y, product_3.y);
+                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.y, product_5.y, product_6.y, product_7.y);
+                weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.z, product_1.z, product_2.z, product_3.z);
+                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.z, product_5.z, product_6.z, product_7.z);
+                weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
+                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
+            }
+            if (key + 16u > end) {
+                let left = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left);
+            }
+            v_tile[v_j_0][v_at_0] = v_load_0;
+            v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
+            workgroupBarrier();
+            let next_key = min(key + 16u, u.t - 16u);
+            v_load_0 = k[v_from_0 + next_key * (u.d >> 2u)];
+            v_load_1 = k[v_from_1 + next_key * (u.d >> 2u)];
+            v_load_2 = k[v_from_2 + next_key * (u.d >> 2u)];
+            v_load_3 = k[v_from_3 + next_key * (u.d >> 2u)];
+            {  // j = 0
+                let w_0 = weight_tile[0u][row_3];
+                let w_1 = weight_tile[0u][row_3 + 8u];
+                let v_0 = v_tile[0u][column_3];
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 1
+                let w_0 = weight_tile[1u][row_3];
+                let w_1 = weight_tile[1u][row_3 + 8u];
+                let v_0 = v_tile[1u][column_3];
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 2
+                let w_0 = weight_tile[2u][row_3];
+                let w_1 = weight_tile[2u][row_3 + 8u];
+                let v_0 = v_tile[2u][column_3];
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 3
+                let w_0 = weight_tile[3u][row_3];
+                let w_1 = weight_tile[3u][row_3 + 8u];
+                let v_0 = v_tile[3u][column_3];
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 4
+                let w_0 = weight_tile[4u][row_3 ^ 1u];
+                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_3];
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 5
+                let w_0 = weight_tile[5u][row_3 ^ 1u];
+                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_3];
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 6
+                let w_0 = weight_tile[6u][row_3 ^ 1u];
+                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_3];
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 7
+                let w_0 = weight_tile[7u][row_3 ^ 1u];
+                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_3];
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 8
+                let w_0 = weight_tile[8u][row_3 ^ 2u];
+                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_3];
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 9
+                let w_0 = weight_tile[9u][row_3 ^ 2u];
+                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_3];
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 10
+                let w_0 = weight_tile[10u][row_3 ^ 2u];
+                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_3];
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 11
+                let w_0 = weight_tile[11u][row_3 ^ 2u];
+                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_3];
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 12
+                let w_0 = weight_tile[12u][row_3 ^ 3u];
+                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_3];
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 13
+                let w_0 = weight_tile[13u][row_3 ^ 3u];
+                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_3];
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 14
+                let w_0 = weight_tile[14u][row_3 ^ 3u];
+                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_3];
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 15
+                let w_0 = weight_tile[15u][row_3 ^ 3u];
+                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_3];
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+    }
+
+    finish(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0);
+    finish(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1);
+    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0);
+    finish(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1);
+    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0);
+    finish(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1);
+    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0);
+    finish(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1);
+    finish(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4_0);
+    finish(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 64u), acc_4_1);
+    finish(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5_0);
+    finish(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 64u), acc_5_1);
+    finish(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6_0);
+    finish(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 64u), acc_6_1);
+    finish(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7_0);
+    finish(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 64u), acc_7_1);
+}
+
+@group(0) @binding(5) var<storage, read_write> dk: array<vec4f>;
+@group(0) @binding(6) var<storage, read> row_numbers_dk_: array<vec4f>;
+
+// A weight; beyond the last key there is none.
+fn weight__dk_(n: u32, g: u32, j: u32, i: u32, product_0_2: vec4f, product_1_2: vec4f) -> vec4f {
+    if (i >= u.s) {
+        return vec4f(0.0);
+    }
+    let nearest_row = min(j, u.t - 1u);
+    return select(vec4f(0.0), exp(select(vec4f(LOWEST), u.scale * product_0_2, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dk_[((n * u.h + g) * u.s + i) >> 2u]) / row_numbers_dk_[(((u.b + n) * u.h + g) * u.s + i) >> 2u] * (product_1_2 - row_numbers_dk_[(((2u * u.b + n) * u.h + g) * u.s + i) >> 2u]) * u.scale, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s)));
+}
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish_dk_(n: u32, g: u32, j: u32, p: u32, weighted: vec4f) {
+    if (j >= u.t || p >= u.d) {
+        return;
+    }
+    dk[(((n * u.h + g) * u.t + j) * u.d + p) >> 2u] = weighted;
+}
+
+// causal_attention_gradient, stage dk: flash_tile64x64x128_micro8x4_depth8x16, one workgroup per 64 rows and 128 columns, 64 keys at a time.
+//     dk[n, g, j, p] = sum[i] dproduct[n, g, i, j] * q[n, g, i, p];
+@compute @workgroup_size(128)
+fn dk_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.t + 63u) >> 6u;
+    let tile_columns = (u.d + 127u) >> 7u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let all_keys = i32(u.s);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let begin = (u32(max(0i, first_row + i32(0u - (u.t - u.s)))) >> 6u) * 64u;
+    let end = u32(max(all_keys, 0i));
+
+    let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    let q_unit = lane;
+    let q_at = q_unit >> 1u;
+    let q_p_term = (q_unit & 1u) * 4u;
+    let q_j_line_0 = min(tile_row + q_at * 4u, u.t - 1u);
+    let q_j_line_1 = min(tile_row + (q_at * 4u + 1u), u.t - 1u);
+    let q_j_line_2 = min(tile_row + (q_at * 4u + 2u), u.t - 1u);
+    let q_j_line_3 = min(tile_row + (q_at * 4u + 3u), u.t - 1u);
+    let q_from_line_0 = ((n * u.h + g) * u.t + q_j_line_0) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_1 = ((n * u.h + g) * u.t + q_j_line_1) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_2 = ((n * u.h + g) * u.t + q_j_line_2) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_3 = ((n * u.h + g) * u.t + q_j_line_3) * (u.d >> 2u) + (q_p_term >> 2u);
+    var q_load_line_0: vec4f;
+    var q_load_line_1: vec4f;
+    var q_load_line_2: vec4f;
+    var q_load_line_3: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 1u;
+    let q_c_term = (q_unit_ & 1u) * 4u;
+    let q_j_line_0_ = min(tile_row + q_at_ * 4u, u.t - 1u);
+    let q_j_line_1_ = min(tile_row + (q_at_ * 4u + 1u), u.t - 1u);
+    let q_j_line_2_ = min(tile_row + (q_at_ * 4u + 2u), u.t - 1u);
+    let q_j_line_3_ = min(tile_row + (q_at_ * 4u + 3u), u.t - 1u);
+    let q_from_line_0_ = ((n * u.h + g) * u.t + q_j_line_0_) * (u.e >> 2u) + (q_c_term >> 2u);
+    let q_from_line_1_ = ((n * u.h + g) * u.t + q_j_line_1_) * (u.e >> 2u) + (q_c_term >> 2u);
+    let q_from_line_2_ = ((n * u.h + g) * u.t + q_j_line_2_) * (u.e >> 2u) + (q_c_term >> 2u);
+    let q_from_line_3_ = ((n * u.h + g) * u.t + q_j_line_3_) * (u.e >> 2u) + (q_c_term >> 2u);
+    var q_load_line_0_: vec4f;
+    var q_load_line_1_: vec4f;
+    var q_load_line_2_: vec4f;
+    var q_load_line_3_: vec4f;
+    let v_unit_0 = lane;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_i_0 = v_unit_0 >> 5u;
+    let v_p_0 = min(tile_column + v_at_0 * 4u, u.d - 4u);
+    let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * (u.d >> 2u) + (v_p_0 >> 2u);
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_i_1 = v_unit_1 >> 5u;
+    let v_p_1 = min(tile_column + v_at_1 * 4u, u.d - 4u);
+    let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * (u.d >> 2u) + (v_p_1 >> 2u);
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_i_2 = v_unit_2 >> 5u;
+    let v_p_2 = min(tile_column + v_at_2 * 4u, u.d - 4u);
+    let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * (u.d >> 2u) + (v_p_2 >> 2u);
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_i_3 = v_unit_3 >> 5u;
+    let v_p_3 = min(tile_column + v_at_3 * 4u, u.d - 4u);
+    let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * (u.d >> 2u) + (v_p_3 >> 2u);
+    var v_load_0: vec4f;
+    var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
+
+    for (var first_key = begin; first_key < end; first_key += 64u) {
+        let k_unit = lane;
+        let k_at = k_unit >> 1u;
+        let k_p_term = (k_unit & 1u) * 4u;
+        let k_i_line_0 = min(first_key + k_at * 4u, u.s - 1u);
+        let k_i_line_1 = min(first_key + (k_at * 4u + 1u), u.s - 1u);
+        let k_i_line_2 = min(first_key + (k_at * 4u + 2u), u.s - 1u);
+        let k_i_line_3 = min(first_key + (k_at * 4u + 3u), u.s - 1u);
+        let k_from_line_0 = ((n * u.h + g) * u.s + k_i_line_0) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_1 = ((n * u.h + g) * u.s + k_i_line_1) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_2 = ((n * u.h + g) * u.s + k_i_line_2) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_3 = ((n * u.h + g) * u.s + k_i_line_3) * (u.d >> 2u) + (k_p_term >> 2u);
+        var k_load_line_0: vec4f;
+        var k_load_line_1: vec4f;
+        var k_load_line_2: vec4f;
+        var k_load_line_3: vec4f;
+        var product_0 = vec4f(0.0);
+        var product_1 = vec4f(0.0);
+        var product_2 = vec4f(0.0);
+        var product_3 = vec4f(0.0);
+        var product_4 = vec4f(0.0);
+        var product_5 = vec4f(0.0);
+        var product_6 = vec4f(0.0);
+        var product_7 = vec4f(0.0);
+        if (q_unit < 32u) {
+            q_load_line_0 = k[q_from_line_0];
+            q_load_line_1 = k[q_from_line_1];
+            q_load_line_2 = k[q_from_line_2];
+            q_load_line_3 = k[q_from_line_3];
+        }
+        if (k_unit < 32u) {
+            k_load_line_0 = q[k_from_line_0];
+            k_load_line_1 = q[k_from_line_1];
+            k_load_line_2 = q[k_from_line_2];
+            k_load_line_3 = q[k_from_line_3];
+        }
+        for (var first = 0u; first < u.d; first += 8u) {
+            if (q_unit < 32u) {
+                q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
+                q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
+                q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
+                q_tile[q_p_term + 3u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.w, q_load_line_1.w, q_load_line_2.w, q_load_line_3.w);
+            }
+            if (k_unit < 32u) {
+                k_tile[k_p_term][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.x, k_load_line_1.x, k_load_line_2.x, k_load_line_3.x);
+                k_tile[k_p_term + 1u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.y, k_load_line_1.y, k_load_line_2.y, k_load_line_3.y);
+                k_tile[k_p_term + 2u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.z, k_load_line_1.z, k_load_line_2.z, k_load_line_3.z);
+                k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
+            }
+            workgroupBarrier();
+            let following = min(first + 8u, u.d - 8u);
+            if (q_unit < 32u) {
+                q_load_line_0 = k[q_from_line_0 + (following >> 2u)];
+                q_load_line_1 = k[q_from_line_1 + (following >> 2u)];
+                q_load_line_2 = k[q_from_line_2 + (following >> 2u)];
+                q_load_line_3 = k[q_from_line_3 + (following >> 2u)];
+            }
+            if (k_unit < 32u) {
+                k_load_line_0 = q[k_from_line_0 + (following >> 2u)];
+                k_load_line_1 = q[k_from_line_1 + (following >> 2u)];
+                k_load_line_2 = q[k_from_line_2 + (following >> 2u)];
+                k_load_line_3 = q[k_from_line_3 + (following >> 2u)];
+            }
+            {  // p_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 1
+                let q_0 = q_tile[1u][0u][row_3];
+                let q_1 = q_tile[1u][1u][row_3];
+                let k_0 = k_tile[1u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 2
+                let q_0 = q_tile[2u][0u][row_3];
+                let q_1 = q_tile[2u][1u][row_3];
+                let k_0 = k_tile[2u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 3
+                let q_0 = q_tile[3u][0u][row_3];
+                let q_1 = q_tile[3u][1u][row_3];
+                let k_0 = k_tile[3u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        let k_unit_ = lane;
+        let k_at_ = k_unit_ >> 1u;
+        let k_c_term = (k_unit_ & 1u) * 4u;
+        let k_i_line_0_ = min(first_key + k_at_ * 4u, u.s - 1u);
+        let k_i_line_1_ = min(first_key + (k_at_ * 4u + 1u), u.s - 1u);
+        let k_i_line_2_ = min(first_key + (k_at_ * 4u + 2u), u.s - 1u);
+        let k_i_line_3_ = min(first_key + (k_at_ * 4u + 3u), u.s - 1u);
+        let k_from_line_0_ = ((n * u.h + g) * u.s + k_i_line_0_) * (u.e >> 2u) + (k_c_term >> 2u);
+        let k_from_line_1_ = ((n * u.h + g) * u.s + k_i_line_1_) * (u.e >> 2u) + (k_c_term >> 2u);
+        let k_from_line_2_ = ((n * u.h + g) * u.s + k_i_line_2_) * (u.e >> 2u) + (k_c_term >> 2u);
+        let k_from_line_3_ = ((n * u.h + g) * u.s + k_i_line_3_) * (u.e >> 2u) + (k_c_term >> 2u);
+        var k_load_line_0_: vec4f;
+        var k_load_line_1_: vec4f;
+        var k_load_line_2_: vec4f;
+        var k_load_line_3_: vec4f;
+        var product_0_ = vec4f(0.0);
+        var product_1_ = vec4f(0.0);
+        var product_2_ = vec4f(0.0);
+        var product_3_ = vec4f(0.0);
+        var product_4_ = vec4f(0.0);
+        var product_5_ = vec4f(0.0);
+        var product_6_ = vec4f(0.0);
+        var product_7_ = vec4f(0.0);
+        if (q_unit_ < 32u) {
+            q_load_line_0_ = v[q_from_line_0_];
+            q_load_line_1_ = v[q_from_line_1_];
+            q_load_line_2_ = v[q_from_line_2_];
+            q_load_line_3_ = v[q_from_line_3_];
+        }
+        if (k_unit_ < 32u) {
+            k_load_line_0_ = dy[k_from_line_0_];
+            k_load_line_1_ = dy[k_from_line_1_];
+            k_load_line_2_ = dy[k_from_line_2_];
+            k_load_line_3_ = dy[k_from_line_3_];
+        }
+        for (var first_ = 0u; first_ < u.e; first_ += 8u) {
+            if (q_unit_ < 32u) {
+                q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.x, q_load_line_1_.x, q_load_line_2_.x, q_load_line_3_.x);
+                q_tile[q_c_term + 1u][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.y, q_load_line_1_.y, q_load_line_2_.y, q_load_line_3_.y);
+                q_tile[q_c_term + 2u][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.z, q_load_line_1_.z, q_load_line_2_.z, q_load_line_3_.z);
+                q_tile[q_c_term + 3u][q_at_ >> 3u][(q_at_ & 7u) ^ ((q_c_term >> 2u) * 4u)] = vec4f(q_load_line_0_.w, q_load_line_1_.w, q_load_line_2_.w, q_load_line_3_.w);
+            }
+            if (k_unit_ < 32u) {
+                k_tile[k_c_term][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.x, k_load_line_1_.x, k_load_line_2_.x, k_load_line_3_.x);
+                k_tile[k_c_term + 1u][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.y, k_load_line_1_.y, k_load_line_2_.y, k_load_line_3_.y);
+                k_tile[k_c_term + 2u][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.z, k_load_line_1_.z, k_load_line_2_.z, k_load_line_3_.z);
+                k_tile[k_c_term + 3u][k_at_ >> 4u][(k_at_ & 15u) ^ ((k_c_term >> 2u) * 4u)] = vec4f(k_load_line_0_.w, k_load_line_1_.w, k_load_line_2_.w, k_load_line_3_.w);
+            }
+            workgroupBarrier();
+            let following_ = min(first_ + 8u, u.e - 8u);
+            if (q_unit_ < 32u) {
+                q_load_line_0_ = v[q_from_line_0_ + (following_ >> 2u)];
+                q_load_line_1_ = v[q_from_line_1_ + (following_ >> 2u)];
+                q_load_line_2_ = v[q_from_line_2_ + (following_ >> 2u)];
+                q_load_line_3_ = v[q_from_line_3_ + (following_ >> 2u)];
+            }
+            if (k_unit_ < 32u) {
+                k_load_line_0_ = dy[k_from_line_0_ + (following_ >> 2u)];
+                k_load_line_1_ = dy[k_from_line_1_ + (following_ >> 2u)];
+                k_load_line_2_ = dy[k_from_line_2_ + (following_ >> 2u)];
+                k_load_line_3_ = dy[k_from_line_3_ + (following_ >> 2u)];
+            }
+            {  // c_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 1
+                let q_0 = q_tile[1u][0u][row_3];
+                let q_1 = q_tile[1u][1u][row_3];
+                let k_0 = k_tile[1u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 2
+                let q_0 = q_tile[2u][0u][row_3];
+                let q_1 = q_tile[2u][1u][row_3];
+                let k_0 = k_tile[2u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 3
+                let q_0 = q_tile[3u][0u][row_3];
+                let q_1 = q_tile[3u][1u][row_3];
+                let k_0 = k_tile[3u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        v_load_0 = q[v_from_0 + first_key * (u.d >> 2u)];
+        v_load_1 = q[v_from_1 + first_key * (u.d >> 2u)];
+        v_load_2 = q[v_from_2 + first_key * (u.d >> 2u)];
+        v_load_3 = q[v_from_3 + first_key * (u.d >> 2u)];
+        product_0 = weight__dk_(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0, product_0_);
+        product_1 = weight__dk_(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1, product_1_);
+        product_2 = weight__dk_(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2, product_2_);
+        product_3 = weight__dk_(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3, product_3_);
+        product_4 = weight__dk_(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4, product_4_);
+        product_5 = weight__dk_(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5, product_5_);
+        product_6 = weight__dk_(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6, product_6_);
+        product_7 = weight__dk_(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7, product_7_);
+
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
+            let key = first_key + turn * 16u;
+            if ((column_3 >> 2u) == turn) {
+                weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.x, product_1.x, product_2.x, product_3.x);
+                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.x, product_5.x, product_6.x, product_7.x);
+                weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.y, product_1.y, product_2.y, product_3.y);
+                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.y, product_5.y, product_6.y, product_7.y);
+                weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.z, product_1.z, product_2.z, product_3.z);
+                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.z, product_5.z, product_6.z, product_7.z);
+                weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
+                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
+            }
+            if (key + 16u > end) {
+                let left = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left);
+            }
+            v_tile[v_i_0][v_at_0] = v_load_0;
+            v_tile[v_i_1][v_at_1] = v_load_1;
+            v_tile[v_i_2][v_at_2] = v_load_2;
+            v_tile[v_i_3][v_at_3] = v_load_3;
+            workgroupBarrier();
+            let next_key = min(key + 16u, u.s - 16u);
+            v_load_0 = q[v_from_0 + next_key * (u.d >> 2u)];
+            v_load_1 = q[v_from_1 + next_key * (u.d >> 2u)];
+            v_load_2 = q[v_from_2 + next_key * (u.d >> 2u)];
+            v_load_3 = q[v_from_3 + next_key * (u.d >> 2u)];
+            {  // i = 0
+                let w_0 = weight_tile[0u][row_3];
+                let w_1 = weight_tile[0u][row_3 + 8u];
+                let v_0 = v_tile[0u][column_3];
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 1
+                let w_0 = weight_tile[1u][row_3];
+                let w_1 = weight_tile[1u][row_3 + 8u];
+                let v_0 = v_tile[1u][column_3];
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 2
+                let w_0 = weight_tile[2u][row_3];
+                let w_1 = weight_tile[2u][row_3 + 8u];
+                let v_0 = v_tile[2u][column_3];
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 3
+                let w_0 = weight_tile[3u][row_3];
+                let w_1 = weight_tile[3u][row_3 + 8u];
+                let v_0 = v_tile[3u][column_3];
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 4
+                let w_0 = weight_tile[4u][row_3 ^ 1u];
+                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_3];
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 5
+                let w_0 = weight_tile[5u][row_3 ^ 1u];
+                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_3];
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 6
+                let w_0 = weight_tile[6u][row_3 ^ 1u];
+                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_3];
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 7
+                let w_0 = weight_tile[7u][row_3 ^ 1u];
+                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_3];
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 8
+                let w_0 = weight_tile[8u][row_3 ^ 2u];
+                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_3];
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 9
+                let w_0 = weight_tile[9u][row_3 ^ 2u];
+                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_3];
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 10
+                let w_0 = weight_tile[10u][row_3 ^ 2u];
+                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_3];
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 11
+                let w_0 = weight_tile[11u][row_3 ^ 2u];
+                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_3];
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 12
+                let w_0 = weight_tile[12u][row_3 ^ 3u];
+                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_3];
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 13
+                let w_0 = weight_tile[13u][row_3 ^ 3u];
+                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_3];
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 14
+                let w_0 = weight_tile[14u][row_3 ^ 3u];
+                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_3];
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 15
+                let w_0 = weight_tile[15u][row_3 ^ 3u];
+                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_3];
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+    }
+
+    finish_dk_(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0);
+    finish_dk_(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4_0);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 64u), acc_4_1);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5_0);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 64u), acc_5_1);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6_0);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 64u), acc_6_1);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7_0);
+    finish_dk_(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 64u), acc_7_1);
+}
+
+@group(0) @binding(3) var<storage, read> dy_dv_: array<vec4f>;
+@group(0) @binding(4) var<storage, read_write> dv: array<vec4f>;
+@group(0) @binding(5) var<storage, read> row_numbers_dv_: array<vec4f>;
+
+// A weight; beyond the last key there is none.
+fn weight__dv_(n: u32, g: u32, j: u32, i: u32, product_0_: vec4f) -> vec4f {
+    if (i >= u.s) {
+        return vec4f(0.0);
+    }
+    let nearest_row = min(j, u.t - 1u);
+    return exp(select(vec4f(LOWEST), u.scale * product_0_, vec4i(i32(nearest_row)) <= vec4i(i32(i)) + vec4i(0, 1, 2, 3) + (i32(u.t) - i32(u.s))) - row_numbers_dv_[((n * u.h + g) * u.s + i) >> 2u]) / row_numbers_dv_[(((u.b + n) * u.h + g) * u.s + i) >> 2u];
+}
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish_dv_(n: u32, g: u32, j: u32, c: u32, weighted: vec4f) {
+    if (j >= u.t || c >= u.e) {
+        return;
+    }
+    dv[(((n * u.h + g) * u.t + j) * u.e + c) >> 2u] = weighted;
+}
+
+// causal_attention_gradient, stage dv: flash_tile64x64x128_micro8x4_depth8x16, one workgroup per 64 rows and 128 columns, 64 keys at a time.
+//     dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
+@compute @workgroup_size(128)
+fn dv_(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.t + 63u) >> 6u;
+    let tile_columns = (u.e + 127u) >> 7u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let all_keys = i32(u.s);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
+    let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 6u) * 64u;
+    let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
+
+    let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    let q_unit = lane;
+    let q_at = q_unit >> 1u;
+    let q_p_term = (q_unit & 1u) * 4u;
+    let q_j_line_0 = min(tile_row + q_at * 4u, u.t - 1u);
+    let q_j_line_1 = min(tile_row + (q_at * 4u + 1u), u.t - 1u);
+    let q_j_line_2 = min(tile_row + (q_at * 4u + 2u), u.t - 1u);
+    let q_j_line_3 = min(tile_row + (q_at * 4u + 3u), u.t - 1u);
+    let q_from_line_0 = ((n * u.h + g) * u.t + q_j_line_0) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_1 = ((n * u.h + g) * u.t + q_j_line_1) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_2 = ((n * u.h + g) * u.t + q_j_line_2) * (u.d >> 2u) + (q_p_term >> 2u);
+    let q_from_line_3 = ((n * u.h + g) * u.t + q_j_line_3) * (u.d >> 2u) + (q_p_term >> 2u);
+    var q_load_line_0: vec4f;
+    var q_load_line_1: vec4f;
+    var q_load_line_2: vec4f;
+    var q_load_line_3: vec4f;
+    let v_unit_0 = lane;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_i_0 = v_unit_0 >> 5u;
+    let v_c_0 = min(tile_column + v_at_0 * 4u, u.e - 4u);
+    let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * (u.e >> 2u) + (v_c_0 >> 2u);
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_i_1 = v_unit_1 >> 5u;
+    let v_c_1 = min(tile_column + v_at_1 * 4u, u.e - 4u);
+    let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * (u.e >> 2u) + (v_c_1 >> 2u);
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_i_2 = v_unit_2 >> 5u;
+    let v_c_2 = min(tile_column + v_at_2 * 4u, u.e - 4u);
+    let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * (u.e >> 2u) + (v_c_2 >> 2u);
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_i_3 = v_unit_3 >> 5u;
+    let v_c_3 = min(tile_column + v_at_3 * 4u, u.e - 4u);
+    let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * (u.e >> 2u) + (v_c_3 >> 2u);
+    var v_load_0: vec4f;
+    var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
+
+    for (var first_key = begin; first_key < end; first_key += 64u) {
+        let k_unit = lane;
+        let k_at = k_unit >> 1u;
+        let k_p_term = (k_unit & 1u) * 4u;
+        let k_i_line_0 = min(first_key + k_at * 4u, u.s - 1u);
+        let k_i_line_1 = min(first_key + (k_at * 4u + 1u), u.s - 1u);
+        let k_i_line_2 = min(first_key + (k_at * 4u + 2u), u.s - 1u);
+        let k_i_line_3 = min(first_key + (k_at * 4u + 3u), u.s - 1u);
+        let k_from_line_0 = ((n * u.h + g) * u.s + k_i_line_0) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_1 = ((n * u.h + g) * u.s + k_i_line_1) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_2 = ((n * u.h + g) * u.s + k_i_line_2) * (u.d >> 2u) + (k_p_term >> 2u);
+        let k_from_line_3 = ((n * u.h + g) * u.s + k_i_line_3) * (u.d >> 2u) + (k_p_term >> 2u);
+        var k_load_line_0: vec4f;
+        var k_load_line_1: vec4f;
+        var k_load_line_2: vec4f;
+        var k_load_line_3: vec4f;
+        var product_0 = vec4f(0.0);
+        var product_1 = vec4f(0.0);
+        var product_2 = vec4f(0.0);
+        var product_3 = vec4f(0.0);
+        var product_4 = vec4f(0.0);
+        var product_5 = vec4f(0.0);
+        var product_6 = vec4f(0.0);
+        var product_7 = vec4f(0.0);
+        if (q_unit < 32u) {
+            q_load_line_0 = k[q_from_line_0];
+            q_load_line_1 = k[q_from_line_1];
+            q_load_line_2 = k[q_from_line_2];
+            q_load_line_3 = k[q_from_line_3];
+        }
+        if (k_unit < 32u) {
+            k_load_line_0 = q[k_from_line_0];
+            k_load_line_1 = q[k_from_line_1];
+            k_load_line_2 = q[k_from_line_2];
+            k_load_line_3 = q[k_from_line_3];
+        }
+        for (var first = 0u; first < u.d; first += 8u) {
+            if (q_unit < 32u) {
+                q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.x, q_load_line_1.x, q_load_line_2.x, q_load_line_3.x);
+                q_tile[q_p_term + 1u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.y, q_load_line_1.y, q_load_line_2.y, q_load_line_3.y);
+                q_tile[q_p_term + 2u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.z, q_load_line_1.z, q_load_line_2.z, q_load_line_3.z);
+                q_tile[q_p_term + 3u][q_at >> 3u][(q_at & 7u) ^ ((q_p_term >> 2u) * 4u)] = vec4f(q_load_line_0.w, q_load_line_1.w, q_load_line_2.w, q_load_line_3.w);
+            }
+            if (k_unit < 32u) {
+                k_tile[k_p_term][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.x, k_load_line_1.x, k_load_line_2.x, k_load_line_3.x);
+                k_tile[k_p_term + 1u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.y, k_load_line_1.y, k_load_line_2.y, k_load_line_3.y);
+                k_tile[k_p_term + 2u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.z, k_load_line_1.z, k_load_line_2.z, k_load_line_3.z);
+                k_tile[k_p_term + 3u][k_at >> 4u][(k_at & 15u) ^ ((k_p_term >> 2u) * 4u)] = vec4f(k_load_line_0.w, k_load_line_1.w, k_load_line_2.w, k_load_line_3.w);
+            }
+            workgroupBarrier();
+            let following = min(first + 8u, u.d - 8u);
+            if (q_unit < 32u) {
+                q_load_line_0 = k[q_from_line_0 + (following >> 2u)];
+                q_load_line_1 = k[q_from_line_1 + (following >> 2u)];
+                q_load_line_2 = k[q_from_line_2 + (following >> 2u)];
+                q_load_line_3 = k[q_from_line_3 + (following >> 2u)];
+            }
+            if (k_unit < 32u) {
+                k_load_line_0 = q[k_from_line_0 + (following >> 2u)];
+                k_load_line_1 = q[k_from_line_1 + (following >> 2u)];
+                k_load_line_2 = q[k_from_line_2 + (following >> 2u)];
+                k_load_line_3 = q[k_from_line_3 + (following >> 2u)];
+            }
+            {  // p_term = 0
+                let q_0 = q_tile[0u][0u][row_2];
+                let q_1 = q_tile[0u][1u][row_2];
+                let k_0 = k_tile[0u][0u][column_2];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 1
+                let q_0 = q_tile[1u][0u][row_2];
+                let q_1 = q_tile[1u][1u][row_2];
+                let k_0 = k_tile[1u][0u][column_2];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 2
+                let q_0 = q_tile[2u][0u][row_2];
+                let q_1 = q_tile[2u][1u][row_2];
+                let k_0 = k_tile[2u][0u][column_2];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 3
+                let q_0 = q_tile[3u][0u][row_2];
+                let q_1 = q_tile[3u][1u][row_2];
+                let k_0 = k_tile[3u][0u][column_2];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 4
+                let q_0 = q_tile[4u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_2 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 5
+                let q_0 = q_tile[5u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[5u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[5u][0u][column_2 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 6
+                let q_0 = q_tile[6u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[6u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[6u][0u][column_2 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 7
+                let q_0 = q_tile[7u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[7u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[7u][0u][column_2 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        v_load_0 = dy_dv_[v_from_0 + first_key * (u.e >> 2u)];
+        v_load_1 = dy_dv_[v_from_1 + first_key * (u.e >> 2u)];
+        v_load_2 = dy_dv_[v_from_2 + first_key * (u.e >> 2u)];
+        v_load_3 = dy_dv_[v_from_3 + first_key * (u.e >> 2u)];
+        product_0 = weight__dv_(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0);
+        product_1 = weight__dv_(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1);
+        product_2 = weight__dv_(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2);
+        product_3 = weight__dv_(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3);
+        product_4 = weight__dv_(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4);
+        product_5 = weight__dv_(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5);
+        product_6 = weight__dv_(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6);
+        product_7 = weight__dv_(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7);
+
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
+            let key = first_key + turn * 16u;
+            if ((column_2 >> 2u) == turn) {
+                weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.x, product_1.x, product_2.x, product_3.x);
+                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.x, product_5.x, product_6.x, product_7.x);
+                weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.y, product_1.y, product_2.y, product_3.y);
+                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.y, product_5.y, product_6.y, product_7.y);
+                weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.z, product_1.z, product_2.z, product_3.z);
+                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.z, product_5.z, product_6.z, product_7.z);
+                weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
+                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
+            }
+            if (key + 16u > end) {
+                let left = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left);
+            }
+            v_tile[v_i_0][v_at_0] = v_load_0;
+            v_tile[v_i_1][v_at_1] = v_load_1;
+            v_tile[v_i_2][v_at_2] = v_load_2;
+            v_tile[v_i_3][v_at_3] = v_load_3;
+            workgroupBarrier();
+            let next_key = min(key + 16u, u.s - 16u);
+            v_load_0 = dy_dv_[v_from_0 + next_key * (u.e >> 2u)];
+            v_load_1 = dy_dv_[v_from_1 + next_key * (u.e >> 2u)];
+            v_load_2 = dy_dv_[v_from_2 + next_key * (u.e >> 2u)];
+            v_load_3 = dy_dv_[v_from_3 + next_key * (u.e >> 2u)];
+            {  // i = 0
+                let w_0 = weight_tile[0u][row_2];
+                let w_1 = weight_tile[0u][row_2 + 8u];
+                let v_0 = v_tile[0u][column_2];
+                let v_1 = v_tile[0u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 1
+                let w_0 = weight_tile[1u][row_2];
+                let w_1 = weight_tile[1u][row_2 + 8u];
+                let v_0 = v_tile[1u][column_2];
+                let v_1 = v_tile[1u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 2
+                let w_0 = weight_tile[2u][row_2];
+                let w_1 = weight_tile[2u][row_2 + 8u];
+                let v_0 = v_tile[2u][column_2];
+                let v_1 = v_tile[2u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 3
+                let w_0 = weight_tile[3u][row_2];
+                let w_1 = weight_tile[3u][row_2 + 8u];
+                let v_0 = v_tile[3u][column_2];
+                let v_1 = v_tile[3u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 4
+                let w_0 = weight_tile[4u][row_2 ^ 1u];
+                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_2];
+                let v_1 = v_tile[4u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 5
+                let w_0 = weight_tile[5u][row_2 ^ 1u];
+                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_2];
+                let v_1 = v_tile[5u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 6
+                let w_0 = weight_tile[6u][row_2 ^ 1u];
+                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_2];
+                let v_1 = v_tile[6u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 7
+                let w_0 = weight_tile[7u][row_2 ^ 1u];
+                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_2];
+                let v_1 = v_tile[7u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 8
+                let w_0 = weight_tile[8u][row_2 ^ 2u];
+                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_2];
+                let v_1 = v_tile[8u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 9
+                let w_0 = weight_tile[9u][row_2 ^ 2u];
+                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_2];
+                let v_1 = v_tile[9u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 10
+                let w_0 = weight_tile[10u][row_2 ^ 2u];
+                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_2];
+                let v_1 = v_tile[10u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 11
+                let w_0 = weight_tile[11u][row_2 ^ 2u];
+                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_2];
+                let v_1 = v_tile[11u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 12
+                let w_0 = weight_tile[12u][row_2 ^ 3u];
+                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_2];
+                let v_1 = v_tile[12u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 13
+                let w_0 = weight_tile[13u][row_2 ^ 3u];
+                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_2];
+                let v_1 = v_tile[13u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 14
+                let w_0 = weight_tile[14u][row_2 ^ 3u];
+                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_2];
+                let v_1 = v_tile[14u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 15
+                let w_0 = weight_tile[15u][row_2 ^ 3u];
+                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_2];
+                let v_1 = v_tile[15u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+    }
+
+    finish_dv_(n, g, tile_row + row_2 * 4u, tile_column + column_2 * 4u, acc_0_0);
+    finish_dv_(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 64u), acc_0_1);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 1u), tile_column + column_2 * 4u, acc_1_0);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 64u), acc_1_1);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 2u), tile_column + column_2 * 4u, acc_2_0);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 64u), acc_2_1);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 3u), tile_column + column_2 * 4u, acc_3_0);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 64u), acc_3_1);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 32u), tile_column + column_2 * 4u, acc_4_0);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 64u), acc_4_1);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 33u), tile_column + column_2 * 4u, acc_5_0);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 64u), acc_5_1);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 34u), tile_column + column_2 * 4u, acc_6_0);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 64u), acc_6_1);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 35u), tile_column + column_2 * 4u, acc_7_0);
+    finish_dv_(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 64u), acc_7_1);
+}
+
+@group(0) @binding(1) var<storage, read> q_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> k_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> v_edge: array<f32>;
+@group(0) @binding(4) var<storage, read> dy_edge: array<f32>;
+
+// A score; beyond the last key there is none.
+fn score_edge(n: u32, g: u32, i: u32, j: u32, product_0_2: f32, product_1_2: f32) -> f32 {
+    if (j >= u.t) {
+        return -infinity();
+    }
+    let nearest_row = min(i, u.s - 1u);
+    return select(LOWEST, u.scale * product_0_2, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
+}
+
+// What a weight is multiplied with; beyond the last key there is none.
+fn factor_edge(n: u32, g: u32, i: u32, j: u32, product_0_3: f32, product_1_3: f32) -> f32 {
+    if (j >= u.t) {
+        return 0.0;
+    }
+    let nearest_row_ = min(i, u.s - 1u);
+    return product_1_3;
+}
+
+// Four neighbours along i of the operand q; beyond its end, the last one.
+fn q_vector(start: u32) -> vec4f {
+    let last = u.b * u.h * u.s * u.d - 1u;
+    return vec4f(q_edge[min(start, last)], q_edge[min(start + u.d, last)], q_edge[min(start + 2u * u.d, last)], q_edge[min(start + 3u * u.d, last)]);
+}
+
+// Four neighbours along j of the operand k; beyond its end, the last one.
+fn k_vector(start_: u32) -> vec4f {
+    let last_ = u.b * u.h * u.t * u.d - 1u;
+    return vec4f(k_edge[min(start_, last_)], k_edge[min(start_ + u.d, last_)], k_edge[min(start_ + 2u * u.d, last_)], k_edge[min(start_ + 3u * u.d, last_)]);
+}
+
+// Four neighbours along i of the operand q; beyond its end, the last one.
+fn q_vector_(start_2: u32) -> vec4f {
+    let last_2 = u.b * u.h * u.s * u.e - 1u;
+    return vec4f(dy_edge[min(start_2, last_2)], dy_edge[min(start_2 + u.e, last_2)], dy_edge[min(start_2 + 2u * u.e, last_2)], dy_edge[min(start_2 + 3u * u.e, last_2)]);
+}
+
+// Four neighbours along j of the operand k; beyond its end, the last one.
+fn k_vector_(start_3: u32) -> vec4f {
+    let last_3 = u.b * u.h * u.t * u.e - 1u;
+    return vec4f(v_edge[min(start_3, last_3)], v_edge[min(start_3 + u.e, last_3)], v_edge[min(start_3 + 2u * u.e, last_3)], v_edge[min(start_3 + 3u * u.e, last_3)]);
+}
+
+// One workgroup per 64 rows, 64 keys at a time.
+@compute @workgroup_size(128)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_columns = 1u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let all_keys = i32(u.t);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
+    let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
+
+    let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    let q_unit = lane;
+    let q_at = q_unit >> 3u;
+    let q_p_term = q_unit & 7u;
+    let q_i = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.s + q_i) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 3u;
+    let q_c_term = q_unit_ & 7u;
+    let q_i_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.s + q_i_) * u.e + q_c_term;
+    var q_load_: vec4f;
+    var top_0 = vec4f(-3.4028234663852886e+38);
+    var total_0: vec4f;
+    var sum_0_0: vec4f;
+    var top_1 = vec4f(-3.4028234663852886e+38);
+    var total_1: vec4f;
+    var sum_0_1: vec4f;
+
+    for (var first_key = 0u; first_key < end; first_key += 64u) {
+        let k_unit = lane;
+        let k_at = k_unit >> 3u;
+        let k_p_term = k_unit & 7u;
+        let k_j = first_key + k_at * 4u;
+        let k_from = ((n * u.h + g) * u.t + k_j) * u.d + k_p_term;
+        var k_load: vec4f;
+        var product_0 = vec4f(0.0);
+        var product_1 = vec4f(0.0);
+        var product_2 = vec4f(0.0);
+        var product_3 = vec4f(0.0);
+        var product_4 = vec4f(0.0);
+        var product_5 = vec4f(0.0);
+        var product_6 = vec4f(0.0);
+        var product_7 = vec4f(0.0);
+        if (u.d > 0u) {
+            q_load = q_vector(q_from);
+            k_load = k_vector(k_from);
+        }
+        for (var first = 0u; first < u.d; first += 8u) {
+            if (first + 8u > u.d) {
+                let left = u.d - first;
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
+                k_load = select(vec4f(0.0), k_load, k_p_term < left);
+            }
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
+            k_tile[k_p_term][k_at >> 4u][(k_at & 15u) ^ (k_p_term & 7u)] = k_load;
+            workgroupBarrier();
+            let following = first + 8u;
+            q_load = q_vector(q_from + following);
+            k_load = k_vector(k_from + following);
+            {  // p_term = 0
+                let q_0 = q_tile[0u][0u][row_2];
+                let q_1 = q_tile[0u][1u][row_2];
+                let k_0 = k_tile[0u][0u][column_2];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 1
+                let q_0 = q_tile[1u][0u][row_2 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_2 ^ 1u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 2
+                let q_0 = q_tile[2u][0u][row_2 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_2 ^ 2u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 3
+                let q_0 = q_tile[3u][0u][row_2 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_2 ^ 3u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 4
+                let q_0 = q_tile[4u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_2 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 5
+                let q_0 = q_tile[5u][0u][row_2 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_2 ^ 5u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 6
+                let q_0 = q_tile[6u][0u][row_2 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_2 ^ 6u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 7
+                let q_0 = q_tile[7u][0u][row_2 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_2 ^ 7u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        let k_unit_ = lane;
+        let k_at_ = k_unit_ >> 3u;
+        let k_c_term = k_unit_ & 7u;
+        let k_j_ = first_key + k_at_ * 4u;
+        let k_from_ = ((n * u.h + g) * u.t + k_j_) * u.e + k_c_term;
+        var k_load_: vec4f;
+        var product_0_ = vec4f(0.0);
+        var product_1_ = vec4f(0.0);
+        var product_2_ = vec4f(0.0);
+        var product_3_ = vec4f(0.0);
+        var product_4_ = vec4f(0.0);
+        var product_5_ = vec4f(0.0);
+        var product_6_ = vec4f(0.0);
+        var product_7_ = vec4f(0.0);
+        if (u.e > 0u) {
+            q_load_ = q_vector_(q_from_);
+            k_load_ = k_vector_(k_from_);
+        }
+        for (var first_ = 0u; first_ < u.e; first_ += 8u) {
+            if (first_ + 8u > u.e) {
+                let left_ = u.e - first_;
+                q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
+                k_load_ = select(vec4f(0.0), k_load_, k_c_term < left_);
+            }
+            q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
+            k_tile[k_c_term][k_at_ >> 4u][(k_at_ & 15u) ^ (k_c_term & 7u)] = k_load_;
+            workgroupBarrier();
+            let following_ = first_ + 8u;
+            q_load_ = q_vector_(q_from_ + following_);
+            k_load_ = k_vector_(k_from_ + following_);
+            {  // c_term = 0
+                let q_0 = q_tile[0u][0u][row_2];
+                let q_1 = q_tile[0u][1u][row_2];
+                let k_0 = k_tile[0u][0u][column_2];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 1
+                let q_0 = q_tile[1u][0u][row_2 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_2 ^ 1u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 2
+                let q_0 = q_tile[2u][0u][row_2 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_2 ^ 2u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 3
+                let q_0 = q_tile[3u][0u][row_2 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_2 ^ 3u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 4
+                let q_0 = q_tile[4u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_2 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 5
+                let q_0 = q_tile[5u][0u][row_2 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_2 ^ 5u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 6
+                let q_0 = q_tile[6u][0u][row_2 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_2 ^ 6u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 7
+                let q_0 = q_tile[7u][0u][row_2 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_2 ^ 7u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        let factor_0_0 = vec4f(factor_edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0.x, product_0_.x), factor_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), product_0.y, product_0_.y), factor_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), product_0.z, product_0_.z), factor_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), product_0.w, product_0_.w));
+        product_0 = vec4f(score_edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0.x, product_0_.x), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), product_0.y, product_0_.y), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), product_0.z, product_0_.z), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), product_0.w, product_0_.w));
+        let factor_1_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1.x, product_1_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), product_1.y, product_1_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), product_1.z, product_1_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), product_1.w, product_1_.w));
+        product_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1.x, product_1_.x), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), product_1.y, product_1_.y), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), product_1.z, product_1_.z), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), product_1.w, product_1_.w));
+        let factor_2_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2.x, product_2_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), product_2.y, product_2_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), product_2.z, product_2_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), product_2.w, product_2_.w));
+        product_2 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2.x, product_2_.x), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), product_2.y, product_2_.y), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), product_2.z, product_2_.z), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), product_2.w, product_2_.w));
+        let factor_3_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3.x, product_3_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), product_3.y, product_3_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), product_3.z, product_3_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), product_3.w, product_3_.w));
+        product_3 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3.x, product_3_.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), product_3.y, product_3_.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), product_3.z, product_3_.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), product_3.w, product_3_.w));
+        let factor_4_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4.x, product_4_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4.y, product_4_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4.z, product_4_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4.w, product_4_.w));
+        product_4 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4.x, product_4_.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4.y, product_4_.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4.z, product_4_.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4.w, product_4_.w));
+        let factor_5_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5.x, product_5_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5.y, product_5_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5.z, product_5_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5.w, product_5_.w));
+        product_5 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5.x, product_5_.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5.y, product_5_.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5.z, product_5_.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5.w, product_5_.w));
+        let factor_6_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6.x, product_6_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6.y, product_6_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6.z, product_6_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6.w, product_6_.w));
+        product_6 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6.x, product_6_.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6.y, product_6_.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6.z, product_6_.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6.w, product_6_.w));
+        let factor_7_0 = vec4f(factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7.x, product_7_.x), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7.y, product_7_.y), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7.z, product_7_.z), factor_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7.w, product_7_.w));
+        product_7 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7.x, product_7_.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7.y, product_7_.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7.z, product_7_.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7.w, product_7_.w));
+
+        let own_0 = vec4f(max(max(product_0.xy, product_0.zw).x, max(product_0.xy, product_0.zw).y), max(max(product_1.xy, product_1.zw).x, max(product_1.xy, product_1.zw).y), max(max(product_2.xy, product_2.zw).x, max(product_2.xy, product_2.zw).y), max(max(product_3.xy, product_3.zw).x, max(product_3.xy, product_3.zw).y));
+        let own_1 = vec4f(max(max(product_4.xy, product_4.zw).x, max(product_4.xy, product_4.zw).y), max(max(product_5.xy, product_5.zw).x, max(product_5.xy, product_5.zw).y), max(max(product_6.xy, product_6.zw).x, max(product_6.xy, product_6.zw).y), max(max(product_7.xy, product_7.zw).x, max(product_7.xy, product_7.zw).y));
+        weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
+        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
+        workgroupBarrier();
+        var new_0 = weight_tile[0u][row_2];
+        new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
+        new_0 = max(new_0, weight_tile[2u][row_2 ^ 2u]);
+        new_0 = max(new_0, weight_tile[3u][row_2 ^ 3u]);
+        new_0 = max(new_0, weight_tile[4u][row_2 ^ 4u]);
+        new_0 = max(new_0, weight_tile[5u][row_2 ^ 5u]);
+        new_0 = max(new_0, weight_tile[6u][row_2 ^ 6u]);
+        new_0 = max(new_0, weight_tile[7u][row_2 ^ 7u]);
+        new_0 = max(new_0, weight_tile[8u][row_2]);
+        new_0 = max(new_0, weight_tile[9u][row_2 ^ 1u]);
+        new_0 = max(new_0, weight_tile[10u][row_2 ^ 2u]);
+        new_0 = max(new_0, weight_tile[11u][row_2 ^ 3u]);
+        new_0 = max(new_0, weight_tile[12u][row_2 ^ 4u]);
+        new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
+        new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
+        new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
+        var new_1 = weight_tile[0u][row_2 + 8u];
+        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
+        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
+        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
+        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
+        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
+        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
+        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
+        new_1 = max(new_1, weight_tile[8u][row_2 + 8u]);
+        new_1 = max(new_1, weight_tile[9u][(row_2 ^ 1u) + 8u]);
+        new_1 = max(new_1, weight_tile[10u][(row_2 ^ 2u) + 8u]);
+        new_1 = max(new_1, weight_tile[11u][(row_2 ^ 3u) + 8u]);
+        new_1 = max(new_1, weight_tile[12u][(row_2 ^ 4u) + 8u]);
+        new_1 = max(new_1, weight_tile[13u][(row_2 ^ 5u) + 8u]);
+        new_1 = max(new_1, weight_tile[14u][(row_2 ^ 6u) + 8u]);
+        new_1 = max(new_1, weight_tile[15u][(row_2 ^ 7u) + 8u]);
+        workgroupBarrier();
+        new_0 = max(top_0, new_0);
+        let scale_0 = exp(top_0 - new_0);
+        top_0 = new_0;
+        product_0 = exp(product_0 - top_0.x) * share;
+        product_1 = exp(product_1 - top_0.y) * share;
+        product_2 = exp(product_2 - top_0.z) * share;
+        product_3 = exp(product_3 - top_0.w) * share;
+        total_0 = total_0 * scale_0 + vec4f(dot(product_0, vec4f(1.0)), dot(product_1, vec4f(1.0)), dot(product_2, vec4f(1.0)), dot(product_3, vec4f(1.0)));
+        sum_0_0 = sum_0_0 * scale_0 + vec4f(dot(product_0, factor_0_0), dot(product_1, factor_1_0), dot(product_2, factor_2_0), dot(product_3, factor_3_0));
+        new_1 = max(top_1, new_1);
+        let scale_1 = exp(top_1 - new_1);
+        top_1 = new_1;
+        product_4 = exp(product_4 - top_1.x) * share;
+        product_5 = exp(product_5 - top_1.y) * share;
+        product_6 = exp(product_6 - top_1.z) * share;
+        product_7 = exp(product_7 - top_1.w) * share;
+        total_1 = total_1 * scale_1 + vec4f(dot(product_4, vec4f(1.0)), dot(product_5, vec4f(1.0)), dot(product_6, vec4f(1.0)), dot(product_7, vec4f(1.0)));
+        sum_0_1 = sum_0_1 * scale_1 + vec4f(dot(product_4, factor_4_0), dot(product_5, factor_5_0), dot(product_6, factor_6_0), dot(product_7, factor_7_0));
+    }
+
+    weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
+    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
+    workgroupBarrier();
+    var whole_0 = weight_tile[0u][row_2];
+    whole_0 += weight_tile[1u][row_2 ^ 1u];
+    whole_0 += weight_tile[2u][row_2 ^ 2u];
+    whole_0 += weight_tile[3u][row_2 ^ 3u];
+    whole_0 += weight_tile[4u][row_2 ^ 4u];
+    whole_0 += weight_tile[5u][row_2 ^ 5u];
+    whole_0 += weight_tile[6u][row_2 ^ 6u];
+    whole_0 += weight_tile[7u][row_2 ^ 7u];
+    whole_0 += weight_tile[8u][row_2];
+    whole_0 += weight_tile[9u][row_2 ^ 1u];
+    whole_0 += weight_tile[10u][row_2 ^ 2u];
+    whole_0 += weight_tile[11u][row_2 ^ 3u];
+    whole_0 += weight_tile[12u][row_2 ^ 4u];
+    whole_0 += weight_tile[13u][row_2 ^ 5u];
+    whole_0 += weight_tile[14u][row_2 ^ 6u];
+    whole_0 += weight_tile[15u][row_2 ^ 7u];
+    var whole_1 = weight_tile[0u][row_2 + 8u];
+    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
+    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
+    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
+    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
+    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
+    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
+    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
+    whole_1 += weight_tile[8u][row_2 + 8u];
+    whole_1 += weight_tile[9u][(row_2 ^ 1u) + 8u];
+    whole_1 += weight_tile[10u][(row_2 ^ 2u) + 8u];
+    whole_1 += weight_tile[11u][(row_2 ^ 3u) + 8u];
+    whole_1 += weight_tile[12u][(row_2 ^ 4u) + 8u];
+    whole_1 += weight_tile[13u][(row_2 ^ 5u) + 8u];
+    whole_1 += weight_tile[14u][(row_2 ^ 6u) + 8u];
+    whole_1 += weight_tile[15u][(row_2 ^ 7u) + 8u];
+    workgroupBarrier();
+    weight_tile[column_2][row_2 ^ (column_2 & 7u)] = sum_0_0;
+    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = sum_0_1;
+    workgroupBarrier();
+    var whole_0_ = weight_tile[0u][row_2];
+    whole_0_ += weight_tile[1u][row_2 ^ 1u];
+    whole_0_ += weight_tile[2u][row_2 ^ 2u];
+    whole_0_ += weight_tile[3u][row_2 ^ 3u];
+    whole_0_ += weight_tile[4u][row_2 ^ 4u];
+    whole_0_ += weight_tile[5u][row_2 ^ 5u];
+    whole_0_ += weight_tile[6u][row_2 ^ 6u];
+    whole_0_ += weight_tile[7u][row_2 ^ 7u];
+    whole_0_ += weight_tile[8u][row_2];
+    whole_0_ += weight_tile[9u][row_2 ^ 1u];
+    whole_0_ += weight_tile[10u][row_2 ^ 2u];
+    whole_0_ += weight_tile[11u][row_2 ^ 3u];
+    whole_0_ += weight_tile[12u][row_2 ^ 4u];
+    whole_0_ += weight_tile[13u][row_2 ^ 5u];
+    whole_0_ += weight_tile[14u][row_2 ^ 6u];
+    whole_0_ += weight_tile[15u][row_2 ^ 7u];
+    var whole_1_ = weight_tile[0u][row_2 + 8u];
+    whole_1_ += weight_tile[1u][(row_2 ^ 1u) + 8u];
+    whole_1_ += weight_tile[2u][(row_2 ^ 2u) + 8u];
+    whole_1_ += weight_tile[3u][(row_2 ^ 3u) + 8u];
+    whole_1_ += weight_tile[4u][(row_2 ^ 4u) + 8u];
+    whole_1_ += weight_tile[5u][(row_2 ^ 5u) + 8u];
+    whole_1_ += weight_tile[6u][(row_2 ^ 6u) + 8u];
+    whole_1_ += weight_tile[7u][(row_2 ^ 7u) + 8u];
+    whole_1_ += weight_tile[8u][row_2 + 8u];
+    whole_1_ += weight_tile[9u][(row_2 ^ 1u) + 8u];
+    whole_1_ += weight_tile[10u][(row_2 ^ 2u) + 8u];
+    whole_1_ += weight_tile[11u][(row_2 ^ 3u) + 8u];
+    whole_1_ += weight_tile[12u][(row_2 ^ 4u) + 8u];
+    whole_1_ += weight_tile[13u][(row_2 ^ 5u) + 8u];
+    whole_1_ += weight_tile[14u][(row_2 ^ 6u) + 8u];
+    whole_1_ += weight_tile[15u][(row_2 ^ 7u) + 8u];
+    workgroupBarrier();
+
+    if (column_2 == 0u) {
+        keep(n, g, tile_row + row_2 * 4u, top_0.x, whole_0.x, whole_0_.x);
+        keep(n, g, tile_row + (row_2 * 4u + 1u), top_0.y, whole_0.y, whole_0_.y);
+        keep(n, g, tile_row + (row_2 * 4u + 2u), top_0.z, whole_0.z, whole_0_.z);
+        keep(n, g, tile_row + (row_2 * 4u + 3u), top_0.w, whole_0.w, whole_0_.w);
+        keep(n, g, tile_row + (row_2 * 4u + 32u), top_1.x, whole_1.x, whole_1_.x);
+        keep(n, g, tile_row + (row_2 * 4u + 33u), top_1.y, whole_1.y, whole_1_.y);
+        keep(n, g, tile_row + (row_2 * 4u + 34u), top_1.z, whole_1.z, whole_1_.z);
+        keep(n, g, tile_row + (row_2 * 4u + 35u), top_1.w, whole_1.w, whole_1_.w);
+    }
+}
+
+@group(0) @binding(5) var<storage, read_write> dq_dq_edge: array<f32>;
+
+// A weight; beyond the last key there is none.
+fn weight__dq_edge(n: u32, g: u32, i: u32, j: u32, product_0_2: f32, product_1_2: f32) -> f32 {
+    if (j >= u.t) {
+        return 0.0;
+    }
+    let nearest_row = min(i, u.s - 1u);
+    return select(0.0, exp(select(LOWEST, u.scale * product_0_2, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s))) - row_numbers_dq_[(n * u.h + g) * u.s + nearest_row]) / row_numbers_dq_[((u.b + n) * u.h + g) * u.s + nearest_row] * (product_1_2 - row_numbers_dq_[((2u * u.b + n) * u.h + g) * u.s + nearest_row]) * u.scale, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
+}
+
+// Four neighbours along p of the operand v; beyond its end, the last one.
+fn v_vector(start_4: u32) -> vec4f {
+    let last_4 = u.b * u.h * u.t * u.d - 1u;
+    return vec4f(k_edge[min(start_4, last_4)], k_edge[min(start_4 + 1u, last_4)], k_edge[min(start_4 + 2u, last_4)], k_edge[min(start_4 + 3u, last_4)]);
+}
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish_dq_edge(n: u32, g: u32, i: u32, p: u32, weighted: f32) {
+    if (i >= u.s || p >= u.d) {
+        return;
+    }
+    dq_dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = weighted;
+}
+
+// causal_attention_gradient, stage dq: flash_tile64x64x128_micro8x4_depth8x16, one workgroup per 64 rows and 128 columns, 64 keys at a time.
+//     dq[n, g, i, p] = sum[j] dproduct[n, g, i, j] * k[n, g, j, p];
+@compute @workgroup_size(128)
+fn dq_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_columns = (u.d + 127u) >> 7u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let all_keys = i32(u.t);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let end = u32(max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i));
+
+    let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    let q_unit = lane;
+    let q_at = q_unit >> 3u;
+    let q_p_term = q_unit & 7u;
+    let q_i = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.s + q_i) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 3u;
+    let q_c_term = q_unit_ & 7u;
+    let q_i_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.s + q_i_) * u.e + q_c_term;
+    var q_load_: vec4f;
+    let v_unit_0 = lane;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_j_0 = v_unit_0 >> 5u;
+    let v_p_0 = tile_column + v_at_0 * 4u;
+    let v_from_0 = ((n * u.h + g) * u.t + v_j_0) * u.d + v_p_0;
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_j_1 = v_unit_1 >> 5u;
+    let v_p_1 = tile_column + v_at_1 * 4u;
+    let v_from_1 = ((n * u.h + g) * u.t + v_j_1) * u.d + v_p_1;
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_j_2 = v_unit_2 >> 5u;
+    let v_p_2 = tile_column + v_at_2 * 4u;
+    let v_from_2 = ((n * u.h + g) * u.t + v_j_2) * u.d + v_p_2;
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_j_3 = v_unit_3 >> 5u;
+    let v_p_3 = tile_column + v_at_3 * 4u;
+    let v_from_3 = ((n * u.h + g) * u.t + v_j_3) * u.d + v_p_3;
+    var v_load_0: vec4f;
+    var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
+
+    for (var first_key = 0u; first_key < end; first_key += 64u) {
+        let k_unit = lane;
+        let k_at = k_unit >> 3u;
+        let k_p_term = k_unit & 7u;
+        let k_j = first_key + k_at * 4u;
+        let k_from = ((n * u.h + g) * u.t + k_j) * u.d + k_p_term;
+        var k_load: vec4f;
+        var product_0 = vec4f(0.0);
+        var product_1 = vec4f(0.0);
+        var product_2 = vec4f(0.0);
+        var product_3 = vec4f(0.0);
+        var product_4 = vec4f(0.0);
+        var product_5 = vec4f(0.0);
+        var product_6 = vec4f(0.0);
+        var product_7 = vec4f(0.0);
+        if (u.d > 0u) {
+            q_load = q_vector(q_from);
+            k_load = k_vector(k_from);
+        }
+        for (var first = 0u; first < u.d; first += 8u) {
+            if (first + 8u > u.d) {
+                let left = u.d - first;
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
+                k_load = select(vec4f(0.0), k_load, k_p_term < left);
+            }
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
+            k_tile[k_p_term][k_at >> 4u][(k_at & 15u) ^ (k_p_term & 7u)] = k_load;
+            workgroupBarrier();
+            let following = first + 8u;
+            q_load = q_vector(q_from + following);
+            k_load = k_vector(k_from + following);
+            {  // p_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 1
+                let q_0 = q_tile[1u][0u][row_3 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_3 ^ 1u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 2
+                let q_0 = q_tile[2u][0u][row_3 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_3 ^ 2u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 3
+                let q_0 = q_tile[3u][0u][row_3 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_3 ^ 3u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 5u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 6u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 7u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        let k_unit_ = lane;
+        let k_at_ = k_unit_ >> 3u;
+        let k_c_term = k_unit_ & 7u;
+        let k_j_ = first_key + k_at_ * 4u;
+        let k_from_ = ((n * u.h + g) * u.t + k_j_) * u.e + k_c_term;
+        var k_load_: vec4f;
+        var product_0_ = vec4f(0.0);
+        var product_1_ = vec4f(0.0);
+        var product_2_ = vec4f(0.0);
+        var product_3_ = vec4f(0.0);
+        var product_4_ = vec4f(0.0);
+        var product_5_ = vec4f(0.0);
+        var product_6_ = vec4f(0.0);
+        var product_7_ = vec4f(0.0);
+        if (u.e > 0u) {
+            q_load_ = q_vector_(q_from_);
+            k_load_ = k_vector_(k_from_);
+        }
+        for (var first_ = 0u; first_ < u.e; first_ += 8u) {
+            if (first_ + 8u > u.e) {
+                let left_ = u.e - first_;
+                q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
+                k_load_ = select(vec4f(0.0), k_load_, k_c_term < left_);
+            }
+            q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
+            k_tile[k_c_term][k_at_ >> 4u][(k_at_ & 15u) ^ (k_c_term & 7u)] = k_load_;
+            workgroupBarrier();
+            let following_ = first_ + 8u;
+            q_load_ = q_vector_(q_from_ + following_);
+            k_load_ = k_vector_(k_from_ + following_);
+            {  // c_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 1
+                let q_0 = q_tile[1u][0u][row_3 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_3 ^ 1u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 2
+                let q_0 = q_tile[2u][0u][row_3 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_3 ^ 2u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 3
+                let q_0 = q_tile[3u][0u][row_3 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_3 ^ 3u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 5u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 6u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 7u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        v_load_0 = v_vector(v_from_0 + first_key * u.d);
+        v_load_1 = v_vector(v_from_1 + first_key * u.d);
+        v_load_2 = v_vector(v_from_2 + first_key * u.d);
+        v_load_3 = v_vector(v_from_3 + first_key * u.d);
+        product_0 = vec4f(weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0.x, product_0_.x), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0.y, product_0_.y), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0.z, product_0_.z), weight__dq_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0.w, product_0_.w));
+        product_1 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1.x, product_1_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1.y, product_1_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1.z, product_1_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1.w, product_1_.w));
+        product_2 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2.x, product_2_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 1u), product_2.y, product_2_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 2u), product_2.z, product_2_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 3u), product_2.w, product_2_.w));
+        product_3 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3.x, product_3_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3.y, product_3_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3.z, product_3_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3.w, product_3_.w));
+        product_4 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4.x, product_4_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 1u), product_4.y, product_4_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 2u), product_4.z, product_4_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 3u), product_4.w, product_4_.w));
+        product_5 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5.x, product_5_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 1u), product_5.y, product_5_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 2u), product_5.z, product_5_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 3u), product_5.w, product_5_.w));
+        product_6 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6.x, product_6_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 1u), product_6.y, product_6_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 2u), product_6.z, product_6_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 3u), product_6.w, product_6_.w));
+        product_7 = vec4f(weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7.x, product_7_.x), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 1u), product_7.y, product_7_.y), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 2u), product_7.z, product_7_.z), weight__dq_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 3u), product_7.w, product_7_.w));
+
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
+            let key = first_key + turn * 16u;
+            if ((column_3 >> 2u) == turn) {
+                weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.x, product_1.x, product_2.x, product_3.x);
+                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.x, product_5.x, product_6.x, product_7.x);
+                weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.y, product_1.y, product_2.y, product_3.y);
+                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.y, product_5.y, product_6.y, product_7.y);
+                weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.z, product_1.z, product_2.z, product_3.z);
+                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.z, product_5.z, product_6.z, product_7.z);
+                weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
+                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
+            }
+            if (key + 16u > end) {
+                let left_2 = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_2);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_2);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_j_2 < left_2);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_j_3 < left_2);
+            }
+            v_tile[v_j_0][v_at_0] = v_load_0;
+            v_tile[v_j_1][v_at_1] = v_load_1;
+            v_tile[v_j_2][v_at_2] = v_load_2;
+            v_tile[v_j_3][v_at_3] = v_load_3;
+            workgroupBarrier();
+            let next_key = key + 16u;
+            v_load_0 = v_vector(v_from_0 + next_key * u.d);
+            v_load_1 = v_vector(v_from_1 + next_key * u.d);
+            v_load_2 = v_vector(v_from_2 + next_key * u.d);
+            v_load_3 = v_vector(v_from_3 + next_key * u.d);
+            {  // j = 0
+                let w_0 = weight_tile[0u][row_3];
+                let w_1 = weight_tile[0u][row_3 + 8u];
+                let v_0 = v_tile[0u][column_3];
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 1
+                let w_0 = weight_tile[1u][row_3];
+                let w_1 = weight_tile[1u][row_3 + 8u];
+                let v_0 = v_tile[1u][column_3];
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 2
+                let w_0 = weight_tile[2u][row_3];
+                let w_1 = weight_tile[2u][row_3 + 8u];
+                let v_0 = v_tile[2u][column_3];
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 3
+                let w_0 = weight_tile[3u][row_3];
+                let w_1 = weight_tile[3u][row_3 + 8u];
+                let v_0 = v_tile[3u][column_3];
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 4
+                let w_0 = weight_tile[4u][row_3 ^ 1u];
+                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_3];
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 5
+                let w_0 = weight_tile[5u][row_3 ^ 1u];
+                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_3];
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 6
+                let w_0 = weight_tile[6u][row_3 ^ 1u];
+                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_3];
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 7
+                let w_0 = weight_tile[7u][row_3 ^ 1u];
+                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_3];
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 8
+                let w_0 = weight_tile[8u][row_3 ^ 2u];
+                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_3];
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 9
+                let w_0 = weight_tile[9u][row_3 ^ 2u];
+                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_3];
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 10
+                let w_0 = weight_tile[10u][row_3 ^ 2u];
+                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_3];
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 11
+                let w_0 = weight_tile[11u][row_3 ^ 2u];
+                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_3];
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 12
+                let w_0 = weight_tile[12u][row_3 ^ 3u];
+                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_3];
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 13
+                let w_0 = weight_tile[13u][row_3 ^ 3u];
+                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_3];
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 14
+                let w_0 = weight_tile[14u][row_3 ^ 3u];
+                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_3];
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // j = 15
+                let w_0 = weight_tile[15u][row_3 ^ 3u];
+                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_3];
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+    }
+
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0.x);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 1u), acc_0_0.y);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 2u), acc_0_0.z);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 3u), acc_0_0.w);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1.x);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 65u), acc_0_1.y);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 66u), acc_0_1.z);
+    finish_dq_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 67u), acc_0_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 1u), acc_1_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 2u), acc_1_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 3u), acc_1_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 65u), acc_1_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 66u), acc_1_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 67u), acc_1_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 1u), acc_2_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 2u), acc_2_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 3u), acc_2_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 65u), acc_2_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 66u), acc_2_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 67u), acc_2_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 1u), acc_3_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 2u), acc_3_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 3u), acc_3_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 65u), acc_3_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 66u), acc_3_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 67u), acc_3_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 1u), acc_4_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 2u), acc_4_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 3u), acc_4_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 64u), acc_4_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 65u), acc_4_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 66u), acc_4_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 67u), acc_4_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 1u), acc_5_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 2u), acc_5_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 3u), acc_5_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 64u), acc_5_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 65u), acc_5_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 66u), acc_5_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 67u), acc_5_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 1u), acc_6_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 2u), acc_6_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 3u), acc_6_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 64u), acc_6_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 65u), acc_6_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 66u), acc_6_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 67u), acc_6_1.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7_0.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 1u), acc_7_0.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 2u), acc_7_0.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 3u), acc_7_0.w);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 64u), acc_7_1.x);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 65u), acc_7_1.y);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 66u), acc_7_1.z);
+    finish_dq_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 67u), acc_7_1.w);
+}
+
+@group(0) @binding(5) var<storage, read_write> dk_dk_edge: array<f32>;
+
+// A weight; beyond the last key there is none.
+fn weight__dk_edge(n: u32, g: u32, j: u32, i: u32, product_0_2: f32, product_1_2: f32) -> f32 {
+    if (i >= u.s) {
+        return 0.0;
+    }
+    let nearest_row = min(j, u.t - 1u);
+    return select(0.0, exp(select(LOWEST, u.scale * product_0_2, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dq_[(n * u.h + g) * u.s + i]) / row_numbers_dq_[((u.b + n) * u.h + g) * u.s + i] * (product_1_2 - row_numbers_dq_[((2u * u.b + n) * u.h + g) * u.s + i]) * u.scale, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s)));
+}
+
+// Four neighbours along j of the operand q; beyond its end, the last one.
+fn q_vector_dk_edge(start: u32) -> vec4f {
+    let last = u.b * u.h * u.t * u.d - 1u;
+    return vec4f(k_edge[min(start, last)], k_edge[min(start + u.d, last)], k_edge[min(start + 2u * u.d, last)], k_edge[min(start + 3u * u.d, last)]);
+}
+
+// Four neighbours along i of the operand k; beyond its end, the last one.
+fn k_vector_dk_edge(start_: u32) -> vec4f {
+    let last_ = u.b * u.h * u.s * u.d - 1u;
+    return vec4f(q_edge[min(start_, last_)], q_edge[min(start_ + u.d, last_)], q_edge[min(start_ + 2u * u.d, last_)], q_edge[min(start_ + 3u * u.d, last_)]);
+}
+
+// Four neighbours along j of the operand q; beyond its end, the last one.
+fn q_vector__dk_edge(start_2: u32) -> vec4f {
+    let last_2 = u.b * u.h * u.t * u.e - 1u;
+    return vec4f(v_edge[min(start_2, last_2)], v_edge[min(start_2 + u.e, last_2)], v_edge[min(start_2 + 2u * u.e, last_2)], v_edge[min(start_2 + 3u * u.e, last_2)]);
+}
+
+// Four neighbours along i of the operand k; beyond its end, the last one.
+fn k_vector__dk_edge(start_3: u32) -> vec4f {
+    let last_3 = u.b * u.h * u.s * u.e - 1u;
+    return vec4f(dy_edge[min(start_3, last_3)], dy_edge[min(start_3 + u.e, last_3)], dy_edge[min(start_3 + 2u * u.e, last_3)], dy_edge[min(start_3 + 3u * u.e, last_3)]);
+}
+
+// Four neighbours along p of the operand v; beyond its end, the last one.
+fn v_vector_dk_edge(start_4: u32) -> vec4f {
+    let last_4 = u.b * u.h * u.s * u.d - 1u;
+    return vec4f(q_edge[min(start_4, last_4)], q_edge[min(start_4 + 1u, last_4)], q_edge[min(start_4 + 2u, last_4)], q_edge[min(start_4 + 3u, last_4)]);
+}
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish_dk_edge(n: u32, g: u32, j: u32, p: u32, weighted: f32) {
+    if (j >= u.t || p >= u.d) {
+        return;
+    }
+    dk_dk_edge[((n * u.h + g) * u.t + j) * u.d + p] = weighted;
+}
+
+// causal_attention_gradient, stage dk: flash_tile64x64x128_micro8x4_depth8x16, one workgroup per 64 rows and 128 columns, 64 keys at a time.
+//     dk[n, g, j, p] = sum[i] dproduct[n, g, i, j] * q[n, g, i, p];
+@compute @workgroup_size(128)
+fn dk_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.t + 63u) >> 6u;
+    let tile_columns = (u.d + 127u) >> 7u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let all_keys = i32(u.s);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let begin = (u32(max(0i, first_row + i32(0u - (u.t - u.s)))) >> 6u) * 64u;
+    let end = u32(max(all_keys, 0i));
+
+    let column_3 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_3 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    let q_unit = lane;
+    let q_at = q_unit >> 3u;
+    let q_p_term = q_unit & 7u;
+    let q_j = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.t + q_j) * u.d + q_p_term;
+    var q_load: vec4f;
+    let q_unit_ = lane;
+    let q_at_ = q_unit_ >> 3u;
+    let q_c_term = q_unit_ & 7u;
+    let q_j_ = tile_row + q_at_ * 4u;
+    let q_from_ = ((n * u.h + g) * u.t + q_j_) * u.e + q_c_term;
+    var q_load_: vec4f;
+    let v_unit_0 = lane;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_i_0 = v_unit_0 >> 5u;
+    let v_p_0 = tile_column + v_at_0 * 4u;
+    let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * u.d + v_p_0;
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_i_1 = v_unit_1 >> 5u;
+    let v_p_1 = tile_column + v_at_1 * 4u;
+    let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * u.d + v_p_1;
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_i_2 = v_unit_2 >> 5u;
+    let v_p_2 = tile_column + v_at_2 * 4u;
+    let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * u.d + v_p_2;
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_i_3 = v_unit_3 >> 5u;
+    let v_p_3 = tile_column + v_at_3 * 4u;
+    let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * u.d + v_p_3;
+    var v_load_0: vec4f;
+    var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
+
+    for (var first_key = begin; first_key < end; first_key += 64u) {
+        let k_unit = lane;
+        let k_at = k_unit >> 3u;
+        let k_p_term = k_unit & 7u;
+        let k_i = first_key + k_at * 4u;
+        let k_from = ((n * u.h + g) * u.s + k_i) * u.d + k_p_term;
+        var k_load: vec4f;
+        var product_0 = vec4f(0.0);
+        var product_1 = vec4f(0.0);
+        var product_2 = vec4f(0.0);
+        var product_3 = vec4f(0.0);
+        var product_4 = vec4f(0.0);
+        var product_5 = vec4f(0.0);
+        var product_6 = vec4f(0.0);
+        var product_7 = vec4f(0.0);
+        if (u.d > 0u) {
+            q_load = q_vector_dk_edge(q_from);
+            k_load = k_vector_dk_edge(k_from);
+        }
+        for (var first = 0u; first < u.d; first += 8u) {
+            if (first + 8u > u.d) {
+                let left = u.d - first;
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
+                k_load = select(vec4f(0.0), k_load, k_p_term < left);
+            }
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
+            k_tile[k_p_term][k_at >> 4u][(k_at & 15u) ^ (k_p_term & 7u)] = k_load;
+            workgroupBarrier();
+            let following = first + 8u;
+            q_load = q_vector_dk_edge(q_from + following);
+            k_load = k_vector_dk_edge(k_from + following);
+            {  // p_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 1
+                let q_0 = q_tile[1u][0u][row_3 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_3 ^ 1u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 2
+                let q_0 = q_tile[2u][0u][row_3 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_3 ^ 2u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 3
+                let q_0 = q_tile[3u][0u][row_3 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_3 ^ 3u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 5u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 6u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 7u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        let k_unit_ = lane;
+        let k_at_ = k_unit_ >> 3u;
+        let k_c_term = k_unit_ & 7u;
+        let k_i_ = first_key + k_at_ * 4u;
+        let k_from_ = ((n * u.h + g) * u.s + k_i_) * u.e + k_c_term;
+        var k_load_: vec4f;
+        var product_0_ = vec4f(0.0);
+        var product_1_ = vec4f(0.0);
+        var product_2_ = vec4f(0.0);
+        var product_3_ = vec4f(0.0);
+        var product_4_ = vec4f(0.0);
+        var product_5_ = vec4f(0.0);
+        var product_6_ = vec4f(0.0);
+        var product_7_ = vec4f(0.0);
+        if (u.e > 0u) {
+            q_load_ = q_vector__dk_edge(q_from_);
+            k_load_ = k_vector__dk_edge(k_from_);
+        }
+        for (var first_ = 0u; first_ < u.e; first_ += 8u) {
+            if (first_ + 8u > u.e) {
+                let left_ = u.e - first_;
+                q_load_ = select(vec4f(0.0), q_load_, q_c_term < left_);
+                k_load_ = select(vec4f(0.0), k_load_, k_c_term < left_);
+            }
+            q_tile[q_c_term][q_at_ >> 3u][(q_at_ & 7u) ^ (q_c_term & 7u)] = q_load_;
+            k_tile[k_c_term][k_at_ >> 4u][(k_at_ & 15u) ^ (k_c_term & 7u)] = k_load_;
+            workgroupBarrier();
+            let following_ = first_ + 8u;
+            q_load_ = q_vector__dk_edge(q_from_ + following_);
+            k_load_ = k_vector__dk_edge(k_from_ + following_);
+            {  // c_term = 0
+                let q_0 = q_tile[0u][0u][row_3];
+                let q_1 = q_tile[0u][1u][row_3];
+                let k_0 = k_tile[0u][0u][column_3];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 1
+                let q_0 = q_tile[1u][0u][row_3 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_3 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_3 ^ 1u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 2
+                let q_0 = q_tile[2u][0u][row_3 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_3 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_3 ^ 2u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 3
+                let q_0 = q_tile[3u][0u][row_3 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_3 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_3 ^ 3u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 4
+                let q_0 = q_tile[4u][0u][row_3 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_3 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_3 ^ 4u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 5
+                let q_0 = q_tile[5u][0u][row_3 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_3 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_3 ^ 5u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 6
+                let q_0 = q_tile[6u][0u][row_3 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_3 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_3 ^ 6u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            {  // c_term = 7
+                let q_0 = q_tile[7u][0u][row_3 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_3 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_3 ^ 7u];
+                product_0_ += q_0.x * k_0;
+                product_1_ += q_0.y * k_0;
+                product_2_ += q_0.z * k_0;
+                product_3_ += q_0.w * k_0;
+                product_4_ += q_1.x * k_0;
+                product_5_ += q_1.y * k_0;
+                product_6_ += q_1.z * k_0;
+                product_7_ += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        v_load_0 = v_vector_dk_edge(v_from_0 + first_key * u.d);
+        v_load_1 = v_vector_dk_edge(v_from_1 + first_key * u.d);
+        v_load_2 = v_vector_dk_edge(v_from_2 + first_key * u.d);
+        v_load_3 = v_vector_dk_edge(v_from_3 + first_key * u.d);
+        product_0 = vec4f(weight__dk_edge(n, g, tile_row + row_3 * 4u, first_key + column_3 * 4u, product_0.x, product_0_.x), weight__dk_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 1u), product_0.y, product_0_.y), weight__dk_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 2u), product_0.z, product_0_.z), weight__dk_edge(n, g, tile_row + row_3 * 4u, first_key + (column_3 * 4u + 3u), product_0.w, product_0_.w));
+        product_1 = vec4f(weight__dk_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + column_3 * 4u, product_1.x, product_1_.x), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 1u), product_1.y, product_1_.y), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 2u), product_1.z, product_1_.z), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 1u), first_key + (column_3 * 4u + 3u), product_1.w, product_1_.w));
+        product_2 = vec4f(weight__dk_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + column_3 * 4u, product_2.x, product_2_.x), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 1u), product_2.y, product_2_.y), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 2u), product_2.z, product_2_.z), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 2u), first_key + (column_3 * 4u + 3u), product_2.w, product_2_.w));
+        product_3 = vec4f(weight__dk_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + column_3 * 4u, product_3.x, product_3_.x), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 1u), product_3.y, product_3_.y), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 2u), product_3.z, product_3_.z), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 3u), first_key + (column_3 * 4u + 3u), product_3.w, product_3_.w));
+        product_4 = vec4f(weight__dk_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + column_3 * 4u, product_4.x, product_4_.x), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 1u), product_4.y, product_4_.y), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 2u), product_4.z, product_4_.z), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 32u), first_key + (column_3 * 4u + 3u), product_4.w, product_4_.w));
+        product_5 = vec4f(weight__dk_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + column_3 * 4u, product_5.x, product_5_.x), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 1u), product_5.y, product_5_.y), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 2u), product_5.z, product_5_.z), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 33u), first_key + (column_3 * 4u + 3u), product_5.w, product_5_.w));
+        product_6 = vec4f(weight__dk_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + column_3 * 4u, product_6.x, product_6_.x), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 1u), product_6.y, product_6_.y), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 2u), product_6.z, product_6_.z), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 34u), first_key + (column_3 * 4u + 3u), product_6.w, product_6_.w));
+        product_7 = vec4f(weight__dk_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + column_3 * 4u, product_7.x, product_7_.x), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 1u), product_7.y, product_7_.y), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 2u), product_7.z, product_7_.z), weight__dk_edge(n, g, tile_row + (row_3 * 4u + 35u), first_key + (column_3 * 4u + 3u), product_7.w, product_7_.w));
+
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
+            let key = first_key + turn * 16u;
+            if ((column_3 >> 2u) == turn) {
+                weight_tile[(column_3 & 3u) * 4u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.x, product_1.x, product_2.x, product_3.x);
+                weight_tile[(column_3 & 3u) * 4u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.x, product_5.x, product_6.x, product_7.x);
+                weight_tile[(column_3 & 3u) * 4u + 1u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.y, product_1.y, product_2.y, product_3.y);
+                weight_tile[(column_3 & 3u) * 4u + 1u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.y, product_5.y, product_6.y, product_7.y);
+                weight_tile[(column_3 & 3u) * 4u + 2u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.z, product_1.z, product_2.z, product_3.z);
+                weight_tile[(column_3 & 3u) * 4u + 2u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.z, product_5.z, product_6.z, product_7.z);
+                weight_tile[(column_3 & 3u) * 4u + 3u][row_3 ^ (column_3 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
+                weight_tile[(column_3 & 3u) * 4u + 3u][(row_3 ^ (column_3 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
+            }
+            if (key + 16u > end) {
+                let left_2 = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_2);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_2);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_2);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_2);
+            }
+            v_tile[v_i_0][v_at_0] = v_load_0;
+            v_tile[v_i_1][v_at_1] = v_load_1;
+            v_tile[v_i_2][v_at_2] = v_load_2;
+            v_tile[v_i_3][v_at_3] = v_load_3;
+            workgroupBarrier();
+            let next_key = key + 16u;
+            v_load_0 = v_vector_dk_edge(v_from_0 + next_key * u.d);
+            v_load_1 = v_vector_dk_edge(v_from_1 + next_key * u.d);
+            v_load_2 = v_vector_dk_edge(v_from_2 + next_key * u.d);
+            v_load_3 = v_vector_dk_edge(v_from_3 + next_key * u.d);
+            {  // i = 0
+                let w_0 = weight_tile[0u][row_3];
+                let w_1 = weight_tile[0u][row_3 + 8u];
+                let v_0 = v_tile[0u][column_3];
+                let v_1 = v_tile[0u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 1
+                let w_0 = weight_tile[1u][row_3];
+                let w_1 = weight_tile[1u][row_3 + 8u];
+                let v_0 = v_tile[1u][column_3];
+                let v_1 = v_tile[1u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 2
+                let w_0 = weight_tile[2u][row_3];
+                let w_1 = weight_tile[2u][row_3 + 8u];
+                let v_0 = v_tile[2u][column_3];
+                let v_1 = v_tile[2u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 3
+                let w_0 = weight_tile[3u][row_3];
+                let w_1 = weight_tile[3u][row_3 + 8u];
+                let v_0 = v_tile[3u][column_3];
+                let v_1 = v_tile[3u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 4
+                let w_0 = weight_tile[4u][row_3 ^ 1u];
+                let w_1 = weight_tile[4u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_3];
+                let v_1 = v_tile[4u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 5
+                let w_0 = weight_tile[5u][row_3 ^ 1u];
+                let w_1 = weight_tile[5u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_3];
+                let v_1 = v_tile[5u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 6
+                let w_0 = weight_tile[6u][row_3 ^ 1u];
+                let w_1 = weight_tile[6u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_3];
+                let v_1 = v_tile[6u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 7
+                let w_0 = weight_tile[7u][row_3 ^ 1u];
+                let w_1 = weight_tile[7u][(row_3 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_3];
+                let v_1 = v_tile[7u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 8
+                let w_0 = weight_tile[8u][row_3 ^ 2u];
+                let w_1 = weight_tile[8u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_3];
+                let v_1 = v_tile[8u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 9
+                let w_0 = weight_tile[9u][row_3 ^ 2u];
+                let w_1 = weight_tile[9u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_3];
+                let v_1 = v_tile[9u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 10
+                let w_0 = weight_tile[10u][row_3 ^ 2u];
+                let w_1 = weight_tile[10u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_3];
+                let v_1 = v_tile[10u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 11
+                let w_0 = weight_tile[11u][row_3 ^ 2u];
+                let w_1 = weight_tile[11u][(row_3 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_3];
+                let v_1 = v_tile[11u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 12
+                let w_0 = weight_tile[12u][row_3 ^ 3u];
+                let w_1 = weight_tile[12u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_3];
+                let v_1 = v_tile[12u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 13
+                let w_0 = weight_tile[13u][row_3 ^ 3u];
+                let w_1 = weight_tile[13u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_3];
+                let v_1 = v_tile[13u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 14
+                let w_0 = weight_tile[14u][row_3 ^ 3u];
+                let w_1 = weight_tile[14u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_3];
+                let v_1 = v_tile[14u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 15
+                let w_0 = weight_tile[15u][row_3 ^ 3u];
+                let w_1 = weight_tile[15u][(row_3 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_3];
+                let v_1 = v_tile[15u][column_3 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+    }
+
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + column_3 * 4u, acc_0_0.x);
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 1u), acc_0_0.y);
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 2u), acc_0_0.z);
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 3u), acc_0_0.w);
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 64u), acc_0_1.x);
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 65u), acc_0_1.y);
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 66u), acc_0_1.z);
+    finish_dk_edge(n, g, tile_row + row_3 * 4u, tile_column + (column_3 * 4u + 67u), acc_0_1.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + column_3 * 4u, acc_1_0.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 1u), acc_1_0.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 2u), acc_1_0.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 3u), acc_1_0.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 64u), acc_1_1.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 65u), acc_1_1.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 66u), acc_1_1.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 1u), tile_column + (column_3 * 4u + 67u), acc_1_1.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + column_3 * 4u, acc_2_0.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 1u), acc_2_0.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 2u), acc_2_0.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 3u), acc_2_0.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 64u), acc_2_1.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 65u), acc_2_1.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 66u), acc_2_1.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 2u), tile_column + (column_3 * 4u + 67u), acc_2_1.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + column_3 * 4u, acc_3_0.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 1u), acc_3_0.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 2u), acc_3_0.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 3u), acc_3_0.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 64u), acc_3_1.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 65u), acc_3_1.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 66u), acc_3_1.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 3u), tile_column + (column_3 * 4u + 67u), acc_3_1.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + column_3 * 4u, acc_4_0.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 1u), acc_4_0.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 2u), acc_4_0.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 3u), acc_4_0.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 64u), acc_4_1.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 65u), acc_4_1.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 66u), acc_4_1.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 32u), tile_column + (column_3 * 4u + 67u), acc_4_1.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + column_3 * 4u, acc_5_0.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 1u), acc_5_0.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 2u), acc_5_0.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 3u), acc_5_0.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 64u), acc_5_1.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 65u), acc_5_1.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 66u), acc_5_1.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 33u), tile_column + (column_3 * 4u + 67u), acc_5_1.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + column_3 * 4u, acc_6_0.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 1u), acc_6_0.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 2u), acc_6_0.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 3u), acc_6_0.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 64u), acc_6_1.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 65u), acc_6_1.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 66u), acc_6_1.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 34u), tile_column + (column_3 * 4u + 67u), acc_6_1.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + column_3 * 4u, acc_7_0.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 1u), acc_7_0.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 2u), acc_7_0.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 3u), acc_7_0.w);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 64u), acc_7_1.x);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 65u), acc_7_1.y);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 66u), acc_7_1.z);
+    finish_dk_edge(n, g, tile_row + (row_3 * 4u + 35u), tile_column + (column_3 * 4u + 67u), acc_7_1.w);
+}
+
+@group(0) @binding(3) var<storage, read> dy_dv_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dv_dv_edge: array<f32>;
+@group(0) @binding(5) var<storage, read> row_numbers_dv_edge: array<f32>;
+
+// A weight; beyond the last key there is none.
+fn weight__dv_edge(n: u32, g: u32, j: u32, i: u32, product_0_: f32) -> f32 {
+    if (i >= u.s) {
+        return 0.0;
+    }
+    let nearest_row = min(j, u.t - 1u);
+    return exp(select(LOWEST, u.scale * product_0_, i32(nearest_row) <= i32(i) + (i32(u.t) - i32(u.s))) - row_numbers_dv_edge[(n * u.h + g) * u.s + i]) / row_numbers_dv_edge[((u.b + n) * u.h + g) * u.s + i];
+}
+
+// Four neighbours along c of the operand v; beyond its end, the last one.
+fn v_vector_dv_edge(start_2: u32) -> vec4f {
+    let last_2 = u.b * u.h * u.s * u.e - 1u;
+    return vec4f(dy_dv_edge[min(start_2, last_2)], dy_dv_edge[min(start_2 + 1u, last_2)], dy_dv_edge[min(start_2 + 2u, last_2)], dy_dv_edge[min(start_2 + 3u, last_2)]);
+}
+
+// What becomes of a sum, or of four neighbouring ones.
+fn finish_dv_edge(n: u32, g: u32, j: u32, c: u32, weighted: f32) {
+    if (j >= u.t || c >= u.e) {
+        return;
+    }
+    dv_dv_edge[((n * u.h + g) * u.t + j) * u.e + c] = weighted;
+}
+
+// causal_attention_gradient, stage dv: flash_tile64x64x128_micro8x4_depth8x16, one workgroup per 64 rows and 128 columns, 64 keys at a time.
+//     dv[n, g, j, c] = sum[i] dy[n, g, i, c] * weight[n, g, i, j];
+@compute @workgroup_size(128)
+fn dv_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.t + 63u) >> 6u;
+    let tile_columns = (u.e + 127u) >> 7u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 128u;
+    let all_keys = i32(u.s);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.t) - 1u);
+    let have_keys = 0i <= i32(u.t) - 1i && 0i <= 0i + i32(u.t - u.s) && 0i <= i32(u.t) - 1i && 0i <= i32(u.s) - 1i + i32(u.t - u.s);
+    let begin = (u32(select(0i, max(0i, first_row + i32(0u - (u.t - u.s))), have_keys)) >> 6u) * 64u;
+    let end = u32(select(all_keys, max(all_keys, 0i), have_keys));
+
+    let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    var acc_0_0: vec4f;
+    var acc_0_1: vec4f;
+    var acc_1_0: vec4f;
+    var acc_1_1: vec4f;
+    var acc_2_0: vec4f;
+    var acc_2_1: vec4f;
+    var acc_3_0: vec4f;
+    var acc_3_1: vec4f;
+    var acc_4_0: vec4f;
+    var acc_4_1: vec4f;
+    var acc_5_0: vec4f;
+    var acc_5_1: vec4f;
+    var acc_6_0: vec4f;
+    var acc_6_1: vec4f;
+    var acc_7_0: vec4f;
+    var acc_7_1: vec4f;
+
+    let q_unit = lane;
+    let q_at = q_unit >> 3u;
+    let q_p_term = q_unit & 7u;
+    let q_j = tile_row + q_at * 4u;
+    let q_from = ((n * u.h + g) * u.t + q_j) * u.d + q_p_term;
+    var q_load: vec4f;
+    let v_unit_0 = lane;
+    let v_at_0 = v_unit_0 & 31u;
+    let v_i_0 = v_unit_0 >> 5u;
+    let v_c_0 = tile_column + v_at_0 * 4u;
+    let v_from_0 = ((n * u.h + g) * u.s + v_i_0) * u.e + v_c_0;
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 31u;
+    let v_i_1 = v_unit_1 >> 5u;
+    let v_c_1 = tile_column + v_at_1 * 4u;
+    let v_from_1 = ((n * u.h + g) * u.s + v_i_1) * u.e + v_c_1;
+    let v_unit_2 = lane + 256u;
+    let v_at_2 = v_unit_2 & 31u;
+    let v_i_2 = v_unit_2 >> 5u;
+    let v_c_2 = tile_column + v_at_2 * 4u;
+    let v_from_2 = ((n * u.h + g) * u.s + v_i_2) * u.e + v_c_2;
+    let v_unit_3 = lane + 384u;
+    let v_at_3 = v_unit_3 & 31u;
+    let v_i_3 = v_unit_3 >> 5u;
+    let v_c_3 = tile_column + v_at_3 * 4u;
+    let v_from_3 = ((n * u.h + g) * u.s + v_i_3) * u.e + v_c_3;
+    var v_load_0: vec4f;
+    var v_load_1: vec4f;
+    var v_load_2: vec4f;
+    var v_load_3: vec4f;
+
+    for (var first_key = begin; first_key < end; first_key += 64u) {
+        let k_unit = lane;
+        let k_at = k_unit >> 3u;
+        let k_p_term = k_unit & 7u;
+        let k_i = first_key + k_at * 4u;
+        let k_from = ((n * u.h + g) * u.s + k_i) * u.d + k_p_term;
+        var k_load: vec4f;
+        var product_0 = vec4f(0.0);
+        var product_1 = vec4f(0.0);
+        var product_2 = vec4f(0.0);
+        var product_3 = vec4f(0.0);
+        var product_4 = vec4f(0.0);
+        var product_5 = vec4f(0.0);
+        var product_6 = vec4f(0.0);
+        var product_7 = vec4f(0.0);
+        if (u.d > 0u) {
+            q_load = q_vector_dk_edge(q_from);
+            k_load = k_vector_dk_edge(k_from);
+        }
+        for (var first = 0u; first < u.d; first += 8u) {
+            if (first + 8u > u.d) {
+                let left = u.d - first;
+                q_load = select(vec4f(0.0), q_load, q_p_term < left);
+                k_load = select(vec4f(0.0), k_load, k_p_term < left);
+            }
+            q_tile[q_p_term][q_at >> 3u][(q_at & 7u) ^ (q_p_term & 7u)] = q_load;
+            k_tile[k_p_term][k_at >> 4u][(k_at & 15u) ^ (k_p_term & 7u)] = k_load;
+            workgroupBarrier();
+            let following = first + 8u;
+            q_load = q_vector_dk_edge(q_from + following);
+            k_load = k_vector_dk_edge(k_from + following);
+            {  // p_term = 0
+                let q_0 = q_tile[0u][0u][row_2];
+                let q_1 = q_tile[0u][1u][row_2];
+                let k_0 = k_tile[0u][0u][column_2];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 1
+                let q_0 = q_tile[1u][0u][row_2 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_2 ^ 1u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 2
+                let q_0 = q_tile[2u][0u][row_2 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_2 ^ 2u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 3
+                let q_0 = q_tile[3u][0u][row_2 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_2 ^ 3u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 4
+                let q_0 = q_tile[4u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_2 ^ 4u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 5
+                let q_0 = q_tile[5u][0u][row_2 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_2 ^ 5u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 6
+                let q_0 = q_tile[6u][0u][row_2 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_2 ^ 6u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            {  // p_term = 7
+                let q_0 = q_tile[7u][0u][row_2 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_2 ^ 7u];
+                product_0 += q_0.x * k_0;
+                product_1 += q_0.y * k_0;
+                product_2 += q_0.z * k_0;
+                product_3 += q_0.w * k_0;
+                product_4 += q_1.x * k_0;
+                product_5 += q_1.y * k_0;
+                product_6 += q_1.z * k_0;
+                product_7 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        v_load_0 = v_vector_dv_edge(v_from_0 + first_key * u.e);
+        v_load_1 = v_vector_dv_edge(v_from_1 + first_key * u.e);
+        v_load_2 = v_vector_dv_edge(v_from_2 + first_key * u.e);
+        v_load_3 = v_vector_dv_edge(v_from_3 + first_key * u.e);
+        product_0 = vec4f(weight__dv_edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, product_0.x), weight__dv_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), product_0.y), weight__dv_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), product_0.z), weight__dv_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), product_0.w));
+        product_1 = vec4f(weight__dv_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, product_1.x), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), product_1.y), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), product_1.z), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), product_1.w));
+        product_2 = vec4f(weight__dv_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, product_2.x), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), product_2.y), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), product_2.z), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), product_2.w));
+        product_3 = vec4f(weight__dv_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, product_3.x), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), product_3.y), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), product_3.z), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), product_3.w));
+        product_4 = vec4f(weight__dv_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, product_4.x), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), product_4.y), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), product_4.z), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), product_4.w));
+        product_5 = vec4f(weight__dv_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, product_5.x), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), product_5.y), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), product_5.z), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), product_5.w));
+        product_6 = vec4f(weight__dv_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, product_6.x), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), product_6.y), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), product_6.z), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), product_6.w));
+        product_7 = vec4f(weight__dv_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, product_7.x), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), product_7.y), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), product_7.z), weight__dv_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), product_7.w));
+
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
+            let key = first_key + turn * 16u;
+            if ((column_2 >> 2u) == turn) {
+                weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.x, product_1.x, product_2.x, product_3.x);
+                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.x, product_5.x, product_6.x, product_7.x);
+                weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.y, product_1.y, product_2.y, product_3.y);
+                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.y, product_5.y, product_6.y, product_7.y);
+                weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.z, product_1.z, product_2.z, product_3.z);
+                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.z, product_5.z, product_6.z, product_7.z);
+                weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(product_0.w, product_1.w, product_2.w, product_3.w);
+                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(product_4.w, product_5.w, product_6.w, product_7.w);
+            }
+            if (key + 16u > end) {
+                let left_ = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_i_0 < left_);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_i_1 < left_);
+                v_load_2 = select(vec4f(0.0), v_load_2, v_i_2 < left_);
+                v_load_3 = select(vec4f(0.0), v_load_3, v_i_3 < left_);
+            }
+            v_tile[v_i_0][v_at_0] = v_load_0;
+            v_tile[v_i_1][v_at_1] = v_load_1;
+            v_tile[v_i_2][v_at_2] = v_load_2;
+            v_tile[v_i_3][v_at_3] = v_load_3;
+            workgroupBarrier();
+            let next_key = key + 16u;
+            v_load_0 = v_vector_dv_edge(v_from_0 + next_key * u.e);
+            v_load_1 = v_vector_dv_edge(v_from_1 + next_key * u.e);
+            v_load_2 = v_vector_dv_edge(v_from_2 + next_key * u.e);
+            v_load_3 = v_vector_dv_edge(v_from_3 + next_key * u.e);
+            {  // i = 0
+                let w_0 = weight_tile[0u][row_2];
+                let w_1 = weight_tile[0u][row_2 + 8u];
+                let v_0 = v_tile[0u][column_2];
+                let v_1 = v_tile[0u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 1
+                let w_0 = weight_tile[1u][row_2];
+                let w_1 = weight_tile[1u][row_2 + 8u];
+                let v_0 = v_tile[1u][column_2];
+                let v_1 = v_tile[1u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 2
+                let w_0 = weight_tile[2u][row_2];
+                let w_1 = weight_tile[2u][row_2 + 8u];
+                let v_0 = v_tile[2u][column_2];
+                let v_1 = v_tile[2u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 3
+                let w_0 = weight_tile[3u][row_2];
+                let w_1 = weight_tile[3u][row_2 + 8u];
+                let v_0 = v_tile[3u][column_2];
+                let v_1 = v_tile[3u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 4
+                let w_0 = weight_tile[4u][row_2 ^ 1u];
+                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_2];
+                let v_1 = v_tile[4u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 5
+                let w_0 = weight_tile[5u][row_2 ^ 1u];
+                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_2];
+                let v_1 = v_tile[5u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 6
+                let w_0 = weight_tile[6u][row_2 ^ 1u];
+                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_2];
+                let v_1 = v_tile[6u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 7
+                let w_0 = weight_tile[7u][row_2 ^ 1u];
+                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_2];
+                let v_1 = v_tile[7u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 8
+                let w_0 = weight_tile[8u][row_2 ^ 2u];
+                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_2];
+                let v_1 = v_tile[8u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 9
+                let w_0 = weight_tile[9u][row_2 ^ 2u];
+                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_2];
+                let v_1 = v_tile[9u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 10
+                let w_0 = weight_tile[10u][row_2 ^ 2u];
+                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_2];
+                let v_1 = v_tile[10u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 11
+                let w_0 = weight_tile[11u][row_2 ^ 2u];
+                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_2];
+                let v_1 = v_tile[11u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 12
+                let w_0 = weight_tile[12u][row_2 ^ 3u];
+                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_2];
+                let v_1 = v_tile[12u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 13
+                let w_0 = weight_tile[13u][row_2 ^ 3u];
+                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_2];
+                let v_1 = v_tile[13u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 14
+                let w_0 = weight_tile[14u][row_2 ^ 3u];
+                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_2];
+                let v_1 = v_tile[14u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            {  // i = 15
+                let w_0 = weight_tile[15u][row_2 ^ 3u];
+                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_2];
+                let v_1 = v_tile[15u][column_2 + 16u];
+                acc_0_0 += w_0.x * v_0;
+                acc_0_1 += w_0.x * v_1;
+                acc_1_1 += w_0.y * v_1;
+                acc_1_0 += w_0.y * v_0;
+                acc_2_0 += w_0.z * v_0;
+                acc_2_1 += w_0.z * v_1;
+                acc_3_1 += w_0.w * v_1;
+                acc_3_0 += w_0.w * v_0;
+                acc_4_0 += w_1.x * v_0;
+                acc_4_1 += w_1.x * v_1;
+                acc_5_1 += w_1.y * v_1;
+                acc_5_0 += w_1.y * v_0;
+                acc_6_0 += w_1.z * v_0;
+                acc_6_1 += w_1.z * v_1;
+                acc_7_1 += w_1.w * v_1;
+                acc_7_0 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+    }
+
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + column_2 * 4u, acc_0_0.x);
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 1u), acc_0_0.y);
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 2u), acc_0_0.z);
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 3u), acc_0_0.w);
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 64u), acc_0_1.x);
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 65u), acc_0_1.y);
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 66u), acc_0_1.z);
+    finish_dv_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 67u), acc_0_1.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + column_2 * 4u, acc_1_0.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 1u), acc_1_0.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 2u), acc_1_0.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 3u), acc_1_0.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 64u), acc_1_1.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 65u), acc_1_1.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 66u), acc_1_1.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 67u), acc_1_1.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + column_2 * 4u, acc_2_0.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 1u), acc_2_0.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 2u), acc_2_0.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 3u), acc_2_0.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 64u), acc_2_1.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 65u), acc_2_1.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 66u), acc_2_1.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 67u), acc_2_1.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + column_2 * 4u, acc_3_0.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 1u), acc_3_0.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 2u), acc_3_0.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 3u), acc_3_0.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 64u), acc_3_1.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 65u), acc_3_1.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 66u), acc_3_1.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 67u), acc_3_1.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + column_2 * 4u, acc_4_0.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 1u), acc_4_0.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 2u), acc_4_0.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 3u), acc_4_0.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 64u), acc_4_1.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 65u), acc_4_1.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 66u), acc_4_1.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 67u), acc_4_1.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + column_2 * 4u, acc_5_0.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 1u), acc_5_0.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 2u), acc_5_0.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 3u), acc_5_0.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 64u), acc_5_1.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 65u), acc_5_1.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 66u), acc_5_1.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 67u), acc_5_1.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + column_2 * 4u, acc_6_0.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 1u), acc_6_0.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 2u), acc_6_0.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 3u), acc_6_0.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 64u), acc_6_1.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 65u), acc_6_1.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 66u), acc_6_1.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 67u), acc_6_1.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + column_2 * 4u, acc_7_0.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 1u), acc_7_0.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 2u), acc_7_0.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 3u), acc_7_0.w);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 64u), acc_7_1.x);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 65u), acc_7_1.y);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 66u), acc_7_1.z);
+    finish_dv_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 67u), acc_7_1.w);
 }

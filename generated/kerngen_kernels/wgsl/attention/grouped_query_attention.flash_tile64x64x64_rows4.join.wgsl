@@ -1,4 +1,4 @@
-// grouped_query_attention, stage product, top, total, weight, y: flash_tile64x64x64_rows4.join, second of two dispatches: the parts together.
+// grouped_query_attention, stage product, top, total, weight, y: flash_tile64x64x64_rows4.join.
 //     let product[n, g, i, j] = sum[p] q[n, g, i, p] * k[n, g / (h / r), j, p];
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
@@ -23,13 +23,7 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> parts_: array<f32>;
 @group(0) @binding(3) var<storage, read> part_rows: array<f32>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
-}
-
+// Second of two dispatches: the parts together.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -1,4 +1,4 @@
-// grouped_query_attention, stage top, total, weight: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// grouped_query_attention, stage top, total, weight: rows_lanes1024_subgroups1.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let score[n, g, i, j] = if j <= i + (t - s) { scale * product[n, g, i, j] } else { LOWEST };
@@ -74,6 +74,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -145,6 +146,300 @@ fn main(
             let score = select(vec4f(LOWEST), u.scale * product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u], vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
             let weight_new = exp(score - top) / total;
             weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+        }
+    }
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 4096u;
+    let j2 = lane * 4u + 8192u;
+    let j3 = lane * 4u + 12288u;
+    let j4 = lane * 4u + 16384u;
+    let j5 = lane * 4u + 20480u;
+    let j6 = lane * 4u + 24576u;
+    let j7 = lane * 4u + 28672u;
+    var product0: vec4f;
+    if (j0 < u.t) {
+        product0 = product[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
+    }
+    var product1: vec4f;
+    if (j1 < u.t) {
+        product1 = product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+    }
+    var product2: vec4f;
+    if (j2 < u.t) {
+        product2 = product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+    }
+    var product3: vec4f;
+    if (j3 < u.t) {
+        product3 = product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+    }
+    var product4: vec4f;
+    if (j4 < u.t) {
+        product4 = product[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u];
+    }
+    var product5: vec4f;
+    if (j5 < u.t) {
+        product5 = product[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u];
+    }
+    var product6: vec4f;
+    if (j6 < u.t) {
+        product6 = product[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u];
+    }
+    var product7: vec4f;
+    if (j7 < u.t) {
+        product7 = product[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j1 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j2 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j3 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j4 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j5 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j6 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j7 < u.t) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j1 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j2 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j3 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j4 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j5 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j6 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j7 < u.t) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane, subgroup_size, subgroup_lane);
+    if (j0 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = weight_new;
+    }
+    if (j1 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new;
+    }
+    if (j2 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new;
+    }
+    if (j3 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new;
+    }
+    if (j4 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j4) >> 2u] = weight_new;
+    }
+    if (j5 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j5) >> 2u] = weight_new;
+    }
+    if (j6 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j6) >> 2u] = weight_new;
+    }
+    if (j7 < u.t) {
+        let score = select(vec4f(LOWEST), u.scale * product7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        let weight_new = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j7) >> 2u] = weight_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> product_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> weight_edge: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        if (j1 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j2 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j3 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j4 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j5 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j6 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j7 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+    }
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        if (j1 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+    }
+    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let weight_new = exp(score - top) / total;
+        weight_edge[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        if (j1 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+        }
+        if (j2 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+        }
+        if (j3 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+        }
+        if (j4 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+        }
+        if (j5 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+        }
+        if (j6 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+        }
+        if (j7 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
         }
     }
 }

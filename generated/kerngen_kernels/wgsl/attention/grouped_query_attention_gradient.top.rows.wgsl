@@ -1,4 +1,4 @@
-// grouped_query_attention_gradient, stage top, total, weight, total_along, dproduct: rows, one row per workgroup, read by each pass.
+// grouped_query_attention_gradient, stage top, total, weight, total_along, dproduct: rows.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let score[n, g, i, j] = if j <= i + (t - s) { scale * product[n, g, i, j] } else { LOWEST };
@@ -86,6 +86,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -217,6 +218,750 @@ fn main(
             let dscore = weight3 * (dweight3 - total_along);
             let dproduct_new = select(vec4f(0.0), dscore * u.scale, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
             dproduct[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = dproduct_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> product_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> dweight_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read_write> weight_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dproduct_edge_upto16: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = 0u; j < u.t; j += 1u) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    let top_max = top_max_part;
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = 0u; j < u.t; j += 1u) {
+        total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    let total = total_part;
+    var total_along_part = 0.0;
+    for (var j = 0u; j < u.t; j += 1u) {
+        let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let weight_new = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * weight_new;
+    }
+    let total_along = total_along_part;
+    for (var j = 0u; j < u.t; j += 1u) {
+        let dscore = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] * (dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dproduct_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<i32, WORKGROUP>;
+var<workgroup> partial__upto: array<f32, WORKGROUP>;
+
+// The maximum over the lanes of a row, in a fixed order.
+fn row_max_upto(part: i32, lane: u32) -> i32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = max(partial_upto[start], partial_upto[start + 1u]);
+    if (LAST > 2u) {
+        joined = max(joined, max(partial_upto[start + 2u], partial_upto[start + 3u]));
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial__upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial__upto[start] + partial__upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial__upto[start + 2u] + partial__upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var product0: vec4f;
+    var dweight0: vec4f;
+    if (j0 < row_length) {
+        product0 = product[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
+        dweight0 = dweight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u];
+    }
+    var product1: vec4f;
+    var dweight1: vec4f;
+    if (j1 < row_length) {
+        product1 = product[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+        dweight1 = dweight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u];
+    }
+    var product2: vec4f;
+    var dweight2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        product2 = product[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+        dweight2 = dweight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u];
+    }
+    var product3: vec4f;
+    var dweight3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        product3 = product[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+        dweight3 = dweight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))))));
+    }
+    let top_max = row_max_upto(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < row_length) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        total_part += exp(select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s)))) - top);
+    }
+    let total = row_sum_upto(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    var total_along_part = vec4f(0.0);
+    var weight_new0: vec4f;
+    if (j0 < row_length) {
+        let score = select(vec4f(LOWEST), u.scale * product0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        weight_new0 = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = weight_new0;
+        total_along_part += dweight0 * weight_new0;
+    }
+    var weight_new1: vec4f;
+    if (j1 < row_length) {
+        let score = select(vec4f(LOWEST), u.scale * product1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        weight_new1 = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = weight_new1;
+        total_along_part += dweight1 * weight_new1;
+    }
+    var weight_new2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let score = select(vec4f(LOWEST), u.scale * product2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        weight_new2 = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = weight_new2;
+        total_along_part += dweight2 * weight_new2;
+    }
+    var weight_new3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let score = select(vec4f(LOWEST), u.scale * product3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        weight_new3 = exp(score - top) / total;
+        weight[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = weight_new3;
+        total_along_part += dweight3 * weight_new3;
+    }
+    let total_along = row_sum_upto(total_along_part.x + total_along_part.y + (total_along_part.z + total_along_part.w), lane);
+    if (j0 < row_length) {
+        let dscore = weight_new0 * (dweight0 - total_along);
+        let dproduct_new = select(vec4f(0.0), dscore * u.scale, vec4i(i32(j0)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        dproduct[(((n * u.h + g) * u.s + i) * u.t + j0) >> 2u] = dproduct_new;
+    }
+    if (j1 < row_length) {
+        let dscore = weight_new1 * (dweight1 - total_along);
+        let dproduct_new = select(vec4f(0.0), dscore * u.scale, vec4i(i32(j1)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        dproduct[(((n * u.h + g) * u.s + i) * u.t + j1) >> 2u] = dproduct_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let dscore = weight_new2 * (dweight2 - total_along);
+        let dproduct_new = select(vec4f(0.0), dscore * u.scale, vec4i(i32(j2)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        dproduct[(((n * u.h + g) * u.s + i) * u.t + j2) >> 2u] = dproduct_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let dscore = weight_new3 * (dweight3 - total_along);
+        let dproduct_new = select(vec4f(0.0), dscore * u.scale, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
+        dproduct[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = dproduct_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.h * u.s) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.h * u.s - 1u);
+    let row_length = select(0u, u.t, own < u.b * u.h * u.s);
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var product0: f32;
+    var dweight0: f32;
+    if (j0 < row_length) {
+        product0 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+        dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0];
+    }
+    var product1: f32;
+    var dweight1: f32;
+    if (j1 < row_length) {
+        product1 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+    }
+    var product2: f32;
+    var dweight2: f32;
+    if (j2 < row_length) {
+        product2 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+    }
+    var product3: f32;
+    var dweight3: f32;
+    if (j3 < row_length) {
+        product3 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+    }
+    var product4: f32;
+    var dweight4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        product4 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+    }
+    var product5: f32;
+    var dweight5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        product5 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+    }
+    var product6: f32;
+    var dweight6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        product6 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+    }
+    var product7: f32;
+    var dweight7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        product7 = product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < row_length) {
+        total_part += exp(select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    if (j2 < row_length) {
+        total_part += exp(select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    if (j3 < row_length) {
+        total_part += exp(select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        total_part += exp(select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        total_part += exp(select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        total_part += exp(select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        total_part += exp(select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+    }
+    let total = row_sum_upto(total_part, lane);
+    var total_along_part = 0.0;
+    var weight_new0: f32;
+    if (j0 < row_length) {
+        let score = select(LOWEST, u.scale * product0, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new0 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = weight_new0;
+        total_along_part += dweight0 * weight_new0;
+    }
+    var weight_new1: f32;
+    if (j1 < row_length) {
+        let score = select(LOWEST, u.scale * product1, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new1 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new1;
+        total_along_part += dweight1 * weight_new1;
+    }
+    var weight_new2: f32;
+    if (j2 < row_length) {
+        let score = select(LOWEST, u.scale * product2, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new2 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new2;
+        total_along_part += dweight2 * weight_new2;
+    }
+    var weight_new3: f32;
+    if (j3 < row_length) {
+        let score = select(LOWEST, u.scale * product3, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new3 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new3;
+        total_along_part += dweight3 * weight_new3;
+    }
+    var weight_new4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let score = select(LOWEST, u.scale * product4, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new4 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new4;
+        total_along_part += dweight4 * weight_new4;
+    }
+    var weight_new5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let score = select(LOWEST, u.scale * product5, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new5 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new5;
+        total_along_part += dweight5 * weight_new5;
+    }
+    var weight_new6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let score = select(LOWEST, u.scale * product6, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new6 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new6;
+        total_along_part += dweight6 * weight_new6;
+    }
+    var weight_new7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let score = select(LOWEST, u.scale * product7, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+        weight_new7 = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new7;
+        total_along_part += dweight7 * weight_new7;
+    }
+    let total_along = row_sum_upto(total_along_part, lane);
+    if (j0 < row_length) {
+        let dscore = weight_new0 * (dweight0 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j0) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j0] = dproduct_new;
+    }
+    if (j1 < row_length) {
+        let dscore = weight_new1 * (dweight1 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
+    }
+    if (j2 < row_length) {
+        let dscore = weight_new2 * (dweight2 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
+    }
+    if (j3 < row_length) {
+        let dscore = weight_new3 * (dweight3 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let dscore = weight_new4 * (dweight4 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let dscore = weight_new5 * (dweight5 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let dscore = weight_new6 * (dweight6 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let dscore = weight_new7 * (dweight7 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        if (j1 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j2 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j3 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j4 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j5 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j6 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j7 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+    }
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        if (j1 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+    }
+    let total = row_sum(total_part, lane);
+    var total_along_part = 0.0;
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var dweight1: f32;
+        if (j1 < u.t) {
+            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var dweight2: f32;
+        if (j2 < u.t) {
+            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var dweight3: f32;
+        if (j3 < u.t) {
+            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var dweight4: f32;
+        if (j4 < u.t) {
+            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var dweight5: f32;
+        if (j5 < u.t) {
+            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var dweight6: f32;
+        if (j6 < u.t) {
+            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var dweight7: f32;
+        if (j7 < u.t) {
+            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let weight_new = exp(score - top) / total;
+        weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight0 * weight_new;
+        if (j1 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            total_along_part += dweight1 * weight_new;
+        }
+        if (j2 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            total_along_part += dweight2 * weight_new;
+        }
+        if (j3 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            total_along_part += dweight3 * weight_new;
+        }
+        if (j4 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            total_along_part += dweight4 * weight_new;
+        }
+        if (j5 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            total_along_part += dweight5 * weight_new;
+        }
+        if (j6 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            total_along_part += dweight6 * weight_new;
+        }
+        if (j7 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            total_along_part += dweight7 * weight_new;
+        }
+    }
+    let total_along = row_sum(total_along_part, lane);
+    for (var j = lane; j < u.t; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let weight0 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j];
+        var weight1: f32;
+        var dweight1: f32;
+        if (j1 < u.t) {
+            weight1 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var weight2: f32;
+        var dweight2: f32;
+        if (j2 < u.t) {
+            weight2 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var weight3: f32;
+        var dweight3: f32;
+        if (j3 < u.t) {
+            weight3 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var weight4: f32;
+        var dweight4: f32;
+        if (j4 < u.t) {
+            weight4 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var weight5: f32;
+        var dweight5: f32;
+        if (j5 < u.t) {
+            weight5 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var weight6: f32;
+        var dweight6: f32;
+        if (j6 < u.t) {
+            weight6 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var weight7: f32;
+        var dweight7: f32;
+        if (j7 < u.t) {
+            weight7 = weight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let dscore = weight0 * (dweight0 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j] = dproduct_new;
+        if (j1 < u.t) {
+            let dscore = weight1 * (dweight1 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
+        }
+        if (j2 < u.t) {
+            let dscore = weight2 * (dweight2 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
+        }
+        if (j3 < u.t) {
+            let dscore = weight3 * (dweight3 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
+        }
+        if (j4 < u.t) {
+            let dscore = weight4 * (dweight4 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
+        }
+        if (j5 < u.t) {
+            let dscore = weight5 * (dweight5 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
+        }
+        if (j6 < u.t) {
+            let dscore = weight6 * (dweight6 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
+        }
+        if (j7 < u.t) {
+            let dscore = weight7 * (dweight7 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge_upto16[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
         }
     }
 }

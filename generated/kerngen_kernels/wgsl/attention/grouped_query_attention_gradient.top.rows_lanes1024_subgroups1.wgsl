@@ -1,4 +1,4 @@
-// grouped_query_attention_gradient, stage top, total, weight, total_along, dproduct: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// grouped_query_attention_gradient, stage top, total, weight, total_along, dproduct: rows_lanes1024_subgroups1.
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
 //     let score[n, g, i, j] = if j <= i + (t - s) { scale * product[n, g, i, j] } else { LOWEST };
@@ -80,6 +80,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -213,6 +214,281 @@ fn main(
             let dscore = weight3 * (dweight3 - total_along);
             let dproduct_new = select(vec4f(0.0), dscore * u.scale, vec4i(i32(j3)) + vec4i(0, 1, 2, 3) <= vec4i(i32(i) + (i32(u.t) - i32(u.s))));
             dproduct[(((n * u.h + g) * u.s + i) * u.t + j3) >> 2u] = dproduct_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> product_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> dweight_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> weight_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dproduct_edge: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.h * u.s) {
+        return;
+    }
+    let n = row / u.s / u.h;
+    let g = row / u.s % u.h;
+    let i = row % u.s;
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        if (j1 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j2 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j3 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j4 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j5 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j6 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+        if (j7 < u.t) {
+            top_max_part = max(top_max_part, max_rank(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)))));
+        }
+    }
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        if (j1 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j2 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j3 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j4 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j5 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j6 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+        if (j7 < u.t) {
+            total_part += exp(select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s))) - top);
+        }
+    }
+    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    var total_along_part = 0.0;
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let dweight0 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        var dweight1: f32;
+        if (j1 < u.t) {
+            dweight1 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var dweight2: f32;
+        if (j2 < u.t) {
+            dweight2 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var dweight3: f32;
+        if (j3 < u.t) {
+            dweight3 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var dweight4: f32;
+        if (j4 < u.t) {
+            dweight4 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var dweight5: f32;
+        if (j5 < u.t) {
+            dweight5 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var dweight6: f32;
+        if (j6 < u.t) {
+            dweight6 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var dweight7: f32;
+        if (j7 < u.t) {
+            dweight7 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j], i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        let weight_new = exp(score - top) / total;
+        weight_edge[((n * u.h + g) * u.s + i) * u.t + j] = weight_new;
+        total_along_part += dweight0 * weight_new;
+        if (j1 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j1], i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j1] = weight_new;
+            total_along_part += dweight1 * weight_new;
+        }
+        if (j2 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j2], i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j2] = weight_new;
+            total_along_part += dweight2 * weight_new;
+        }
+        if (j3 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j3], i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j3] = weight_new;
+            total_along_part += dweight3 * weight_new;
+        }
+        if (j4 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j4], i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j4] = weight_new;
+            total_along_part += dweight4 * weight_new;
+        }
+        if (j5 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j5], i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j5] = weight_new;
+            total_along_part += dweight5 * weight_new;
+        }
+        if (j6 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j6], i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j6] = weight_new;
+            total_along_part += dweight6 * weight_new;
+        }
+        if (j7 < u.t) {
+            let score = select(LOWEST, u.scale * product_edge[((n * u.h + g) * u.s + i) * u.t + j7], i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            let weight_new = exp(score - top) / total;
+            weight_edge[((n * u.h + g) * u.s + i) * u.t + j7] = weight_new;
+            total_along_part += dweight7 * weight_new;
+        }
+    }
+    let total_along = row_sum(total_along_part, lane, subgroup_size, subgroup_lane);
+    for (var j = lane; j < u.t; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let weight0 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        let dweight0 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j];
+        var weight1: f32;
+        var dweight1: f32;
+        if (j1 < u.t) {
+            weight1 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+            dweight1 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j1];
+        }
+        var weight2: f32;
+        var dweight2: f32;
+        if (j2 < u.t) {
+            weight2 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+            dweight2 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j2];
+        }
+        var weight3: f32;
+        var dweight3: f32;
+        if (j3 < u.t) {
+            weight3 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+            dweight3 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j3];
+        }
+        var weight4: f32;
+        var dweight4: f32;
+        if (j4 < u.t) {
+            weight4 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+            dweight4 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j4];
+        }
+        var weight5: f32;
+        var dweight5: f32;
+        if (j5 < u.t) {
+            weight5 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+            dweight5 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j5];
+        }
+        var weight6: f32;
+        var dweight6: f32;
+        if (j6 < u.t) {
+            weight6 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+            dweight6 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j6];
+        }
+        var weight7: f32;
+        var dweight7: f32;
+        if (j7 < u.t) {
+            weight7 = weight_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+            dweight7 = dweight_edge[((n * u.h + g) * u.s + i) * u.t + j7];
+        }
+        let dscore = weight0 * (dweight0 - total_along);
+        let dproduct_new = select(0.0, dscore * u.scale, i32(j) <= i32(i) + (i32(u.t) - i32(u.s)));
+        dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j] = dproduct_new;
+        if (j1 < u.t) {
+            let dscore = weight1 * (dweight1 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j1) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j1] = dproduct_new;
+        }
+        if (j2 < u.t) {
+            let dscore = weight2 * (dweight2 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j2) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j2] = dproduct_new;
+        }
+        if (j3 < u.t) {
+            let dscore = weight3 * (dweight3 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j3) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j3] = dproduct_new;
+        }
+        if (j4 < u.t) {
+            let dscore = weight4 * (dweight4 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j4) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j4] = dproduct_new;
+        }
+        if (j5 < u.t) {
+            let dscore = weight5 * (dweight5 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j5) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j5] = dproduct_new;
+        }
+        if (j6 < u.t) {
+            let dscore = weight6 * (dweight6 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j6) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j6] = dproduct_new;
+        }
+        if (j7 < u.t) {
+            let dscore = weight7 * (dweight7 - total_along);
+            let dproduct_new = select(0.0, dscore * u.scale, i32(j7) <= i32(i) + (i32(u.t) - i32(u.s)));
+            dproduct_edge[((n * u.h + g) * u.s + i) * u.t + j7] = dproduct_new;
         }
     }
 }

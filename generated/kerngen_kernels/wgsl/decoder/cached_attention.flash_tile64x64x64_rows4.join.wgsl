@@ -1,4 +1,4 @@
-// cached_attention, stage product, top, total, weight, y: flash_tile64x64x64_rows4.join, second of two dispatches: the parts together.
+// cached_attention, stage product, top, total, weight, y: flash_tile64x64x64_rows4.join.
 //     let product[g, i, j] = sum[p] q[i, g, p] * k[j, g / (h / r), p];
 //     let top[g, i] = max[j] score[g, i, j];
 //     let total[g, i] = sum[j] exp(score[g, i, j] - top[g, i]);
@@ -22,13 +22,7 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> parts_: array<f32>;
 @group(0) @binding(3) var<storage, read> part_rows: array<f32>;
 
-// Infinity, by its bits in a variable: WGSL has no literal of it, and refuses constant
-// expressions that are infinite.
-fn infinity() -> f32 {
-    var bits = u32(0x7f800000u);
-    return bitcast<f32>(bits);
-}
-
+// Second of two dispatches: the parts together.
 @compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,

@@ -1,4 +1,4 @@
-// norm_rotary_heads, stage scale, y: rows, one row per workgroup, read by each pass.
+// norm_rotary_heads, stage scale, y: rows.
 //     let square[i, g < heads] = sum[j] x[i, first + g, j] * x[i, first + g, j];
 //     let scale[i, g] = 1.0 / sqrt(square[i, g] / f32(d) + eps);
 //     let turned[i, g < heads, j] = x[i, first + g, j] * gain[j] * cosine[at + i, j] + x[i, first + g, mod(j + d / 2, d)] * gain[mod(j + d / 2, d)] * sine[at + i, j];
@@ -53,6 +53,7 @@ fn floor_mod4(x: vec4i, y: vec4i) -> vec4i {
     return select(select(rest, rest + y, differs), vec4i(0), y == vec4i(0));
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -191,6 +192,1048 @@ fn main(
             let turned = x3 * gain3 * cosine3 + x_at2_3 * vec4f(gain[gain_at_16 >> 2u][gain_at_16 & 3u], gain[gain_at_17 >> 2u][gain_at_17 & 3u], gain[gain_at_18 >> 2u][gain_at_18 & 3u], gain[gain_at_19 >> 2u][gain_at_19 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3) >> 2u];
             let y_new = scale * turned;
             y[((i * u.heads_length + g) * u.d + j3) >> 2u] = y_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> gain_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read> cosine_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read> sine_edge_upto16: array<f32>;
+@group(0) @binding(6) var<storage, read_write> y_edge_upto16: array<f32>;
+
+// The remainder with the sign of y; 0 for y = 0.
+fn floor_mod(x: i32, y: i32) -> i32 {
+    let rest = x - x / y * y;
+    let differs = (rest != i32(0)) & ((rest ^ y) < i32(0));
+    return select(select(rest, rest + y, differs), i32(0), y == i32(0));
+}
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (row >= u.s * u.heads_length) {
+        return;
+    }
+    let i = row / u.heads_length;
+    let g = row % u.heads_length;
+    var square_part = 0.0;
+    for (var j = 0u; j < u.d; j += 1u) {
+        square_part += x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j] * x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j];
+    }
+    let square = square_part;
+    let scale = 1.0 / sqrt(square / f32(i32(u.d)) + u.eps);
+    for (var j = 0u; j < u.d; j += 1u) {
+        let turned = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j] * gain_edge_upto16[j] * cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j] + x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j) + i32(u.d) / 2, i32(u.d)))] * gain_edge_upto16[u32(floor_mod(i32(j) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j] = y_new;
+    }
+}
+
+// The sum over the 4 lanes of a row, in a fixed order.
+fn row_sum_upto32(part: f32, lane: u32) -> f32 {
+    partial[lane] = part;
+    workgroupBarrier();
+    let joined = partial[lane - (lane & 3u)] + partial[lane - (lane & 3u) + 1u] + (partial[lane - (lane & 3u) + 2u] + partial[lane - (lane & 3u) + 3u]);
+    workgroupBarrier();
+    return joined;
+}
+
+// 64 rows per workgroup, of up to 32 elements, read once.
+@compute @workgroup_size(256)
+fn upto32(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * 64u;
+    if (first >= u.s * u.heads_length) {
+        return;
+    }
+    let own = first + (lane >> 2u);
+    let place = lane & 3u;
+    let row = min(own, u.s * u.heads_length - 1u);
+    let row_length = select(0u, u.d, own < u.s * u.heads_length);
+    let i = row / u.heads_length;
+    let g = row % u.heads_length;
+    let j0 = place * 4u;
+    let j1 = place * 4u + 16u;
+    var x0: vec4f;
+    var gain0: vec4f;
+    var cosine0: vec4f;
+    var x_at2_0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[((i * u.c + (g + u32(u.first))) * u.d + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
+        cosine0 = cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0) >> 2u];
+        let x_at = vec4u(floor_mod4(vec4i(i32(j0)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_ = (i * u.c + (g + u32(u.first))) * u.d + x_at.x;
+        let x_at_2 = (i * u.c + (g + u32(u.first))) * u.d + x_at.y;
+        let x_at_3 = (i * u.c + (g + u32(u.first))) * u.d + x_at.z;
+        let x_at_4 = (i * u.c + (g + u32(u.first))) * u.d + x_at.w;
+        x_at2_0 = vec4f(x[x_at_ >> 2u][x_at_ & 3u], x[x_at_2 >> 2u][x_at_2 & 3u], x[x_at_3 >> 2u][x_at_3 & 3u], x[x_at_4 >> 2u][x_at_4 & 3u]);
+    }
+    var x1: vec4f;
+    var gain1: vec4f;
+    var cosine1: vec4f;
+    var x_at2_1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[((i * u.c + (g + u32(u.first))) * u.d + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
+        cosine1 = cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1) >> 2u];
+        let x_at_5 = vec4u(floor_mod4(vec4i(i32(j1)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_6 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.x;
+        let x_at_7 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.y;
+        let x_at_8 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.z;
+        let x_at_9 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.w;
+        x_at2_1 = vec4f(x[x_at_6 >> 2u][x_at_6 & 3u], x[x_at_7 >> 2u][x_at_7 & 3u], x[x_at_8 >> 2u][x_at_8 & 3u], x[x_at_9 >> 2u][x_at_9 & 3u]);
+    }
+    var square_part = vec4f(0.0);
+    if (j0 < row_length) {
+        square_part += x0 * x0;
+    }
+    if (j1 < row_length) {
+        square_part += x1 * x1;
+    }
+    let square = row_sum_upto32(square_part.x + square_part.y + (square_part.z + square_part.w), lane);
+    let scale = 1.0 / sqrt(square / f32(i32(u.d)) + u.eps);
+    if (j0 < row_length) {
+        let gain_at = vec4u(floor_mod4(vec4i(i32(j0)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_ = gain_at.x;
+        let gain_at_2 = gain_at.y;
+        let gain_at_3 = gain_at.z;
+        let gain_at_4 = gain_at.w;
+        let turned = x0 * gain0 * cosine0 + x_at2_0 * vec4f(gain[gain_at_ >> 2u][gain_at_ & 3u], gain[gain_at_2 >> 2u][gain_at_2 & 3u], gain[gain_at_3 >> 2u][gain_at_3 & 3u], gain[gain_at_4 >> 2u][gain_at_4 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j0) >> 2u] = y_new;
+    }
+    if (j1 < row_length) {
+        let gain_at_5 = vec4u(floor_mod4(vec4i(i32(j1)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_6 = gain_at_5.x;
+        let gain_at_7 = gain_at_5.y;
+        let gain_at_8 = gain_at_5.z;
+        let gain_at_9 = gain_at_5.w;
+        let turned = x1 * gain1 * cosine1 + x_at2_1 * vec4f(gain[gain_at_6 >> 2u][gain_at_6 & 3u], gain[gain_at_7 >> 2u][gain_at_7 & 3u], gain[gain_at_8 >> 2u][gain_at_8 & 3u], gain[gain_at_9 >> 2u][gain_at_9 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j1) >> 2u] = y_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.s * u.heads_length) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.s * u.heads_length - 1u);
+    let row_length = select(0u, u.d, own < u.s * u.heads_length);
+    let i = row / u.heads_length;
+    let g = row % u.heads_length;
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var x0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[((i * u.c + (g + u32(u.first))) * u.d + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[((i * u.c + (g + u32(u.first))) * u.d + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        x2 = x[((i * u.c + (g + u32(u.first))) * u.d + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        x3 = x[((i * u.c + (g + u32(u.first))) * u.d + j3) >> 2u];
+    }
+    var square_part = vec4f(0.0);
+    if (j0 < row_length) {
+        square_part += x0 * x0;
+    }
+    if (j1 < row_length) {
+        square_part += x1 * x1;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        square_part += x2 * x2;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        square_part += x3 * x3;
+    }
+    let square = row_sum_upto(square_part.x + square_part.y + (square_part.z + square_part.w), lane);
+    let scale = 1.0 / sqrt(square / f32(i32(u.d)) + u.eps);
+    if (j0 < row_length) {
+        let x_at = vec4u(floor_mod4(vec4i(i32(j0)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_ = (i * u.c + (g + u32(u.first))) * u.d + x_at.x;
+        let x_at_2 = (i * u.c + (g + u32(u.first))) * u.d + x_at.y;
+        let x_at_3 = (i * u.c + (g + u32(u.first))) * u.d + x_at.z;
+        let x_at_4 = (i * u.c + (g + u32(u.first))) * u.d + x_at.w;
+        let gain_at = vec4u(floor_mod4(vec4i(i32(j0)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_ = gain_at.x;
+        let gain_at_2 = gain_at.y;
+        let gain_at_3 = gain_at.z;
+        let gain_at_4 = gain_at.w;
+        let turned = x0 * gain[j0 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0) >> 2u] + vec4f(x[x_at_ >> 2u][x_at_ & 3u], x[x_at_2 >> 2u][x_at_2 & 3u], x[x_at_3 >> 2u][x_at_3 & 3u], x[x_at_4 >> 2u][x_at_4 & 3u]) * vec4f(gain[gain_at_ >> 2u][gain_at_ & 3u], gain[gain_at_2 >> 2u][gain_at_2 & 3u], gain[gain_at_3 >> 2u][gain_at_3 & 3u], gain[gain_at_4 >> 2u][gain_at_4 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j0) >> 2u] = y_new;
+    }
+    if (j1 < row_length) {
+        let x_at_5 = vec4u(floor_mod4(vec4i(i32(j1)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_6 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.x;
+        let x_at_7 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.y;
+        let x_at_8 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.z;
+        let x_at_9 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.w;
+        let gain_at_5 = vec4u(floor_mod4(vec4i(i32(j1)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_6 = gain_at_5.x;
+        let gain_at_7 = gain_at_5.y;
+        let gain_at_8 = gain_at_5.z;
+        let gain_at_9 = gain_at_5.w;
+        let turned = x1 * gain[j1 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1) >> 2u] + vec4f(x[x_at_6 >> 2u][x_at_6 & 3u], x[x_at_7 >> 2u][x_at_7 & 3u], x[x_at_8 >> 2u][x_at_8 & 3u], x[x_at_9 >> 2u][x_at_9 & 3u]) * vec4f(gain[gain_at_6 >> 2u][gain_at_6 & 3u], gain[gain_at_7 >> 2u][gain_at_7 & 3u], gain[gain_at_8 >> 2u][gain_at_8 & 3u], gain[gain_at_9 >> 2u][gain_at_9 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j1) >> 2u] = y_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let x_at_10 = vec4u(floor_mod4(vec4i(i32(j2)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_11 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.x;
+        let x_at_12 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.y;
+        let x_at_13 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.z;
+        let x_at_14 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.w;
+        let gain_at_10 = vec4u(floor_mod4(vec4i(i32(j2)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_11 = gain_at_10.x;
+        let gain_at_12 = gain_at_10.y;
+        let gain_at_13 = gain_at_10.z;
+        let gain_at_14 = gain_at_10.w;
+        let turned = x2 * gain[j2 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2) >> 2u] + vec4f(x[x_at_11 >> 2u][x_at_11 & 3u], x[x_at_12 >> 2u][x_at_12 & 3u], x[x_at_13 >> 2u][x_at_13 & 3u], x[x_at_14 >> 2u][x_at_14 & 3u]) * vec4f(gain[gain_at_11 >> 2u][gain_at_11 & 3u], gain[gain_at_12 >> 2u][gain_at_12 & 3u], gain[gain_at_13 >> 2u][gain_at_13 & 3u], gain[gain_at_14 >> 2u][gain_at_14 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j2) >> 2u] = y_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let x_at_15 = vec4u(floor_mod4(vec4i(i32(j3)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_16 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.x;
+        let x_at_17 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.y;
+        let x_at_18 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.z;
+        let x_at_19 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.w;
+        let gain_at_15 = vec4u(floor_mod4(vec4i(i32(j3)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_16 = gain_at_15.x;
+        let gain_at_17 = gain_at_15.y;
+        let gain_at_18 = gain_at_15.z;
+        let gain_at_19 = gain_at_15.w;
+        let turned = x3 * gain[j3 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3) >> 2u] + vec4f(x[x_at_16 >> 2u][x_at_16 & 3u], x[x_at_17 >> 2u][x_at_17 & 3u], x[x_at_18 >> 2u][x_at_18 & 3u], x[x_at_19 >> 2u][x_at_19 & 3u]) * vec4f(gain[gain_at_16 >> 2u][gain_at_16 & 3u], gain[gain_at_17 >> 2u][gain_at_17 & 3u], gain[gain_at_18 >> 2u][gain_at_18 & 3u], gain[gain_at_19 >> 2u][gain_at_19 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j3) >> 2u] = y_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.s * u.heads_length) {
+        return;
+    }
+    let i = row / u.heads_length;
+    let g = row % u.heads_length;
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    let j8 = lane * 4u + 8192u;
+    let j9 = lane * 4u + 9216u;
+    let j10 = lane * 4u + 10240u;
+    let j11 = lane * 4u + 11264u;
+    let j12 = lane * 4u + 12288u;
+    let j13 = lane * 4u + 13312u;
+    let j14 = lane * 4u + 14336u;
+    let j15 = lane * 4u + 15360u;
+    var x0: vec4f;
+    if (j0 < u.d) {
+        x0 = x[((i * u.c + (g + u32(u.first))) * u.d + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.d) {
+        x1 = x[((i * u.c + (g + u32(u.first))) * u.d + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.d) {
+        x2 = x[((i * u.c + (g + u32(u.first))) * u.d + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.d) {
+        x3 = x[((i * u.c + (g + u32(u.first))) * u.d + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.d) {
+        x4 = x[((i * u.c + (g + u32(u.first))) * u.d + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.d) {
+        x5 = x[((i * u.c + (g + u32(u.first))) * u.d + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.d) {
+        x6 = x[((i * u.c + (g + u32(u.first))) * u.d + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.d) {
+        x7 = x[((i * u.c + (g + u32(u.first))) * u.d + j7) >> 2u];
+    }
+    var x8: vec4f;
+    if (j8 < u.d) {
+        x8 = x[((i * u.c + (g + u32(u.first))) * u.d + j8) >> 2u];
+    }
+    var x9: vec4f;
+    if (j9 < u.d) {
+        x9 = x[((i * u.c + (g + u32(u.first))) * u.d + j9) >> 2u];
+    }
+    var x10: vec4f;
+    if (j10 < u.d) {
+        x10 = x[((i * u.c + (g + u32(u.first))) * u.d + j10) >> 2u];
+    }
+    var x11: vec4f;
+    if (j11 < u.d) {
+        x11 = x[((i * u.c + (g + u32(u.first))) * u.d + j11) >> 2u];
+    }
+    var x12: vec4f;
+    if (j12 < u.d) {
+        x12 = x[((i * u.c + (g + u32(u.first))) * u.d + j12) >> 2u];
+    }
+    var x13: vec4f;
+    if (j13 < u.d) {
+        x13 = x[((i * u.c + (g + u32(u.first))) * u.d + j13) >> 2u];
+    }
+    var x14: vec4f;
+    if (j14 < u.d) {
+        x14 = x[((i * u.c + (g + u32(u.first))) * u.d + j14) >> 2u];
+    }
+    var x15: vec4f;
+    if (j15 < u.d) {
+        x15 = x[((i * u.c + (g + u32(u.first))) * u.d + j15) >> 2u];
+    }
+    var square_part = vec4f(0.0);
+    if (j0 < u.d) {
+        square_part += x0 * x0;
+    }
+    if (j1 < u.d) {
+        square_part += x1 * x1;
+    }
+    if (j2 < u.d) {
+        square_part += x2 * x2;
+    }
+    if (j3 < u.d) {
+        square_part += x3 * x3;
+    }
+    if (j4 < u.d) {
+        square_part += x4 * x4;
+    }
+    if (j5 < u.d) {
+        square_part += x5 * x5;
+    }
+    if (j6 < u.d) {
+        square_part += x6 * x6;
+    }
+    if (j7 < u.d) {
+        square_part += x7 * x7;
+    }
+    if (j8 < u.d) {
+        square_part += x8 * x8;
+    }
+    if (j9 < u.d) {
+        square_part += x9 * x9;
+    }
+    if (j10 < u.d) {
+        square_part += x10 * x10;
+    }
+    if (j11 < u.d) {
+        square_part += x11 * x11;
+    }
+    if (j12 < u.d) {
+        square_part += x12 * x12;
+    }
+    if (j13 < u.d) {
+        square_part += x13 * x13;
+    }
+    if (j14 < u.d) {
+        square_part += x14 * x14;
+    }
+    if (j15 < u.d) {
+        square_part += x15 * x15;
+    }
+    let square = row_sum(square_part.x + square_part.y + (square_part.z + square_part.w), lane);
+    let scale = 1.0 / sqrt(square / f32(i32(u.d)) + u.eps);
+    if (j0 < u.d) {
+        let x_at = vec4u(floor_mod4(vec4i(i32(j0)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_ = (i * u.c + (g + u32(u.first))) * u.d + x_at.x;
+        let x_at_2 = (i * u.c + (g + u32(u.first))) * u.d + x_at.y;
+        let x_at_3 = (i * u.c + (g + u32(u.first))) * u.d + x_at.z;
+        let x_at_4 = (i * u.c + (g + u32(u.first))) * u.d + x_at.w;
+        let gain_at = vec4u(floor_mod4(vec4i(i32(j0)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_ = gain_at.x;
+        let gain_at_2 = gain_at.y;
+        let gain_at_3 = gain_at.z;
+        let gain_at_4 = gain_at.w;
+        let turned = x0 * gain[j0 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0) >> 2u] + vec4f(x[x_at_ >> 2u][x_at_ & 3u], x[x_at_2 >> 2u][x_at_2 & 3u], x[x_at_3 >> 2u][x_at_3 & 3u], x[x_at_4 >> 2u][x_at_4 & 3u]) * vec4f(gain[gain_at_ >> 2u][gain_at_ & 3u], gain[gain_at_2 >> 2u][gain_at_2 & 3u], gain[gain_at_3 >> 2u][gain_at_3 & 3u], gain[gain_at_4 >> 2u][gain_at_4 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j0) >> 2u] = y_new;
+    }
+    if (j1 < u.d) {
+        let x_at_5 = vec4u(floor_mod4(vec4i(i32(j1)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_6 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.x;
+        let x_at_7 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.y;
+        let x_at_8 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.z;
+        let x_at_9 = (i * u.c + (g + u32(u.first))) * u.d + x_at_5.w;
+        let gain_at_5 = vec4u(floor_mod4(vec4i(i32(j1)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_6 = gain_at_5.x;
+        let gain_at_7 = gain_at_5.y;
+        let gain_at_8 = gain_at_5.z;
+        let gain_at_9 = gain_at_5.w;
+        let turned = x1 * gain[j1 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1) >> 2u] + vec4f(x[x_at_6 >> 2u][x_at_6 & 3u], x[x_at_7 >> 2u][x_at_7 & 3u], x[x_at_8 >> 2u][x_at_8 & 3u], x[x_at_9 >> 2u][x_at_9 & 3u]) * vec4f(gain[gain_at_6 >> 2u][gain_at_6 & 3u], gain[gain_at_7 >> 2u][gain_at_7 & 3u], gain[gain_at_8 >> 2u][gain_at_8 & 3u], gain[gain_at_9 >> 2u][gain_at_9 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j1) >> 2u] = y_new;
+    }
+    if (j2 < u.d) {
+        let x_at_10 = vec4u(floor_mod4(vec4i(i32(j2)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_11 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.x;
+        let x_at_12 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.y;
+        let x_at_13 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.z;
+        let x_at_14 = (i * u.c + (g + u32(u.first))) * u.d + x_at_10.w;
+        let gain_at_10 = vec4u(floor_mod4(vec4i(i32(j2)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_11 = gain_at_10.x;
+        let gain_at_12 = gain_at_10.y;
+        let gain_at_13 = gain_at_10.z;
+        let gain_at_14 = gain_at_10.w;
+        let turned = x2 * gain[j2 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2) >> 2u] + vec4f(x[x_at_11 >> 2u][x_at_11 & 3u], x[x_at_12 >> 2u][x_at_12 & 3u], x[x_at_13 >> 2u][x_at_13 & 3u], x[x_at_14 >> 2u][x_at_14 & 3u]) * vec4f(gain[gain_at_11 >> 2u][gain_at_11 & 3u], gain[gain_at_12 >> 2u][gain_at_12 & 3u], gain[gain_at_13 >> 2u][gain_at_13 & 3u], gain[gain_at_14 >> 2u][gain_at_14 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j2) >> 2u] = y_new;
+    }
+    if (j3 < u.d) {
+        let x_at_15 = vec4u(floor_mod4(vec4i(i32(j3)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_16 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.x;
+        let x_at_17 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.y;
+        let x_at_18 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.z;
+        let x_at_19 = (i * u.c + (g + u32(u.first))) * u.d + x_at_15.w;
+        let gain_at_15 = vec4u(floor_mod4(vec4i(i32(j3)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_16 = gain_at_15.x;
+        let gain_at_17 = gain_at_15.y;
+        let gain_at_18 = gain_at_15.z;
+        let gain_at_19 = gain_at_15.w;
+        let turned = x3 * gain[j3 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3) >> 2u] + vec4f(x[x_at_16 >> 2u][x_at_16 & 3u], x[x_at_17 >> 2u][x_at_17 & 3u], x[x_at_18 >> 2u][x_at_18 & 3u], x[x_at_19 >> 2u][x_at_19 & 3u]) * vec4f(gain[gain_at_16 >> 2u][gain_at_16 & 3u], gain[gain_at_17 >> 2u][gain_at_17 & 3u], gain[gain_at_18 >> 2u][gain_at_18 & 3u], gain[gain_at_19 >> 2u][gain_at_19 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j3) >> 2u] = y_new;
+    }
+    if (j4 < u.d) {
+        let x_at_20 = vec4u(floor_mod4(vec4i(i32(j4)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_21 = (i * u.c + (g + u32(u.first))) * u.d + x_at_20.x;
+        let x_at_22 = (i * u.c + (g + u32(u.first))) * u.d + x_at_20.y;
+        let x_at_23 = (i * u.c + (g + u32(u.first))) * u.d + x_at_20.z;
+        let x_at_24 = (i * u.c + (g + u32(u.first))) * u.d + x_at_20.w;
+        let gain_at_20 = vec4u(floor_mod4(vec4i(i32(j4)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_21 = gain_at_20.x;
+        let gain_at_22 = gain_at_20.y;
+        let gain_at_23 = gain_at_20.z;
+        let gain_at_24 = gain_at_20.w;
+        let turned = x4 * gain[j4 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j4) >> 2u] + vec4f(x[x_at_21 >> 2u][x_at_21 & 3u], x[x_at_22 >> 2u][x_at_22 & 3u], x[x_at_23 >> 2u][x_at_23 & 3u], x[x_at_24 >> 2u][x_at_24 & 3u]) * vec4f(gain[gain_at_21 >> 2u][gain_at_21 & 3u], gain[gain_at_22 >> 2u][gain_at_22 & 3u], gain[gain_at_23 >> 2u][gain_at_23 & 3u], gain[gain_at_24 >> 2u][gain_at_24 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j4) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j4) >> 2u] = y_new;
+    }
+    if (j5 < u.d) {
+        let x_at_25 = vec4u(floor_mod4(vec4i(i32(j5)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_26 = (i * u.c + (g + u32(u.first))) * u.d + x_at_25.x;
+        let x_at_27 = (i * u.c + (g + u32(u.first))) * u.d + x_at_25.y;
+        let x_at_28 = (i * u.c + (g + u32(u.first))) * u.d + x_at_25.z;
+        let x_at_29 = (i * u.c + (g + u32(u.first))) * u.d + x_at_25.w;
+        let gain_at_25 = vec4u(floor_mod4(vec4i(i32(j5)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_26 = gain_at_25.x;
+        let gain_at_27 = gain_at_25.y;
+        let gain_at_28 = gain_at_25.z;
+        let gain_at_29 = gain_at_25.w;
+        let turned = x5 * gain[j5 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j5) >> 2u] + vec4f(x[x_at_26 >> 2u][x_at_26 & 3u], x[x_at_27 >> 2u][x_at_27 & 3u], x[x_at_28 >> 2u][x_at_28 & 3u], x[x_at_29 >> 2u][x_at_29 & 3u]) * vec4f(gain[gain_at_26 >> 2u][gain_at_26 & 3u], gain[gain_at_27 >> 2u][gain_at_27 & 3u], gain[gain_at_28 >> 2u][gain_at_28 & 3u], gain[gain_at_29 >> 2u][gain_at_29 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j5) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j5) >> 2u] = y_new;
+    }
+    if (j6 < u.d) {
+        let x_at_30 = vec4u(floor_mod4(vec4i(i32(j6)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_31 = (i * u.c + (g + u32(u.first))) * u.d + x_at_30.x;
+        let x_at_32 = (i * u.c + (g + u32(u.first))) * u.d + x_at_30.y;
+        let x_at_33 = (i * u.c + (g + u32(u.first))) * u.d + x_at_30.z;
+        let x_at_34 = (i * u.c + (g + u32(u.first))) * u.d + x_at_30.w;
+        let gain_at_30 = vec4u(floor_mod4(vec4i(i32(j6)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_31 = gain_at_30.x;
+        let gain_at_32 = gain_at_30.y;
+        let gain_at_33 = gain_at_30.z;
+        let gain_at_34 = gain_at_30.w;
+        let turned = x6 * gain[j6 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j6) >> 2u] + vec4f(x[x_at_31 >> 2u][x_at_31 & 3u], x[x_at_32 >> 2u][x_at_32 & 3u], x[x_at_33 >> 2u][x_at_33 & 3u], x[x_at_34 >> 2u][x_at_34 & 3u]) * vec4f(gain[gain_at_31 >> 2u][gain_at_31 & 3u], gain[gain_at_32 >> 2u][gain_at_32 & 3u], gain[gain_at_33 >> 2u][gain_at_33 & 3u], gain[gain_at_34 >> 2u][gain_at_34 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j6) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j6) >> 2u] = y_new;
+    }
+    if (j7 < u.d) {
+        let x_at_35 = vec4u(floor_mod4(vec4i(i32(j7)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_36 = (i * u.c + (g + u32(u.first))) * u.d + x_at_35.x;
+        let x_at_37 = (i * u.c + (g + u32(u.first))) * u.d + x_at_35.y;
+        let x_at_38 = (i * u.c + (g + u32(u.first))) * u.d + x_at_35.z;
+        let x_at_39 = (i * u.c + (g + u32(u.first))) * u.d + x_at_35.w;
+        let gain_at_35 = vec4u(floor_mod4(vec4i(i32(j7)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_36 = gain_at_35.x;
+        let gain_at_37 = gain_at_35.y;
+        let gain_at_38 = gain_at_35.z;
+        let gain_at_39 = gain_at_35.w;
+        let turned = x7 * gain[j7 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j7) >> 2u] + vec4f(x[x_at_36 >> 2u][x_at_36 & 3u], x[x_at_37 >> 2u][x_at_37 & 3u], x[x_at_38 >> 2u][x_at_38 & 3u], x[x_at_39 >> 2u][x_at_39 & 3u]) * vec4f(gain[gain_at_36 >> 2u][gain_at_36 & 3u], gain[gain_at_37 >> 2u][gain_at_37 & 3u], gain[gain_at_38 >> 2u][gain_at_38 & 3u], gain[gain_at_39 >> 2u][gain_at_39 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j7) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j7) >> 2u] = y_new;
+    }
+    if (j8 < u.d) {
+        let x_at_40 = vec4u(floor_mod4(vec4i(i32(j8)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_41 = (i * u.c + (g + u32(u.first))) * u.d + x_at_40.x;
+        let x_at_42 = (i * u.c + (g + u32(u.first))) * u.d + x_at_40.y;
+        let x_at_43 = (i * u.c + (g + u32(u.first))) * u.d + x_at_40.z;
+        let x_at_44 = (i * u.c + (g + u32(u.first))) * u.d + x_at_40.w;
+        let gain_at_40 = vec4u(floor_mod4(vec4i(i32(j8)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_41 = gain_at_40.x;
+        let gain_at_42 = gain_at_40.y;
+        let gain_at_43 = gain_at_40.z;
+        let gain_at_44 = gain_at_40.w;
+        let turned = x8 * gain[j8 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j8) >> 2u] + vec4f(x[x_at_41 >> 2u][x_at_41 & 3u], x[x_at_42 >> 2u][x_at_42 & 3u], x[x_at_43 >> 2u][x_at_43 & 3u], x[x_at_44 >> 2u][x_at_44 & 3u]) * vec4f(gain[gain_at_41 >> 2u][gain_at_41 & 3u], gain[gain_at_42 >> 2u][gain_at_42 & 3u], gain[gain_at_43 >> 2u][gain_at_43 & 3u], gain[gain_at_44 >> 2u][gain_at_44 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j8) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j8) >> 2u] = y_new;
+    }
+    if (j9 < u.d) {
+        let x_at_45 = vec4u(floor_mod4(vec4i(i32(j9)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_46 = (i * u.c + (g + u32(u.first))) * u.d + x_at_45.x;
+        let x_at_47 = (i * u.c + (g + u32(u.first))) * u.d + x_at_45.y;
+        let x_at_48 = (i * u.c + (g + u32(u.first))) * u.d + x_at_45.z;
+        let x_at_49 = (i * u.c + (g + u32(u.first))) * u.d + x_at_45.w;
+        let gain_at_45 = vec4u(floor_mod4(vec4i(i32(j9)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_46 = gain_at_45.x;
+        let gain_at_47 = gain_at_45.y;
+        let gain_at_48 = gain_at_45.z;
+        let gain_at_49 = gain_at_45.w;
+        let turned = x9 * gain[j9 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j9) >> 2u] + vec4f(x[x_at_46 >> 2u][x_at_46 & 3u], x[x_at_47 >> 2u][x_at_47 & 3u], x[x_at_48 >> 2u][x_at_48 & 3u], x[x_at_49 >> 2u][x_at_49 & 3u]) * vec4f(gain[gain_at_46 >> 2u][gain_at_46 & 3u], gain[gain_at_47 >> 2u][gain_at_47 & 3u], gain[gain_at_48 >> 2u][gain_at_48 & 3u], gain[gain_at_49 >> 2u][gain_at_49 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j9) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j9) >> 2u] = y_new;
+    }
+    if (j10 < u.d) {
+        let x_at_50 = vec4u(floor_mod4(vec4i(i32(j10)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_51 = (i * u.c + (g + u32(u.first))) * u.d + x_at_50.x;
+        let x_at_52 = (i * u.c + (g + u32(u.first))) * u.d + x_at_50.y;
+        let x_at_53 = (i * u.c + (g + u32(u.first))) * u.d + x_at_50.z;
+        let x_at_54 = (i * u.c + (g + u32(u.first))) * u.d + x_at_50.w;
+        let gain_at_50 = vec4u(floor_mod4(vec4i(i32(j10)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_51 = gain_at_50.x;
+        let gain_at_52 = gain_at_50.y;
+        let gain_at_53 = gain_at_50.z;
+        let gain_at_54 = gain_at_50.w;
+        let turned = x10 * gain[j10 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j10) >> 2u] + vec4f(x[x_at_51 >> 2u][x_at_51 & 3u], x[x_at_52 >> 2u][x_at_52 & 3u], x[x_at_53 >> 2u][x_at_53 & 3u], x[x_at_54 >> 2u][x_at_54 & 3u]) * vec4f(gain[gain_at_51 >> 2u][gain_at_51 & 3u], gain[gain_at_52 >> 2u][gain_at_52 & 3u], gain[gain_at_53 >> 2u][gain_at_53 & 3u], gain[gain_at_54 >> 2u][gain_at_54 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j10) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j10) >> 2u] = y_new;
+    }
+    if (j11 < u.d) {
+        let x_at_55 = vec4u(floor_mod4(vec4i(i32(j11)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_56 = (i * u.c + (g + u32(u.first))) * u.d + x_at_55.x;
+        let x_at_57 = (i * u.c + (g + u32(u.first))) * u.d + x_at_55.y;
+        let x_at_58 = (i * u.c + (g + u32(u.first))) * u.d + x_at_55.z;
+        let x_at_59 = (i * u.c + (g + u32(u.first))) * u.d + x_at_55.w;
+        let gain_at_55 = vec4u(floor_mod4(vec4i(i32(j11)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_56 = gain_at_55.x;
+        let gain_at_57 = gain_at_55.y;
+        let gain_at_58 = gain_at_55.z;
+        let gain_at_59 = gain_at_55.w;
+        let turned = x11 * gain[j11 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j11) >> 2u] + vec4f(x[x_at_56 >> 2u][x_at_56 & 3u], x[x_at_57 >> 2u][x_at_57 & 3u], x[x_at_58 >> 2u][x_at_58 & 3u], x[x_at_59 >> 2u][x_at_59 & 3u]) * vec4f(gain[gain_at_56 >> 2u][gain_at_56 & 3u], gain[gain_at_57 >> 2u][gain_at_57 & 3u], gain[gain_at_58 >> 2u][gain_at_58 & 3u], gain[gain_at_59 >> 2u][gain_at_59 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j11) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j11) >> 2u] = y_new;
+    }
+    if (j12 < u.d) {
+        let x_at_60 = vec4u(floor_mod4(vec4i(i32(j12)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_61 = (i * u.c + (g + u32(u.first))) * u.d + x_at_60.x;
+        let x_at_62 = (i * u.c + (g + u32(u.first))) * u.d + x_at_60.y;
+        let x_at_63 = (i * u.c + (g + u32(u.first))) * u.d + x_at_60.z;
+        let x_at_64 = (i * u.c + (g + u32(u.first))) * u.d + x_at_60.w;
+        let gain_at_60 = vec4u(floor_mod4(vec4i(i32(j12)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_61 = gain_at_60.x;
+        let gain_at_62 = gain_at_60.y;
+        let gain_at_63 = gain_at_60.z;
+        let gain_at_64 = gain_at_60.w;
+        let turned = x12 * gain[j12 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j12) >> 2u] + vec4f(x[x_at_61 >> 2u][x_at_61 & 3u], x[x_at_62 >> 2u][x_at_62 & 3u], x[x_at_63 >> 2u][x_at_63 & 3u], x[x_at_64 >> 2u][x_at_64 & 3u]) * vec4f(gain[gain_at_61 >> 2u][gain_at_61 & 3u], gain[gain_at_62 >> 2u][gain_at_62 & 3u], gain[gain_at_63 >> 2u][gain_at_63 & 3u], gain[gain_at_64 >> 2u][gain_at_64 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j12) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j12) >> 2u] = y_new;
+    }
+    if (j13 < u.d) {
+        let x_at_65 = vec4u(floor_mod4(vec4i(i32(j13)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_66 = (i * u.c + (g + u32(u.first))) * u.d + x_at_65.x;
+        let x_at_67 = (i * u.c + (g + u32(u.first))) * u.d + x_at_65.y;
+        let x_at_68 = (i * u.c + (g + u32(u.first))) * u.d + x_at_65.z;
+        let x_at_69 = (i * u.c + (g + u32(u.first))) * u.d + x_at_65.w;
+        let gain_at_65 = vec4u(floor_mod4(vec4i(i32(j13)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_66 = gain_at_65.x;
+        let gain_at_67 = gain_at_65.y;
+        let gain_at_68 = gain_at_65.z;
+        let gain_at_69 = gain_at_65.w;
+        let turned = x13 * gain[j13 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j13) >> 2u] + vec4f(x[x_at_66 >> 2u][x_at_66 & 3u], x[x_at_67 >> 2u][x_at_67 & 3u], x[x_at_68 >> 2u][x_at_68 & 3u], x[x_at_69 >> 2u][x_at_69 & 3u]) * vec4f(gain[gain_at_66 >> 2u][gain_at_66 & 3u], gain[gain_at_67 >> 2u][gain_at_67 & 3u], gain[gain_at_68 >> 2u][gain_at_68 & 3u], gain[gain_at_69 >> 2u][gain_at_69 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j13) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j13) >> 2u] = y_new;
+    }
+    if (j14 < u.d) {
+        let x_at_70 = vec4u(floor_mod4(vec4i(i32(j14)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_71 = (i * u.c + (g + u32(u.first))) * u.d + x_at_70.x;
+        let x_at_72 = (i * u.c + (g + u32(u.first))) * u.d + x_at_70.y;
+        let x_at_73 = (i * u.c + (g + u32(u.first))) * u.d + x_at_70.z;
+        let x_at_74 = (i * u.c + (g + u32(u.first))) * u.d + x_at_70.w;
+        let gain_at_70 = vec4u(floor_mod4(vec4i(i32(j14)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_71 = gain_at_70.x;
+        let gain_at_72 = gain_at_70.y;
+        let gain_at_73 = gain_at_70.z;
+        let gain_at_74 = gain_at_70.w;
+        let turned = x14 * gain[j14 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j14) >> 2u] + vec4f(x[x_at_71 >> 2u][x_at_71 & 3u], x[x_at_72 >> 2u][x_at_72 & 3u], x[x_at_73 >> 2u][x_at_73 & 3u], x[x_at_74 >> 2u][x_at_74 & 3u]) * vec4f(gain[gain_at_71 >> 2u][gain_at_71 & 3u], gain[gain_at_72 >> 2u][gain_at_72 & 3u], gain[gain_at_73 >> 2u][gain_at_73 & 3u], gain[gain_at_74 >> 2u][gain_at_74 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j14) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j14) >> 2u] = y_new;
+    }
+    if (j15 < u.d) {
+        let x_at_75 = vec4u(floor_mod4(vec4i(i32(j15)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let x_at_76 = (i * u.c + (g + u32(u.first))) * u.d + x_at_75.x;
+        let x_at_77 = (i * u.c + (g + u32(u.first))) * u.d + x_at_75.y;
+        let x_at_78 = (i * u.c + (g + u32(u.first))) * u.d + x_at_75.z;
+        let x_at_79 = (i * u.c + (g + u32(u.first))) * u.d + x_at_75.w;
+        let gain_at_75 = vec4u(floor_mod4(vec4i(i32(j15)) + vec4i(0, 1, 2, 3) + i32(u.d) / 2, vec4i(i32(u.d))));
+        let gain_at_76 = gain_at_75.x;
+        let gain_at_77 = gain_at_75.y;
+        let gain_at_78 = gain_at_75.z;
+        let gain_at_79 = gain_at_75.w;
+        let turned = x15 * gain[j15 >> 2u] * cosine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j15) >> 2u] + vec4f(x[x_at_76 >> 2u][x_at_76 & 3u], x[x_at_77 >> 2u][x_at_77 & 3u], x[x_at_78 >> 2u][x_at_78 & 3u], x[x_at_79 >> 2u][x_at_79 & 3u]) * vec4f(gain[gain_at_76 >> 2u][gain_at_76 & 3u], gain[gain_at_77 >> 2u][gain_at_77 & 3u], gain[gain_at_78 >> 2u][gain_at_78 & 3u], gain[gain_at_79 >> 2u][gain_at_79 & 3u]) * sine[(u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j15) >> 2u];
+        let y_new = scale * turned;
+        y[((i * u.heads_length + g) * u.d + j15) >> 2u] = y_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.s * u.heads_length) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.s * u.heads_length - 1u);
+    let row_length = select(0u, u.d, own < u.s * u.heads_length);
+    let i = row / u.heads_length;
+    let g = row % u.heads_length;
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var x0: f32;
+    var gain0: f32;
+    var cosine0: f32;
+    var x_at2_0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j0];
+        gain0 = gain_edge_upto16[j0];
+        cosine0 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0];
+        x_at2_0 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j0) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var x1: f32;
+    var gain1: f32;
+    var cosine1: f32;
+    var x_at2_1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j1];
+        gain1 = gain_edge_upto16[j1];
+        cosine1 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1];
+        x_at2_1 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j1) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var x2: f32;
+    var gain2: f32;
+    var cosine2: f32;
+    var x_at2_2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j2];
+        gain2 = gain_edge_upto16[j2];
+        cosine2 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2];
+        x_at2_2 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j2) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var x3: f32;
+    var gain3: f32;
+    var cosine3: f32;
+    var x_at2_3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j3];
+        gain3 = gain_edge_upto16[j3];
+        cosine3 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3];
+        x_at2_3 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j3) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var x4: f32;
+    var gain4: f32;
+    var cosine4: f32;
+    var x_at2_4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        x4 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j4];
+        gain4 = gain_edge_upto16[j4];
+        cosine4 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j4];
+        x_at2_4 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j4) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var x5: f32;
+    var gain5: f32;
+    var cosine5: f32;
+    var x_at2_5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        x5 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j5];
+        gain5 = gain_edge_upto16[j5];
+        cosine5 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j5];
+        x_at2_5 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j5) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var x6: f32;
+    var gain6: f32;
+    var cosine6: f32;
+    var x_at2_6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        x6 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j6];
+        gain6 = gain_edge_upto16[j6];
+        cosine6 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j6];
+        x_at2_6 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j6) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var x7: f32;
+    var gain7: f32;
+    var cosine7: f32;
+    var x_at2_7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        x7 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j7];
+        gain7 = gain_edge_upto16[j7];
+        cosine7 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j7];
+        x_at2_7 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j7) + i32(u.d) / 2, i32(u.d)))];
+    }
+    var square_part = 0.0;
+    if (j0 < row_length) {
+        square_part += x0 * x0;
+    }
+    if (j1 < row_length) {
+        square_part += x1 * x1;
+    }
+    if (j2 < row_length) {
+        square_part += x2 * x2;
+    }
+    if (j3 < row_length) {
+        square_part += x3 * x3;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        square_part += x4 * x4;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        square_part += x5 * x5;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        square_part += x6 * x6;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        square_part += x7 * x7;
+    }
+    let square = row_sum_upto(square_part, lane);
+    let scale = 1.0 / sqrt(square / f32(i32(u.d)) + u.eps);
+    if (j0 < row_length) {
+        let turned = x0 * gain0 * cosine0 + x_at2_0 * gain_edge_upto16[u32(floor_mod(i32(j0) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j0];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j0] = y_new;
+    }
+    if (j1 < row_length) {
+        let turned = x1 * gain1 * cosine1 + x_at2_1 * gain_edge_upto16[u32(floor_mod(i32(j1) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j1] = y_new;
+    }
+    if (j2 < row_length) {
+        let turned = x2 * gain2 * cosine2 + x_at2_2 * gain_edge_upto16[u32(floor_mod(i32(j2) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j2] = y_new;
+    }
+    if (j3 < row_length) {
+        let turned = x3 * gain3 * cosine3 + x_at2_3 * gain_edge_upto16[u32(floor_mod(i32(j3) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j3] = y_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let turned = x4 * gain4 * cosine4 + x_at2_4 * gain_edge_upto16[u32(floor_mod(i32(j4) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j4];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j4] = y_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let turned = x5 * gain5 * cosine5 + x_at2_5 * gain_edge_upto16[u32(floor_mod(i32(j5) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j5];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j5] = y_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let turned = x6 * gain6 * cosine6 + x_at2_6 * gain_edge_upto16[u32(floor_mod(i32(j6) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j6];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j6] = y_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let turned = x7 * gain7 * cosine7 + x_at2_7 * gain_edge_upto16[u32(floor_mod(i32(j7) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j7];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j7] = y_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.s * u.heads_length) {
+        return;
+    }
+    let i = row / u.heads_length;
+    let g = row % u.heads_length;
+    var square_part = 0.0;
+    for (var j = lane; j < u.d; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j];
+        var x1: f32;
+        if (j1 < u.d) {
+            x1 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j1];
+        }
+        var x2: f32;
+        if (j2 < u.d) {
+            x2 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j2];
+        }
+        var x3: f32;
+        if (j3 < u.d) {
+            x3 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j3];
+        }
+        var x4: f32;
+        if (j4 < u.d) {
+            x4 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j4];
+        }
+        var x5: f32;
+        if (j5 < u.d) {
+            x5 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j5];
+        }
+        var x6: f32;
+        if (j6 < u.d) {
+            x6 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j6];
+        }
+        var x7: f32;
+        if (j7 < u.d) {
+            x7 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j7];
+        }
+        square_part += x0 * x0;
+        if (j1 < u.d) {
+            square_part += x1 * x1;
+        }
+        if (j2 < u.d) {
+            square_part += x2 * x2;
+        }
+        if (j3 < u.d) {
+            square_part += x3 * x3;
+        }
+        if (j4 < u.d) {
+            square_part += x4 * x4;
+        }
+        if (j5 < u.d) {
+            square_part += x5 * x5;
+        }
+        if (j6 < u.d) {
+            square_part += x6 * x6;
+        }
+        if (j7 < u.d) {
+            square_part += x7 * x7;
+        }
+    }
+    let square = row_sum(square_part, lane);
+    let scale = 1.0 / sqrt(square / f32(i32(u.d)) + u.eps);
+    for (var j = lane; j < u.d; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j];
+        let gain0 = gain_edge_upto16[j];
+        let cosine0 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j];
+        let x_at2_0 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j) + i32(u.d) / 2, i32(u.d)))];
+        var x1: f32;
+        var gain1: f32;
+        var cosine1: f32;
+        var x_at2_1: f32;
+        if (j1 < u.d) {
+            x1 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j1];
+            gain1 = gain_edge_upto16[j1];
+            cosine1 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1];
+            x_at2_1 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j1) + i32(u.d) / 2, i32(u.d)))];
+        }
+        var x2: f32;
+        var gain2: f32;
+        var cosine2: f32;
+        var x_at2_2: f32;
+        if (j2 < u.d) {
+            x2 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j2];
+            gain2 = gain_edge_upto16[j2];
+            cosine2 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2];
+            x_at2_2 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j2) + i32(u.d) / 2, i32(u.d)))];
+        }
+        var x3: f32;
+        var gain3: f32;
+        var cosine3: f32;
+        var x_at2_3: f32;
+        if (j3 < u.d) {
+            x3 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j3];
+            gain3 = gain_edge_upto16[j3];
+            cosine3 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3];
+            x_at2_3 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j3) + i32(u.d) / 2, i32(u.d)))];
+        }
+        var x4: f32;
+        var gain4: f32;
+        var cosine4: f32;
+        var x_at2_4: f32;
+        if (j4 < u.d) {
+            x4 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j4];
+            gain4 = gain_edge_upto16[j4];
+            cosine4 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j4];
+            x_at2_4 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j4) + i32(u.d) / 2, i32(u.d)))];
+        }
+        var x5: f32;
+        var gain5: f32;
+        var cosine5: f32;
+        var x_at2_5: f32;
+        if (j5 < u.d) {
+            x5 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j5];
+            gain5 = gain_edge_upto16[j5];
+            cosine5 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j5];
+            x_at2_5 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j5) + i32(u.d) / 2, i32(u.d)))];
+        }
+        var x6: f32;
+        var gain6: f32;
+        var cosine6: f32;
+        var x_at2_6: f32;
+        if (j6 < u.d) {
+            x6 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j6];
+            gain6 = gain_edge_upto16[j6];
+            cosine6 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j6];
+            x_at2_6 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j6) + i32(u.d) / 2, i32(u.d)))];
+        }
+        var x7: f32;
+        var gain7: f32;
+        var cosine7: f32;
+        var x_at2_7: f32;
+        if (j7 < u.d) {
+            x7 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + j7];
+            gain7 = gain_edge_upto16[j7];
+            cosine7 = cosine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j7];
+            x_at2_7 = x_edge_upto16[(i * u.c + (g + u32(u.first))) * u.d + u32(floor_mod(i32(j7) + i32(u.d) / 2, i32(u.d)))];
+        }
+        let turned = x0 * gain0 * cosine0 + x_at2_0 * gain_edge_upto16[u32(floor_mod(i32(j) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j];
+        let y_new = scale * turned;
+        y_edge_upto16[(i * u.heads_length + g) * u.d + j] = y_new;
+        if (j1 < u.d) {
+            let turned = x1 * gain1 * cosine1 + x_at2_1 * gain_edge_upto16[u32(floor_mod(i32(j1) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j1];
+            let y_new = scale * turned;
+            y_edge_upto16[(i * u.heads_length + g) * u.d + j1] = y_new;
+        }
+        if (j2 < u.d) {
+            let turned = x2 * gain2 * cosine2 + x_at2_2 * gain_edge_upto16[u32(floor_mod(i32(j2) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j2];
+            let y_new = scale * turned;
+            y_edge_upto16[(i * u.heads_length + g) * u.d + j2] = y_new;
+        }
+        if (j3 < u.d) {
+            let turned = x3 * gain3 * cosine3 + x_at2_3 * gain_edge_upto16[u32(floor_mod(i32(j3) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j3];
+            let y_new = scale * turned;
+            y_edge_upto16[(i * u.heads_length + g) * u.d + j3] = y_new;
+        }
+        if (j4 < u.d) {
+            let turned = x4 * gain4 * cosine4 + x_at2_4 * gain_edge_upto16[u32(floor_mod(i32(j4) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j4];
+            let y_new = scale * turned;
+            y_edge_upto16[(i * u.heads_length + g) * u.d + j4] = y_new;
+        }
+        if (j5 < u.d) {
+            let turned = x5 * gain5 * cosine5 + x_at2_5 * gain_edge_upto16[u32(floor_mod(i32(j5) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j5];
+            let y_new = scale * turned;
+            y_edge_upto16[(i * u.heads_length + g) * u.d + j5] = y_new;
+        }
+        if (j6 < u.d) {
+            let turned = x6 * gain6 * cosine6 + x_at2_6 * gain_edge_upto16[u32(floor_mod(i32(j6) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j6];
+            let y_new = scale * turned;
+            y_edge_upto16[(i * u.heads_length + g) * u.d + j6] = y_new;
+        }
+        if (j7 < u.d) {
+            let turned = x7 * gain7 * cosine7 + x_at2_7 * gain_edge_upto16[u32(floor_mod(i32(j7) + i32(u.d) / 2, i32(u.d)))] * sine_edge_upto16[u32(clamp(at[0u] + i32(i), 0, i32(u.m) - 1)) * u.d + j7];
+            let y_new = scale * turned;
+            y_edge_upto16[(i * u.heads_length + g) * u.d + j7] = y_new;
         }
     }
 }

@@ -1,4 +1,4 @@
-// add_layernorm, stage mean, variance, y: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// add_layernorm, stage mean, variance, y: rows_lanes1024_subgroups1.
 //     let mean[i] = sum[j] sum_of[i, j] / f32(n);
 //     let variance[i] = sum[j] apart[i, j] * apart[i, j] / f32(n);
 //     let sum_of[i, j] = x[i, j] + h[i, j];
@@ -39,6 +39,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -186,6 +187,312 @@ fn main(
             let apart = sum_of - mean;
             let y_new = apart / sqrt(variance + u.eps) * gain3 + bias3;
             y[(i * u.n + j3) >> 2u] = y_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> h_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> gain_edge: array<f32>;
+@group(0) @binding(4) var<storage, read> bias_edge: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y_edge: array<f32>;
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        let h0 = h_edge[i * u.n + j];
+        var x1: f32;
+        var h1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+            h1 = h_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        var h2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+            h2 = h_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        var h3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+            h3 = h_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        var h4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+            h4 = h_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        var h5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+            h5 = h_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        var h6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+            h6 = h_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        var h7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+            h7 = h_edge[i * u.n + j7];
+        }
+        mean_sum_part += x0 + h0;
+        if (j1 < u.n) {
+            mean_sum_part += x1 + h1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2 + h2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3 + h3;
+        }
+        if (j4 < u.n) {
+            mean_sum_part += x4 + h4;
+        }
+        if (j5 < u.n) {
+            mean_sum_part += x5 + h5;
+        }
+        if (j6 < u.n) {
+            mean_sum_part += x6 + h6;
+        }
+        if (j7 < u.n) {
+            mean_sum_part += x7 + h7;
+        }
+    }
+    let mean_sum = row_sum(mean_sum_part, lane, subgroup_size, subgroup_lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        let h0 = h_edge[i * u.n + j];
+        var x1: f32;
+        var h1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+            h1 = h_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        var h2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+            h2 = h_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        var h3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+            h3 = h_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        var h4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+            h4 = h_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        var h5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+            h5 = h_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        var h6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+            h6 = h_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        var h7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+            h7 = h_edge[i * u.n + j7];
+        }
+        variance_sum_part += (x0 + h0 - mean) * (x0 + h0 - mean);
+        if (j1 < u.n) {
+            variance_sum_part += (x1 + h1 - mean) * (x1 + h1 - mean);
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 + h2 - mean) * (x2 + h2 - mean);
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 + h3 - mean) * (x3 + h3 - mean);
+        }
+        if (j4 < u.n) {
+            variance_sum_part += (x4 + h4 - mean) * (x4 + h4 - mean);
+        }
+        if (j5 < u.n) {
+            variance_sum_part += (x5 + h5 - mean) * (x5 + h5 - mean);
+        }
+        if (j6 < u.n) {
+            variance_sum_part += (x6 + h6 - mean) * (x6 + h6 - mean);
+        }
+        if (j7 < u.n) {
+            variance_sum_part += (x7 + h7 - mean) * (x7 + h7 - mean);
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.n));
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        let h0 = h_edge[i * u.n + j];
+        let gain0 = gain_edge[j];
+        let bias0 = bias_edge[j];
+        var x1: f32;
+        var h1: f32;
+        var gain1: f32;
+        var bias1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+            h1 = h_edge[i * u.n + j1];
+            gain1 = gain_edge[j1];
+            bias1 = bias_edge[j1];
+        }
+        var x2: f32;
+        var h2: f32;
+        var gain2: f32;
+        var bias2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+            h2 = h_edge[i * u.n + j2];
+            gain2 = gain_edge[j2];
+            bias2 = bias_edge[j2];
+        }
+        var x3: f32;
+        var h3: f32;
+        var gain3: f32;
+        var bias3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+            h3 = h_edge[i * u.n + j3];
+            gain3 = gain_edge[j3];
+            bias3 = bias_edge[j3];
+        }
+        var x4: f32;
+        var h4: f32;
+        var gain4: f32;
+        var bias4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+            h4 = h_edge[i * u.n + j4];
+            gain4 = gain_edge[j4];
+            bias4 = bias_edge[j4];
+        }
+        var x5: f32;
+        var h5: f32;
+        var gain5: f32;
+        var bias5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+            h5 = h_edge[i * u.n + j5];
+            gain5 = gain_edge[j5];
+            bias5 = bias_edge[j5];
+        }
+        var x6: f32;
+        var h6: f32;
+        var gain6: f32;
+        var bias6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+            h6 = h_edge[i * u.n + j6];
+            gain6 = gain_edge[j6];
+            bias6 = bias_edge[j6];
+        }
+        var x7: f32;
+        var h7: f32;
+        var gain7: f32;
+        var bias7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+            h7 = h_edge[i * u.n + j7];
+            gain7 = gain_edge[j7];
+            bias7 = bias_edge[j7];
+        }
+        let sum_of = x0 + h0;
+        let apart = sum_of - mean;
+        let y_new = apart / sqrt(variance + u.eps) * gain0 + bias0;
+        y_edge[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let sum_of = x1 + h1;
+            let apart = sum_of - mean;
+            let y_new = apart / sqrt(variance + u.eps) * gain1 + bias1;
+            y_edge[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let sum_of = x2 + h2;
+            let apart = sum_of - mean;
+            let y_new = apart / sqrt(variance + u.eps) * gain2 + bias2;
+            y_edge[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let sum_of = x3 + h3;
+            let apart = sum_of - mean;
+            let y_new = apart / sqrt(variance + u.eps) * gain3 + bias3;
+            y_edge[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let sum_of = x4 + h4;
+            let apart = sum_of - mean;
+            let y_new = apart / sqrt(variance + u.eps) * gain4 + bias4;
+            y_edge[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let sum_of = x5 + h5;
+            let apart = sum_of - mean;
+            let y_new = apart / sqrt(variance + u.eps) * gain5 + bias5;
+            y_edge[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let sum_of = x6 + h6;
+            let apart = sum_of - mean;
+            let y_new = apart / sqrt(variance + u.eps) * gain6 + bias6;
+            y_edge[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let sum_of = x7 + h7;
+            let apart = sum_of - mean;
+            let y_new = apart / sqrt(variance + u.eps) * gain7 + bias7;
+            y_edge[i * u.n + j7] = y_new;
         }
     }
 }

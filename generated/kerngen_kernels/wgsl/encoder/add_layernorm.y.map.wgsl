@@ -1,4 +1,4 @@
-// add_layernorm, stage y: map, four elements along j per invocation.
+// add_layernorm, stage y: map.
 //     let sum_of[i, j] = x[i, j] + h[i, j];
 //     let apart[i, j] = sum_of[i, j] - mean[i];
 //     y[i, j] = apart[i, j] / sqrt(variance[i] + eps) * gain[j] + bias[j];
@@ -19,6 +19,7 @@ struct Uniform {
 @group(0) @binding(6) var<storage, read> mean: array<f32>;
 @group(0) @binding(7) var<storage, read> variance: array<f32>;
 
+// Four elements along j per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -34,4 +35,28 @@ fn main(
     let sum_of = x[(i * u.n + j) >> 2u] + h[(i * u.n + j) >> 2u];
     let apart = sum_of - mean[i];
     y[(i * u.n + j) >> 2u] = apart / sqrt(variance[i] + u.eps) * gain[j >> 2u] + bias[j >> 2u];
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> h_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> gain_edge: array<f32>;
+@group(0) @binding(4) var<storage, read> bias_edge: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.m * u.n) {
+        return;
+    }
+    let i = element / u.n;
+    let j = element % u.n;
+    let sum_of = x_edge[i * u.n + j] + h_edge[i * u.n + j];
+    let apart = sum_of - mean[i];
+    y_edge[i * u.n + j] = apart / sqrt(variance[i] + u.eps) * gain_edge[j] + bias_edge[j];
 }

@@ -1,4 +1,4 @@
-// upsample_bilinear, stage y: map, four elements along j per invocation.
+// upsample_bilinear, stage y: map.
 //     let upper[n < b, q < c, i < h * factor, j < w * factor] = (f32(2 * f) - right[j]) * x[n, q, row[i] / (2 * f), column[j] / (2 * f)] + right[j] * x[n, q, row[i] / (2 * f), column[j] / (2 * f) + 1];
 //     let lower[n < b, q < c, i < h * factor, j < w * factor] = (f32(2 * f) - right[j]) * x[n, q, row[i] / (2 * f) + 1, column[j] / (2 * f)] + right[j] * x[n, q, row[i] / (2 * f) + 1, column[j] / (2 * f) + 1];
 //     y[n, q, i, j] = ((f32(2 * f) - down[i]) * upper[n, q, i, j] + down[i] * lower[n, q, i, j]) / f32(4 * f * f);
@@ -21,6 +21,7 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read> right: array<vec4f>;
 @group(0) @binding(4) var<storage, read> down: array<f32>;
 
+// Four elements along j per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -43,4 +44,27 @@ fn main(
     let x_at_3 = vec4u(clamp(clamp(2 * (vec4i(i32(j)) + vec4i(0, 1, 2, 3)) + 1 - u.f, vec4i(0), vec4i(2 * u.f * (i32(u.w) - 1))) / (2 * u.f) + 1, vec4i(0), vec4i(i32(u.w) - 1)));
     let lower = (f32(2 * u.f) - right[j >> 2u]) * vec4f(x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_2.x], x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_2.y], x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_2.z], x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_2.w]) + right[j >> 2u] * vec4f(x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_3.x], x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_3.y], x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_3.z], x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + x_at_3.w]);
     y[(((n * u.c + q) * u.h_times_factor + i) * u.w_times_factor + j) >> 2u] = ((f32(2 * u.f) - down[i]) * upper + down[i] * lower) / f32(4 * u.f * u.f);
+}
+
+@group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> right_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.b * u.c * u.h_times_factor * u.w_times_factor) {
+        return;
+    }
+    let n = element / u.w_times_factor / u.h_times_factor / u.c;
+    let q = element / u.w_times_factor / u.h_times_factor % u.c;
+    let i = element / u.w_times_factor % u.h_times_factor;
+    let j = element % u.w_times_factor;
+    let upper = (f32(2 * u.f) - right_edge[j]) * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f), 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f), 0, i32(u.w) - 1))] + right_edge[j] * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f), 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f) + 1, 0, i32(u.w) - 1))];
+    let lower = (f32(2 * u.f) - right_edge[j]) * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f), 0, i32(u.w) - 1))] + right_edge[j] * x[((n * u.c + q) * u.h + u32(clamp(clamp(2 * i32(i) + 1 - u.f, 0, 2 * u.f * (i32(u.h) - 1)) / (2 * u.f) + 1, 0, i32(u.h) - 1))) * u.w + u32(clamp(clamp(2 * i32(j) + 1 - u.f, 0, 2 * u.f * (i32(u.w) - 1)) / (2 * u.f) + 1, 0, i32(u.w) - 1))];
+    y_edge[((n * u.c + q) * u.h_times_factor + i) * u.w_times_factor + j] = ((f32(2 * u.f) - down[i]) * upper + down[i] * lower) / f32(4 * u.f * u.f);
 }

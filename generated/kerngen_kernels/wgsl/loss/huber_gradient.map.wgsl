@@ -1,4 +1,4 @@
-// huber_gradient, stage dprediction: map, four elements per invocation.
+// huber_gradient, stage dprediction: map.
 //     let d[i] = abs(prediction[i] - target[i]);
 //     let dd[i] = if d[i] < delta { dloss[i] * d[i] } else { dloss[i] * delta };
 //     dprediction[i] = dd[i] * sign(prediction[i] - target[i]);
@@ -15,6 +15,7 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read> dloss: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> dprediction: array<vec4f>;
 
+// Four elements per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -28,4 +29,25 @@ fn main(
     let d = abs(prediction[element] - target_[element]);
     let dd = select(dloss[element] * u.delta, dloss[element] * d, d < vec4f(u.delta));
     dprediction[element] = dd * sign(prediction[element] - target_[element]);
+}
+
+@group(0) @binding(1) var<storage, read> prediction_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> target__edge: array<f32>;
+@group(0) @binding(3) var<storage, read> dloss_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dprediction_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.n) {
+        return;
+    }
+    let d = abs(prediction_edge[element] - target__edge[element]);
+    let dd = select(dloss_edge[element] * u.delta, dloss_edge[element] * d, d < u.delta);
+    dprediction_edge[element] = dd * sign(prediction_edge[element] - target__edge[element]);
 }

@@ -1,4 +1,4 @@
-// mean_cross_entropy_gradient, stage top, total, dlogits: rows, one row per workgroup, read by each pass.
+// mean_cross_entropy_gradient, stage top, total, dlogits: rows.
 //     let top[i] = max[j] logits[i, j];
 //     let total[i] = sum[j] exp(logits[i, j] - top[i]);
 //     dlogits[i, j] = dloss * (exp(logits[i, j] - top[i]) / total[i] - (if min(labels[i], u32(n - 1)) == u32(j) { 1.0 } else { 0.0 })) / f32(max(m, 1));
@@ -73,6 +73,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -174,6 +175,810 @@ fn main(
         if (j3 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
             dlogits[(i * u.n + j3) >> 2u] = dlogits_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> logits_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dlogits_edge_upto16: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    var top_max_part = i32(-2147483648);
+    for (var j = 0u; j < u.n; j += 1u) {
+        top_max_part = max(top_max_part, max_rank(logits_edge_upto16[i * u.n + j]));
+    }
+    let top_max = top_max_part;
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        total_part += exp(logits_edge_upto16[i * u.n + j] - top);
+    }
+    let total = total_part;
+    for (var j = 0u; j < u.n; j += 1u) {
+        let dlogits_new = dloss[0u] * (exp(logits_edge_upto16[i * u.n + j] - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j] = dlogits_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<i32, WORKGROUP>;
+var<workgroup> partial__upto: array<f32, WORKGROUP>;
+
+// The maximum over the lanes of a row, in a fixed order.
+fn row_max_upto(part: i32, lane: u32) -> i32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = max(partial_upto[start], partial_upto[start + 1u]);
+    if (LAST > 2u) {
+        joined = max(joined, max(partial_upto[start + 2u], partial_upto[start + 3u]));
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial__upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial__upto[start] + partial__upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial__upto[start + 2u] + partial__upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var logits0: vec4f;
+    if (j0 < row_length) {
+        logits0 = logits[(i * u.n + j0) >> 2u];
+    }
+    var logits1: vec4f;
+    if (j1 < row_length) {
+        logits1 = logits[(i * u.n + j1) >> 2u];
+    }
+    var logits2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        logits2 = logits[(i * u.n + j2) >> 2u];
+    }
+    var logits3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        logits3 = logits[(i * u.n + j3) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(logits0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(logits1));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(logits2));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(logits3));
+    }
+    let top_max = row_max_upto(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < row_length) {
+        total_part += exp(logits0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(logits1 - top);
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        total_part += exp(logits2 - top);
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        total_part += exp(logits3 - top);
+    }
+    let total = row_sum_upto(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    if (j0 < row_length) {
+        let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j0)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j0) >> 2u] = dlogits_new;
+    }
+    if (j1 < row_length) {
+        let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j1)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j1) >> 2u] = dlogits_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j2)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j2) >> 2u] = dlogits_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j3) >> 2u] = dlogits_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    let j8 = lane * 4u + 8192u;
+    let j9 = lane * 4u + 9216u;
+    let j10 = lane * 4u + 10240u;
+    let j11 = lane * 4u + 11264u;
+    let j12 = lane * 4u + 12288u;
+    let j13 = lane * 4u + 13312u;
+    let j14 = lane * 4u + 14336u;
+    let j15 = lane * 4u + 15360u;
+    var logits0: vec4f;
+    if (j0 < u.n) {
+        logits0 = logits[(i * u.n + j0) >> 2u];
+    }
+    var logits1: vec4f;
+    if (j1 < u.n) {
+        logits1 = logits[(i * u.n + j1) >> 2u];
+    }
+    var logits2: vec4f;
+    if (j2 < u.n) {
+        logits2 = logits[(i * u.n + j2) >> 2u];
+    }
+    var logits3: vec4f;
+    if (j3 < u.n) {
+        logits3 = logits[(i * u.n + j3) >> 2u];
+    }
+    var logits4: vec4f;
+    if (j4 < u.n) {
+        logits4 = logits[(i * u.n + j4) >> 2u];
+    }
+    var logits5: vec4f;
+    if (j5 < u.n) {
+        logits5 = logits[(i * u.n + j5) >> 2u];
+    }
+    var logits6: vec4f;
+    if (j6 < u.n) {
+        logits6 = logits[(i * u.n + j6) >> 2u];
+    }
+    var logits7: vec4f;
+    if (j7 < u.n) {
+        logits7 = logits[(i * u.n + j7) >> 2u];
+    }
+    var logits8: vec4f;
+    if (j8 < u.n) {
+        logits8 = logits[(i * u.n + j8) >> 2u];
+    }
+    var logits9: vec4f;
+    if (j9 < u.n) {
+        logits9 = logits[(i * u.n + j9) >> 2u];
+    }
+    var logits10: vec4f;
+    if (j10 < u.n) {
+        logits10 = logits[(i * u.n + j10) >> 2u];
+    }
+    var logits11: vec4f;
+    if (j11 < u.n) {
+        logits11 = logits[(i * u.n + j11) >> 2u];
+    }
+    var logits12: vec4f;
+    if (j12 < u.n) {
+        logits12 = logits[(i * u.n + j12) >> 2u];
+    }
+    var logits13: vec4f;
+    if (j13 < u.n) {
+        logits13 = logits[(i * u.n + j13) >> 2u];
+    }
+    var logits14: vec4f;
+    if (j14 < u.n) {
+        logits14 = logits[(i * u.n + j14) >> 2u];
+    }
+    var logits15: vec4f;
+    if (j15 < u.n) {
+        logits15 = logits[(i * u.n + j15) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits0));
+    }
+    if (j1 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits1));
+    }
+    if (j2 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits2));
+    }
+    if (j3 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits3));
+    }
+    if (j4 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits4));
+    }
+    if (j5 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits5));
+    }
+    if (j6 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits6));
+    }
+    if (j7 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits7));
+    }
+    if (j8 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits8));
+    }
+    if (j9 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits9));
+    }
+    if (j10 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits10));
+    }
+    if (j11 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits11));
+    }
+    if (j12 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits12));
+    }
+    if (j13 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits13));
+    }
+    if (j14 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits14));
+    }
+    if (j15 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits15));
+    }
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < u.n) {
+        total_part += exp(logits0 - top);
+    }
+    if (j1 < u.n) {
+        total_part += exp(logits1 - top);
+    }
+    if (j2 < u.n) {
+        total_part += exp(logits2 - top);
+    }
+    if (j3 < u.n) {
+        total_part += exp(logits3 - top);
+    }
+    if (j4 < u.n) {
+        total_part += exp(logits4 - top);
+    }
+    if (j5 < u.n) {
+        total_part += exp(logits5 - top);
+    }
+    if (j6 < u.n) {
+        total_part += exp(logits6 - top);
+    }
+    if (j7 < u.n) {
+        total_part += exp(logits7 - top);
+    }
+    if (j8 < u.n) {
+        total_part += exp(logits8 - top);
+    }
+    if (j9 < u.n) {
+        total_part += exp(logits9 - top);
+    }
+    if (j10 < u.n) {
+        total_part += exp(logits10 - top);
+    }
+    if (j11 < u.n) {
+        total_part += exp(logits11 - top);
+    }
+    if (j12 < u.n) {
+        total_part += exp(logits12 - top);
+    }
+    if (j13 < u.n) {
+        total_part += exp(logits13 - top);
+    }
+    if (j14 < u.n) {
+        total_part += exp(logits14 - top);
+    }
+    if (j15 < u.n) {
+        total_part += exp(logits15 - top);
+    }
+    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    if (j0 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j0)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j0) >> 2u] = dlogits_new;
+    }
+    if (j1 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j1)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j1) >> 2u] = dlogits_new;
+    }
+    if (j2 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j2)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j2) >> 2u] = dlogits_new;
+    }
+    if (j3 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j3) >> 2u] = dlogits_new;
+    }
+    if (j4 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j4)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j4) >> 2u] = dlogits_new;
+    }
+    if (j5 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j5)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j5) >> 2u] = dlogits_new;
+    }
+    if (j6 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j6)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j6) >> 2u] = dlogits_new;
+    }
+    if (j7 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j7)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j7) >> 2u] = dlogits_new;
+    }
+    if (j8 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits8 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j8)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j8) >> 2u] = dlogits_new;
+    }
+    if (j9 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits9 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j9)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j9) >> 2u] = dlogits_new;
+    }
+    if (j10 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits10 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j10)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j10) >> 2u] = dlogits_new;
+    }
+    if (j11 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits11 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j11)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j11) >> 2u] = dlogits_new;
+    }
+    if (j12 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits12 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j12)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j12) >> 2u] = dlogits_new;
+    }
+    if (j13 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits13 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j13)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j13) >> 2u] = dlogits_new;
+    }
+    if (j14 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits14 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j14)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j14) >> 2u] = dlogits_new;
+    }
+    if (j15 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits15 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j15)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j15) >> 2u] = dlogits_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var logits0: f32;
+    if (j0 < row_length) {
+        logits0 = logits_edge_upto16[i * u.n + j0];
+    }
+    var logits1: f32;
+    if (j1 < row_length) {
+        logits1 = logits_edge_upto16[i * u.n + j1];
+    }
+    var logits2: f32;
+    if (j2 < row_length) {
+        logits2 = logits_edge_upto16[i * u.n + j2];
+    }
+    var logits3: f32;
+    if (j3 < row_length) {
+        logits3 = logits_edge_upto16[i * u.n + j3];
+    }
+    var logits4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        logits4 = logits_edge_upto16[i * u.n + j4];
+    }
+    var logits5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        logits5 = logits_edge_upto16[i * u.n + j5];
+    }
+    var logits6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        logits6 = logits_edge_upto16[i * u.n + j6];
+    }
+    var logits7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        logits7 = logits_edge_upto16[i * u.n + j7];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits1));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits2));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(logits3));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits4));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits5));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits6));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(logits7));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < row_length) {
+        total_part += exp(logits0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(logits1 - top);
+    }
+    if (j2 < row_length) {
+        total_part += exp(logits2 - top);
+    }
+    if (j3 < row_length) {
+        total_part += exp(logits3 - top);
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        total_part += exp(logits4 - top);
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        total_part += exp(logits5 - top);
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        total_part += exp(logits6 - top);
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        total_part += exp(logits7 - top);
+    }
+    let total = row_sum_upto(total_part, lane);
+    if (j0 < row_length) {
+        let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j0)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j0] = dlogits_new;
+    }
+    if (j1 < row_length) {
+        let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j1] = dlogits_new;
+    }
+    if (j2 < row_length) {
+        let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j2] = dlogits_new;
+    }
+    if (j3 < row_length) {
+        let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j3] = dlogits_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j4] = dlogits_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j5] = dlogits_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j6] = dlogits_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j7] = dlogits_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let logits0 = logits_edge_upto16[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits_edge_upto16[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits_edge_upto16[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits_edge_upto16[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits_edge_upto16[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits_edge_upto16[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits_edge_upto16[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits_edge_upto16[i * u.n + j7];
+        }
+        top_max_part = max(top_max_part, max_rank(logits0));
+        if (j1 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits1));
+        }
+        if (j2 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits2));
+        }
+        if (j3 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits3));
+        }
+        if (j4 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits4));
+        }
+        if (j5 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits5));
+        }
+        if (j6 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits6));
+        }
+        if (j7 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits7));
+        }
+    }
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let logits0 = logits_edge_upto16[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits_edge_upto16[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits_edge_upto16[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits_edge_upto16[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits_edge_upto16[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits_edge_upto16[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits_edge_upto16[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits_edge_upto16[i * u.n + j7];
+        }
+        total_part += exp(logits0 - top);
+        if (j1 < u.n) {
+            total_part += exp(logits1 - top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(logits2 - top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(logits3 - top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(logits4 - top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(logits5 - top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(logits6 - top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(logits7 - top);
+        }
+    }
+    let total = row_sum(total_part, lane);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let logits0 = logits_edge_upto16[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits_edge_upto16[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits_edge_upto16[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits_edge_upto16[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits_edge_upto16[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits_edge_upto16[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits_edge_upto16[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits_edge_upto16[i * u.n + j7];
+        }
+        let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
+        dlogits_edge_upto16[i * u.n + j] = dlogits_new;
+        if (j1 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1)))) / f32(max(i32(u.m), 1));
+            dlogits_edge_upto16[i * u.n + j1] = dlogits_new;
+        }
+        if (j2 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2)))) / f32(max(i32(u.m), 1));
+            dlogits_edge_upto16[i * u.n + j2] = dlogits_new;
+        }
+        if (j3 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3)))) / f32(max(i32(u.m), 1));
+            dlogits_edge_upto16[i * u.n + j3] = dlogits_new;
+        }
+        if (j4 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4)))) / f32(max(i32(u.m), 1));
+            dlogits_edge_upto16[i * u.n + j4] = dlogits_new;
+        }
+        if (j5 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5)))) / f32(max(i32(u.m), 1));
+            dlogits_edge_upto16[i * u.n + j5] = dlogits_new;
+        }
+        if (j6 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6)))) / f32(max(i32(u.m), 1));
+            dlogits_edge_upto16[i * u.n + j6] = dlogits_new;
+        }
+        if (j7 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7)))) / f32(max(i32(u.m), 1));
+            dlogits_edge_upto16[i * u.n + j7] = dlogits_new;
         }
     }
 }

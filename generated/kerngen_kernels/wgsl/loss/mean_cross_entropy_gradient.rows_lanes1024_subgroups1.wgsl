@@ -1,4 +1,4 @@
-// mean_cross_entropy_gradient, stage top, total, dlogits: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// mean_cross_entropy_gradient, stage top, total, dlogits: rows_lanes1024_subgroups1.
 //     let top[i] = max[j] logits[i, j];
 //     let total[i] = sum[j] exp(logits[i, j] - top[i]);
 //     dlogits[i, j] = dloss * (exp(logits[i, j] - top[i]) / total[i] - (if min(labels[i], u32(n - 1)) == u32(j) { 1.0 } else { 0.0 })) / f32(max(m, 1));
@@ -67,6 +67,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -170,6 +171,365 @@ fn main(
         if (j3 < u.n) {
             let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
             dlogits[(i * u.n + j3) >> 2u] = dlogits_new;
+        }
+    }
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 4096u;
+    let j2 = lane * 4u + 8192u;
+    let j3 = lane * 4u + 12288u;
+    let j4 = lane * 4u + 16384u;
+    let j5 = lane * 4u + 20480u;
+    let j6 = lane * 4u + 24576u;
+    let j7 = lane * 4u + 28672u;
+    var logits0: vec4f;
+    if (j0 < u.n) {
+        logits0 = logits[(i * u.n + j0) >> 2u];
+    }
+    var logits1: vec4f;
+    if (j1 < u.n) {
+        logits1 = logits[(i * u.n + j1) >> 2u];
+    }
+    var logits2: vec4f;
+    if (j2 < u.n) {
+        logits2 = logits[(i * u.n + j2) >> 2u];
+    }
+    var logits3: vec4f;
+    if (j3 < u.n) {
+        logits3 = logits[(i * u.n + j3) >> 2u];
+    }
+    var logits4: vec4f;
+    if (j4 < u.n) {
+        logits4 = logits[(i * u.n + j4) >> 2u];
+    }
+    var logits5: vec4f;
+    if (j5 < u.n) {
+        logits5 = logits[(i * u.n + j5) >> 2u];
+    }
+    var logits6: vec4f;
+    if (j6 < u.n) {
+        logits6 = logits[(i * u.n + j6) >> 2u];
+    }
+    var logits7: vec4f;
+    if (j7 < u.n) {
+        logits7 = logits[(i * u.n + j7) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits0));
+    }
+    if (j1 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits1));
+    }
+    if (j2 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits2));
+    }
+    if (j3 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits3));
+    }
+    if (j4 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits4));
+    }
+    if (j5 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits5));
+    }
+    if (j6 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits6));
+    }
+    if (j7 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(logits7));
+    }
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < u.n) {
+        total_part += exp(logits0 - top);
+    }
+    if (j1 < u.n) {
+        total_part += exp(logits1 - top);
+    }
+    if (j2 < u.n) {
+        total_part += exp(logits2 - top);
+    }
+    if (j3 < u.n) {
+        total_part += exp(logits3 - top);
+    }
+    if (j4 < u.n) {
+        total_part += exp(logits4 - top);
+    }
+    if (j5 < u.n) {
+        total_part += exp(logits5 - top);
+    }
+    if (j6 < u.n) {
+        total_part += exp(logits6 - top);
+    }
+    if (j7 < u.n) {
+        total_part += exp(logits7 - top);
+    }
+    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane, subgroup_size, subgroup_lane);
+    if (j0 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j0)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j0) >> 2u] = dlogits_new;
+    }
+    if (j1 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j1)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j1) >> 2u] = dlogits_new;
+    }
+    if (j2 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j2)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j2) >> 2u] = dlogits_new;
+    }
+    if (j3 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j3)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j3) >> 2u] = dlogits_new;
+    }
+    if (j4 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j4)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j4) >> 2u] = dlogits_new;
+    }
+    if (j5 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j5)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j5) >> 2u] = dlogits_new;
+    }
+    if (j6 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j6)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j6) >> 2u] = dlogits_new;
+    }
+    if (j7 < u.n) {
+        let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(vec4f(0.0), vec4f(1.0), vec4u(min(labels[i], u32(i32(u.n) - 1))) == vec4u(vec4i(i32(j7)) + vec4i(0, 1, 2, 3)))) / f32(max(i32(u.m), 1));
+        dlogits[(i * u.n + j7) >> 2u] = dlogits_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> logits_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dlogits_edge: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let logits0 = logits_edge[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits_edge[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits_edge[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits_edge[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits_edge[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits_edge[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits_edge[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits_edge[i * u.n + j7];
+        }
+        top_max_part = max(top_max_part, max_rank(logits0));
+        if (j1 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits1));
+        }
+        if (j2 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits2));
+        }
+        if (j3 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits3));
+        }
+        if (j4 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits4));
+        }
+        if (j5 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits5));
+        }
+        if (j6 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits6));
+        }
+        if (j7 < u.n) {
+            top_max_part = max(top_max_part, max_rank(logits7));
+        }
+    }
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let logits0 = logits_edge[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits_edge[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits_edge[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits_edge[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits_edge[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits_edge[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits_edge[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits_edge[i * u.n + j7];
+        }
+        total_part += exp(logits0 - top);
+        if (j1 < u.n) {
+            total_part += exp(logits1 - top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(logits2 - top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(logits3 - top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(logits4 - top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(logits5 - top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(logits6 - top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(logits7 - top);
+        }
+    }
+    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let logits0 = logits_edge[i * u.n + j];
+        var logits1: f32;
+        if (j1 < u.n) {
+            logits1 = logits_edge[i * u.n + j1];
+        }
+        var logits2: f32;
+        if (j2 < u.n) {
+            logits2 = logits_edge[i * u.n + j2];
+        }
+        var logits3: f32;
+        if (j3 < u.n) {
+            logits3 = logits_edge[i * u.n + j3];
+        }
+        var logits4: f32;
+        if (j4 < u.n) {
+            logits4 = logits_edge[i * u.n + j4];
+        }
+        var logits5: f32;
+        if (j5 < u.n) {
+            logits5 = logits_edge[i * u.n + j5];
+        }
+        var logits6: f32;
+        if (j6 < u.n) {
+            logits6 = logits_edge[i * u.n + j6];
+        }
+        var logits7: f32;
+        if (j7 < u.n) {
+            logits7 = logits_edge[i * u.n + j7];
+        }
+        let dlogits_new = dloss[0u] * (exp(logits0 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j)))) / f32(max(i32(u.m), 1));
+        dlogits_edge[i * u.n + j] = dlogits_new;
+        if (j1 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits1 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j1)))) / f32(max(i32(u.m), 1));
+            dlogits_edge[i * u.n + j1] = dlogits_new;
+        }
+        if (j2 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits2 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j2)))) / f32(max(i32(u.m), 1));
+            dlogits_edge[i * u.n + j2] = dlogits_new;
+        }
+        if (j3 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits3 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j3)))) / f32(max(i32(u.m), 1));
+            dlogits_edge[i * u.n + j3] = dlogits_new;
+        }
+        if (j4 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits4 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j4)))) / f32(max(i32(u.m), 1));
+            dlogits_edge[i * u.n + j4] = dlogits_new;
+        }
+        if (j5 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits5 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j5)))) / f32(max(i32(u.m), 1));
+            dlogits_edge[i * u.n + j5] = dlogits_new;
+        }
+        if (j6 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits6 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j6)))) / f32(max(i32(u.m), 1));
+            dlogits_edge[i * u.n + j6] = dlogits_new;
+        }
+        if (j7 < u.n) {
+            let dlogits_new = dloss[0u] * (exp(logits7 - top) / total - select(0.0, 1.0, min(labels[i], u32(i32(u.n) - 1)) == u32(i32(j7)))) / f32(max(i32(u.m), 1));
+            dlogits_edge[i * u.n + j7] = dlogits_new;
         }
     }
 }

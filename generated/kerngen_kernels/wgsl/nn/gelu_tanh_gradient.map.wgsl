@@ -1,4 +1,4 @@
-// gelu_tanh_gradient, stage dx: map, four elements per invocation.
+// gelu_tanh_gradient, stage dx: map.
 //     let u[i] = SQRT_2_OVER_PI * (x[i] + 0.044715 * x[i] * x[i] * x[i]);
 //     let tanh_x[i] = tanh(u[i]);
 //     dx[i] = dy[i] * (0.5 * (1.0 + tanh_x[i]) + 0.5 * x[i] * (1.0 - tanh_x[i] * tanh_x[i]) * SQRT_2_OVER_PI + 0.0670725 * (1.0 - tanh_x[i] * tanh_x[i]) * SQRT_2_OVER_PI * x[i] * x[i] * x[i]);
@@ -15,6 +15,7 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> dy: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> dx: array<vec4f>;
 
+// Four elements per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -28,4 +29,24 @@ fn main(
     let u_ = SQRT_2_OVER_PI * (x[element] + 0.044715 * x[element] * x[element] * x[element]);
     let tanh_x = tanh(clamp(u_, vec4f(-15.0), vec4f(15.0)));
     dx[element] = dy[element] * (0.5 * (1.0 + tanh_x) + 0.5 * x[element] * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI + 0.0670725 * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI * x[element] * x[element] * x[element]);
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> dx_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.n) {
+        return;
+    }
+    let u_ = SQRT_2_OVER_PI * (x_edge[element] + 0.044715 * x_edge[element] * x_edge[element] * x_edge[element]);
+    let tanh_x = tanh(clamp(u_, f32(-15.0), f32(15.0)));
+    dx_edge[element] = dy_edge[element] * (0.5 * (1.0 + tanh_x) + 0.5 * x_edge[element] * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI + 0.0670725 * (1.0 - tanh_x * tanh_x) * SQRT_2_OVER_PI * x_edge[element] * x_edge[element] * x_edge[element]);
 }

@@ -1,4 +1,4 @@
-// groupnorm_gradient, stage mean, scale, dscale, mean_along, dx: rows, one row per workgroup, read by each pass.
+// groupnorm_gradient, stage mean, scale, dscale, mean_along, dx: rows.
 //     let mean[i, q] = (sum[k, p] x[i, q, k, p]) / f32(c * n);
 //     let variance[i, q] = (sum[k, p] (x[i, q, k, p] - mean[i, q]) * (x[i, q, k, p] - mean[i, q])) / f32(c * n);
 //     let scale[i, q] = 1.0 / sqrt(variance[i, q] + eps);
@@ -43,6 +43,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -212,6 +213,769 @@ fn main(
         if (element3 < u.c * u.n) {
             let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
             dx[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = dx_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx_edge_upto16: array<f32>;
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    var mean_sum_part = 0.0;
+    for (var element = 0u; element < u.c * u.n; element += 1u) {
+        let k = element / u.n;
+        let p = element % u.n;
+        mean_sum_part += x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p];
+    }
+    let mean_sum = mean_sum_part;
+    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    for (var element = 0u; element < u.c * u.n; element += 1u) {
+        let k = element / u.n;
+        let p = element % u.n;
+        variance_sum_part += (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean) * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean);
+        dscale_part += dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k] * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean);
+        mean_along_part += dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k];
+    }
+    let variance_sum = variance_sum_part;
+    let dscale = dscale_part;
+    let mean_along = mean_along_part;
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    for (var element = 0u; element < u.c * u.n; element += 1u) {
+        let k = element / u.n;
+        let p = element % u.n;
+        let dx_new = scale * (dy_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] * gain[q * u.c + k] - dscale * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] = dx_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.g) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.g - 1u);
+    let row_length = select(0u, u.c * u.n, own < u.b * u.g);
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = place * 4u;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = place * 4u + LANES * 4u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = place * 4u + LANES * 8u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = place * 4u + LANES * 12u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    var x0: vec4f;
+    var dy0: vec4f;
+    var gain0: f32;
+    if (element0 < row_length) {
+        x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+        dy0 = dy[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+        gain0 = gain[q * u.c + k0];
+    }
+    var x1: vec4f;
+    var dy1: vec4f;
+    var gain1: f32;
+    if (element1 < row_length) {
+        x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+        dy1 = dy[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+        gain1 = gain[q * u.c + k1];
+    }
+    var x2: vec4f;
+    var dy2: vec4f;
+    var gain2: f32;
+    if ((CHUNKS > 2u) & (element2 < row_length)) {
+        x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+        dy2 = dy[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+        gain2 = gain[q * u.c + k2];
+    }
+    var x3: vec4f;
+    var dy3: vec4f;
+    var gain3: f32;
+    if ((CHUNKS > 3u) & (element3 < row_length)) {
+        x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+        dy3 = dy[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+        gain3 = gain[q * u.c + k3];
+    }
+    var mean_sum_part = vec4f(0.0);
+    if (element0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (element1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if ((CHUNKS > 2u) & (element2 < row_length)) {
+        mean_sum_part += x2;
+    }
+    if ((CHUNKS > 3u) & (element3 < row_length)) {
+        mean_sum_part += x3;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
+    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    var dscale_part = vec4f(0.0);
+    var mean_along_part = vec4f(0.0);
+    if (element0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+    }
+    if (element1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+        dscale_part += dy1 * gain1 * (x1 - mean);
+        mean_along_part += dy1 * gain1;
+    }
+    if ((CHUNKS > 2u) & (element2 < row_length)) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+        dscale_part += dy2 * gain2 * (x2 - mean);
+        mean_along_part += dy2 * gain2;
+    }
+    if ((CHUNKS > 3u) & (element3 < row_length)) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+        dscale_part += dy3 * gain3 * (x3 - mean);
+        mean_along_part += dy3 * gain3;
+    }
+    let variance_sum = row_sum_upto(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let dscale = row_sum_upto(dscale_part.x + dscale_part.y + (dscale_part.z + dscale_part.w), lane);
+    let mean_along = row_sum_upto(mean_along_part.x + mean_along_part.y + (mean_along_part.z + mean_along_part.w), lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (element0 < row_length) {
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u] = dx_new;
+    }
+    if (element1 < row_length) {
+        let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u] = dx_new;
+    }
+    if ((CHUNKS > 2u) & (element2 < row_length)) {
+        let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u] = dx_new;
+    }
+    if ((CHUNKS > 3u) & (element3 < row_length)) {
+        let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = dx_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.g) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.g - 1u);
+    let row_length = select(0u, u.c * u.n, own < u.b * u.g);
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = place;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = place + LANES;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = place + LANES * 2u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = place + LANES * 3u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = place + LANES * 4u;
+    let k4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = place + LANES * 5u;
+    let k5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = place + LANES * 6u;
+    let k6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = place + LANES * 7u;
+    let k7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    var x0: f32;
+    var dy0: f32;
+    var gain0: f32;
+    if (element0 < row_length) {
+        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        gain0 = gain[q * u.c + k0];
+    }
+    var x1: f32;
+    var dy1: f32;
+    var gain1: f32;
+    if (element1 < row_length) {
+        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        gain1 = gain[q * u.c + k1];
+    }
+    var x2: f32;
+    var dy2: f32;
+    var gain2: f32;
+    if (element2 < row_length) {
+        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        gain2 = gain[q * u.c + k2];
+    }
+    var x3: f32;
+    var dy3: f32;
+    var gain3: f32;
+    if (element3 < row_length) {
+        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        gain3 = gain[q * u.c + k3];
+    }
+    var x4: f32;
+    var dy4: f32;
+    var gain4: f32;
+    if ((CHUNKS > 4u) & (element4 < row_length)) {
+        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        gain4 = gain[q * u.c + k4];
+    }
+    var x5: f32;
+    var dy5: f32;
+    var gain5: f32;
+    if ((CHUNKS > 5u) & (element5 < row_length)) {
+        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        gain5 = gain[q * u.c + k5];
+    }
+    var x6: f32;
+    var dy6: f32;
+    var gain6: f32;
+    if ((CHUNKS > 6u) & (element6 < row_length)) {
+        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        gain6 = gain[q * u.c + k6];
+    }
+    var x7: f32;
+    var dy7: f32;
+    var gain7: f32;
+    if ((CHUNKS > 7u) & (element7 < row_length)) {
+        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        gain7 = gain[q * u.c + k7];
+    }
+    var mean_sum_part = 0.0;
+    if (element0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (element1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if (element2 < row_length) {
+        mean_sum_part += x2;
+    }
+    if (element3 < row_length) {
+        mean_sum_part += x3;
+    }
+    if ((CHUNKS > 4u) & (element4 < row_length)) {
+        mean_sum_part += x4;
+    }
+    if ((CHUNKS > 5u) & (element5 < row_length)) {
+        mean_sum_part += x5;
+    }
+    if ((CHUNKS > 6u) & (element6 < row_length)) {
+        mean_sum_part += x6;
+    }
+    if ((CHUNKS > 7u) & (element7 < row_length)) {
+        mean_sum_part += x7;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    if (element0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+    }
+    if (element1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+        dscale_part += dy1 * gain1 * (x1 - mean);
+        mean_along_part += dy1 * gain1;
+    }
+    if (element2 < row_length) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+        dscale_part += dy2 * gain2 * (x2 - mean);
+        mean_along_part += dy2 * gain2;
+    }
+    if (element3 < row_length) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+        dscale_part += dy3 * gain3 * (x3 - mean);
+        mean_along_part += dy3 * gain3;
+    }
+    if ((CHUNKS > 4u) & (element4 < row_length)) {
+        variance_sum_part += (x4 - mean) * (x4 - mean);
+        dscale_part += dy4 * gain4 * (x4 - mean);
+        mean_along_part += dy4 * gain4;
+    }
+    if ((CHUNKS > 5u) & (element5 < row_length)) {
+        variance_sum_part += (x5 - mean) * (x5 - mean);
+        dscale_part += dy5 * gain5 * (x5 - mean);
+        mean_along_part += dy5 * gain5;
+    }
+    if ((CHUNKS > 6u) & (element6 < row_length)) {
+        variance_sum_part += (x6 - mean) * (x6 - mean);
+        dscale_part += dy6 * gain6 * (x6 - mean);
+        mean_along_part += dy6 * gain6;
+    }
+    if ((CHUNKS > 7u) & (element7 < row_length)) {
+        variance_sum_part += (x7 - mean) * (x7 - mean);
+        dscale_part += dy7 * gain7 * (x7 - mean);
+        mean_along_part += dy7 * gain7;
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let dscale = row_sum_upto(dscale_part, lane);
+    let mean_along = row_sum_upto(mean_along_part, lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (element0 < row_length) {
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
+    }
+    if (element1 < row_length) {
+        let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
+    }
+    if (element2 < row_length) {
+        let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
+    }
+    if (element3 < row_length) {
+        let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
+    }
+    if ((CHUNKS > 4u) & (element4 < row_length)) {
+        let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
+    }
+    if ((CHUNKS > 5u) & (element5 < row_length)) {
+        let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
+    }
+    if ((CHUNKS > 6u) & (element6 < row_length)) {
+        let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
+    }
+    if ((CHUNKS > 7u) & (element7 < row_length)) {
+        let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    var mean_sum_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        mean_sum_part += x0;
+        if (element1 < u.c * u.n) {
+            mean_sum_part += x1;
+        }
+        if (element2 < u.c * u.n) {
+            mean_sum_part += x2;
+        }
+        if (element3 < u.c * u.n) {
+            mean_sum_part += x3;
+        }
+        if (element4 < u.c * u.n) {
+            mean_sum_part += x4;
+        }
+        if (element5 < u.c * u.n) {
+            mean_sum_part += x5;
+        }
+        if (element6 < u.c * u.n) {
+            mean_sum_part += x6;
+        }
+        if (element7 < u.c * u.n) {
+            mean_sum_part += x7;
+        }
+    }
+    let mean_sum = row_sum(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let gain0 = gain[q * u.c + k0];
+        var x1: f32;
+        var dy1: f32;
+        var gain1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            gain1 = gain[q * u.c + k1];
+        }
+        var x2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            gain2 = gain[q * u.c + k2];
+        }
+        var x3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            gain3 = gain[q * u.c + k3];
+        }
+        var x4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            gain4 = gain[q * u.c + k4];
+        }
+        var x5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            gain5 = gain[q * u.c + k5];
+        }
+        var x6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            gain6 = gain[q * u.c + k6];
+        }
+        var x7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            gain7 = gain[q * u.c + k7];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+        if (element1 < u.c * u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+            dscale_part += dy1 * gain1 * (x1 - mean);
+            mean_along_part += dy1 * gain1;
+        }
+        if (element2 < u.c * u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+            dscale_part += dy2 * gain2 * (x2 - mean);
+            mean_along_part += dy2 * gain2;
+        }
+        if (element3 < u.c * u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+            dscale_part += dy3 * gain3 * (x3 - mean);
+            mean_along_part += dy3 * gain3;
+        }
+        if (element4 < u.c * u.n) {
+            variance_sum_part += (x4 - mean) * (x4 - mean);
+            dscale_part += dy4 * gain4 * (x4 - mean);
+            mean_along_part += dy4 * gain4;
+        }
+        if (element5 < u.c * u.n) {
+            variance_sum_part += (x5 - mean) * (x5 - mean);
+            dscale_part += dy5 * gain5 * (x5 - mean);
+            mean_along_part += dy5 * gain5;
+        }
+        if (element6 < u.c * u.n) {
+            variance_sum_part += (x6 - mean) * (x6 - mean);
+            dscale_part += dy6 * gain6 * (x6 - mean);
+            mean_along_part += dy6 * gain6;
+        }
+        if (element7 < u.c * u.n) {
+            variance_sum_part += (x7 - mean) * (x7 - mean);
+            dscale_part += dy7 * gain7 * (x7 - mean);
+            mean_along_part += dy7 * gain7;
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane);
+    let dscale = row_sum(dscale_part, lane);
+    let mean_along = row_sum(mean_along_part, lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let dy0 = dy_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let gain0 = gain[q * u.c + k0];
+        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            dy1 = dy_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+            gain1 = gain[q * u.c + k1];
+            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            dy2 = dy_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+            gain2 = gain[q * u.c + k2];
+            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            dy3 = dy_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+            gain3 = gain[q * u.c + k3];
+            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            dy4 = dy_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+            gain4 = gain[q * u.c + k4];
+            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            dy5 = dy_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+            gain5 = gain[q * u.c + k5];
+            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            dy6 = dy_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+            gain6 = gain[q * u.c + k6];
+            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            dy7 = dy_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+            gain7 = gain[q * u.c + k7];
+            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
+        if (element1 < u.c * u.n) {
+            let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
+        }
+        if (element2 < u.c * u.n) {
+            let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
+        }
+        if (element3 < u.c * u.n) {
+            let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
+        }
+        if (element4 < u.c * u.n) {
+            let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
+        }
+        if (element5 < u.c * u.n) {
+            let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
+        }
+        if (element6 < u.c * u.n) {
+            let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
+        }
+        if (element7 < u.c * u.n) {
+            let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
         }
     }
 }

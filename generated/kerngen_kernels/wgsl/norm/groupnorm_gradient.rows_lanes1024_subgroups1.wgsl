@@ -1,4 +1,4 @@
-// groupnorm_gradient, stage mean, scale, dscale, mean_along, dx: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// groupnorm_gradient, stage mean, scale, dscale, mean_along, dx: rows_lanes1024_subgroups1.
 //     let mean[i, q] = (sum[k, p] x[i, q, k, p]) / f32(c * n);
 //     let variance[i, q] = (sum[k, p] (x[i, q, k, p] - mean[i, q]) * (x[i, q, k, p] - mean[i, q])) / f32(c * n);
 //     let scale[i, q] = 1.0 / sqrt(variance[i, q] + eps);
@@ -41,6 +41,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -212,6 +213,350 @@ fn main(
         if (element3 < u.c * u.n) {
             let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
             dx[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u] = dx_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx_edge: array<f32>;
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    var mean_sum_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 8192u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 4096u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 5120u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 6144u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 7168u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        mean_sum_part += x0;
+        if (element1 < u.c * u.n) {
+            mean_sum_part += x1;
+        }
+        if (element2 < u.c * u.n) {
+            mean_sum_part += x2;
+        }
+        if (element3 < u.c * u.n) {
+            mean_sum_part += x3;
+        }
+        if (element4 < u.c * u.n) {
+            mean_sum_part += x4;
+        }
+        if (element5 < u.c * u.n) {
+            mean_sum_part += x5;
+        }
+        if (element6 < u.c * u.n) {
+            mean_sum_part += x6;
+        }
+        if (element7 < u.c * u.n) {
+            mean_sum_part += x7;
+        }
+    }
+    let mean_sum = row_sum(mean_sum_part, lane, subgroup_size, subgroup_lane);
+    let mean = mean_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 8192u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 4096u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 5120u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 6144u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 7168u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let dy0 = dy_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let gain0 = gain[q * u.c + k0];
+        var x1: f32;
+        var dy1: f32;
+        var gain1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+            dy1 = dy_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+            gain1 = gain[q * u.c + k1];
+        }
+        var x2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+            dy2 = dy_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+            gain2 = gain[q * u.c + k2];
+        }
+        var x3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+            dy3 = dy_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+            gain3 = gain[q * u.c + k3];
+        }
+        var x4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+            dy4 = dy_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+            gain4 = gain[q * u.c + k4];
+        }
+        var x5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+            dy5 = dy_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+            gain5 = gain[q * u.c + k5];
+        }
+        var x6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+            dy6 = dy_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+            gain6 = gain[q * u.c + k6];
+        }
+        var x7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+            dy7 = dy_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+            gain7 = gain[q * u.c + k7];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+        if (element1 < u.c * u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+            dscale_part += dy1 * gain1 * (x1 - mean);
+            mean_along_part += dy1 * gain1;
+        }
+        if (element2 < u.c * u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+            dscale_part += dy2 * gain2 * (x2 - mean);
+            mean_along_part += dy2 * gain2;
+        }
+        if (element3 < u.c * u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+            dscale_part += dy3 * gain3 * (x3 - mean);
+            mean_along_part += dy3 * gain3;
+        }
+        if (element4 < u.c * u.n) {
+            variance_sum_part += (x4 - mean) * (x4 - mean);
+            dscale_part += dy4 * gain4 * (x4 - mean);
+            mean_along_part += dy4 * gain4;
+        }
+        if (element5 < u.c * u.n) {
+            variance_sum_part += (x5 - mean) * (x5 - mean);
+            dscale_part += dy5 * gain5 * (x5 - mean);
+            mean_along_part += dy5 * gain5;
+        }
+        if (element6 < u.c * u.n) {
+            variance_sum_part += (x6 - mean) * (x6 - mean);
+            dscale_part += dy6 * gain6 * (x6 - mean);
+            mean_along_part += dy6 * gain6;
+        }
+        if (element7 < u.c * u.n) {
+            variance_sum_part += (x7 - mean) * (x7 - mean);
+            dscale_part += dy7 * gain7 * (x7 - mean);
+            mean_along_part += dy7 * gain7;
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane, subgroup_size, subgroup_lane);
+    let dscale = row_sum(dscale_part, lane, subgroup_size, subgroup_lane);
+    let mean_along = row_sum(mean_along_part, lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    for (var element = lane; element < u.c * u.n; element += 8192u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 4096u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 5120u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 6144u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 7168u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let dy0 = dy_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        let gain0 = gain[q * u.c + k0];
+        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            dy1 = dy_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+            gain1 = gain[q * u.c + k1];
+            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            dy2 = dy_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+            gain2 = gain[q * u.c + k2];
+            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            dy3 = dy_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+            gain3 = gain[q * u.c + k3];
+            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            dy4 = dy_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+            gain4 = gain[q * u.c + k4];
+            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            dy5 = dy_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+            gain5 = gain[q * u.c + k5];
+            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            dy6 = dy_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+            gain6 = gain[q * u.c + k6];
+            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            dy7 = dy_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+            gain7 = gain[q * u.c + k7];
+            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+        dx_edge[((i * u.g + q) * u.c + k0) * u.n + p0] = dx_new;
+        if (element1 < u.c * u.n) {
+            let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge[((i * u.g + q) * u.c + k1) * u.n + p1] = dx_new;
+        }
+        if (element2 < u.c * u.n) {
+            let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge[((i * u.g + q) * u.c + k2) * u.n + p2] = dx_new;
+        }
+        if (element3 < u.c * u.n) {
+            let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge[((i * u.g + q) * u.c + k3) * u.n + p3] = dx_new;
+        }
+        if (element4 < u.c * u.n) {
+            let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge[((i * u.g + q) * u.c + k4) * u.n + p4] = dx_new;
+        }
+        if (element5 < u.c * u.n) {
+            let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge[((i * u.g + q) * u.c + k5) * u.n + p5] = dx_new;
+        }
+        if (element6 < u.c * u.n) {
+            let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge[((i * u.g + q) * u.c + k6) * u.n + p6] = dx_new;
+        }
+        if (element7 < u.c * u.n) {
+            let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.c) * i32(u.n)) - mean_along / f32(i32(u.c) * i32(u.n)));
+            dx_edge[((i * u.g + q) * u.c + k7) * u.n + p7] = dx_new;
         }
     }
 }

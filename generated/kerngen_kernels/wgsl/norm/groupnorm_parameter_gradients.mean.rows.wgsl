@@ -1,4 +1,4 @@
-// groupnorm_parameter_gradients, stage mean, scale: rows, one row per workgroup, read by each pass.
+// groupnorm_parameter_gradients, stage mean, scale: rows.
 //     let mean[i, q] = (sum[k, p] x[i, q, k, p]) / f32(c * n);
 //     let variance[i, q] = (sum[k, p] (x[i, q, k, p] - mean[i, q]) * (x[i, q, k, p] - mean[i, q])) / f32(c * n);
 //     let scale[i, q] = 1.0 / sqrt(variance[i, q] + eps);
@@ -39,6 +39,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -128,6 +129,711 @@ fn main(
         }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i * u.g + q] = mean_new;
+        scale[i * u.g + q] = scale_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    var mean_new_sum_part = 0.0;
+    for (var element = 0u; element < u.c * u.n; element += 1u) {
+        let k = element / u.n;
+        let p = element % u.n;
+        mean_new_sum_part += x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p];
+    }
+    let mean_new_sum = mean_new_sum_part;
+    let mean_new = mean_new_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var element = 0u; element < u.c * u.n; element += 1u) {
+        let k = element / u.n;
+        let p = element % u.n;
+        variance_sum_part += (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean_new) * (x_edge_upto16[((i * u.g + q) * u.c + k) * u.n + p] - mean_new);
+    }
+    let variance_sum = variance_sum_part;
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    mean[i * u.g + q] = mean_new;
+    scale[i * u.g + q] = scale_new;
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.g) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.g - 1u);
+    let row_length = select(0u, u.c * u.n, own < u.b * u.g);
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = place * 4u;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = place * 4u + LANES * 4u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = place * 4u + LANES * 8u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = place * 4u + LANES * 12u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    var x0: vec4f;
+    if (element0 < row_length) {
+        x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+    }
+    var x1: vec4f;
+    if (element1 < row_length) {
+        x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+    }
+    var x2: vec4f;
+    if ((CHUNKS > 2u) & (element2 < row_length)) {
+        x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+    }
+    var x3: vec4f;
+    if ((CHUNKS > 3u) & (element3 < row_length)) {
+        x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+    }
+    var mean_new_sum_part = vec4f(0.0);
+    if (element0 < row_length) {
+        mean_new_sum_part += x0;
+    }
+    if (element1 < row_length) {
+        mean_new_sum_part += x1;
+    }
+    if ((CHUNKS > 2u) & (element2 < row_length)) {
+        mean_new_sum_part += x2;
+    }
+    if ((CHUNKS > 3u) & (element3 < row_length)) {
+        mean_new_sum_part += x3;
+    }
+    let mean_new_sum = row_sum_upto(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
+    let mean_new = mean_new_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (element0 < row_length) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (element1 < row_length) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if ((CHUNKS > 2u) & (element2 < row_length)) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if ((CHUNKS > 3u) & (element3 < row_length)) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (place == 0u && own < u.b * u.g) {
+        mean[i * u.g + q] = mean_new;
+        scale[i * u.g + q] = scale_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = lane * 4u;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = lane * 4u + 1024u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = lane * 4u + 2048u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = lane * 4u + 3072u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = lane * 4u + 4096u;
+    let k4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = lane * 4u + 5120u;
+    let k5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = lane * 4u + 6144u;
+    let k6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = lane * 4u + 7168u;
+    let k7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    let element8 = lane * 4u + 8192u;
+    let k8 = element8 / u.n;
+    let p8 = element8 % u.n;
+    let element9 = lane * 4u + 9216u;
+    let k9 = element9 / u.n;
+    let p9 = element9 % u.n;
+    let element10 = lane * 4u + 10240u;
+    let k10 = element10 / u.n;
+    let p10 = element10 % u.n;
+    let element11 = lane * 4u + 11264u;
+    let k11 = element11 / u.n;
+    let p11 = element11 % u.n;
+    let element12 = lane * 4u + 12288u;
+    let k12 = element12 / u.n;
+    let p12 = element12 % u.n;
+    let element13 = lane * 4u + 13312u;
+    let k13 = element13 / u.n;
+    let p13 = element13 % u.n;
+    let element14 = lane * 4u + 14336u;
+    let k14 = element14 / u.n;
+    let p14 = element14 % u.n;
+    let element15 = lane * 4u + 15360u;
+    let k15 = element15 / u.n;
+    let p15 = element15 % u.n;
+    var x0: vec4f;
+    if (element0 < u.c * u.n) {
+        x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+    }
+    var x1: vec4f;
+    if (element1 < u.c * u.n) {
+        x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+    }
+    var x2: vec4f;
+    if (element2 < u.c * u.n) {
+        x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+    }
+    var x3: vec4f;
+    if (element3 < u.c * u.n) {
+        x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+    }
+    var x4: vec4f;
+    if (element4 < u.c * u.n) {
+        x4 = x[(((i * u.g + q) * u.c + k4) * u.n + p4) >> 2u];
+    }
+    var x5: vec4f;
+    if (element5 < u.c * u.n) {
+        x5 = x[(((i * u.g + q) * u.c + k5) * u.n + p5) >> 2u];
+    }
+    var x6: vec4f;
+    if (element6 < u.c * u.n) {
+        x6 = x[(((i * u.g + q) * u.c + k6) * u.n + p6) >> 2u];
+    }
+    var x7: vec4f;
+    if (element7 < u.c * u.n) {
+        x7 = x[(((i * u.g + q) * u.c + k7) * u.n + p7) >> 2u];
+    }
+    var x8: vec4f;
+    if (element8 < u.c * u.n) {
+        x8 = x[(((i * u.g + q) * u.c + k8) * u.n + p8) >> 2u];
+    }
+    var x9: vec4f;
+    if (element9 < u.c * u.n) {
+        x9 = x[(((i * u.g + q) * u.c + k9) * u.n + p9) >> 2u];
+    }
+    var x10: vec4f;
+    if (element10 < u.c * u.n) {
+        x10 = x[(((i * u.g + q) * u.c + k10) * u.n + p10) >> 2u];
+    }
+    var x11: vec4f;
+    if (element11 < u.c * u.n) {
+        x11 = x[(((i * u.g + q) * u.c + k11) * u.n + p11) >> 2u];
+    }
+    var x12: vec4f;
+    if (element12 < u.c * u.n) {
+        x12 = x[(((i * u.g + q) * u.c + k12) * u.n + p12) >> 2u];
+    }
+    var x13: vec4f;
+    if (element13 < u.c * u.n) {
+        x13 = x[(((i * u.g + q) * u.c + k13) * u.n + p13) >> 2u];
+    }
+    var x14: vec4f;
+    if (element14 < u.c * u.n) {
+        x14 = x[(((i * u.g + q) * u.c + k14) * u.n + p14) >> 2u];
+    }
+    var x15: vec4f;
+    if (element15 < u.c * u.n) {
+        x15 = x[(((i * u.g + q) * u.c + k15) * u.n + p15) >> 2u];
+    }
+    var mean_new_sum_part = vec4f(0.0);
+    if (element0 < u.c * u.n) {
+        mean_new_sum_part += x0;
+    }
+    if (element1 < u.c * u.n) {
+        mean_new_sum_part += x1;
+    }
+    if (element2 < u.c * u.n) {
+        mean_new_sum_part += x2;
+    }
+    if (element3 < u.c * u.n) {
+        mean_new_sum_part += x3;
+    }
+    if (element4 < u.c * u.n) {
+        mean_new_sum_part += x4;
+    }
+    if (element5 < u.c * u.n) {
+        mean_new_sum_part += x5;
+    }
+    if (element6 < u.c * u.n) {
+        mean_new_sum_part += x6;
+    }
+    if (element7 < u.c * u.n) {
+        mean_new_sum_part += x7;
+    }
+    if (element8 < u.c * u.n) {
+        mean_new_sum_part += x8;
+    }
+    if (element9 < u.c * u.n) {
+        mean_new_sum_part += x9;
+    }
+    if (element10 < u.c * u.n) {
+        mean_new_sum_part += x10;
+    }
+    if (element11 < u.c * u.n) {
+        mean_new_sum_part += x11;
+    }
+    if (element12 < u.c * u.n) {
+        mean_new_sum_part += x12;
+    }
+    if (element13 < u.c * u.n) {
+        mean_new_sum_part += x13;
+    }
+    if (element14 < u.c * u.n) {
+        mean_new_sum_part += x14;
+    }
+    if (element15 < u.c * u.n) {
+        mean_new_sum_part += x15;
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
+    let mean_new = mean_new_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (element0 < u.c * u.n) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (element1 < u.c * u.n) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (element2 < u.c * u.n) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (element3 < u.c * u.n) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if (element4 < u.c * u.n) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if (element5 < u.c * u.n) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if (element6 < u.c * u.n) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if (element7 < u.c * u.n) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    if (element8 < u.c * u.n) {
+        variance_sum_part += (x8 - mean_new) * (x8 - mean_new);
+    }
+    if (element9 < u.c * u.n) {
+        variance_sum_part += (x9 - mean_new) * (x9 - mean_new);
+    }
+    if (element10 < u.c * u.n) {
+        variance_sum_part += (x10 - mean_new) * (x10 - mean_new);
+    }
+    if (element11 < u.c * u.n) {
+        variance_sum_part += (x11 - mean_new) * (x11 - mean_new);
+    }
+    if (element12 < u.c * u.n) {
+        variance_sum_part += (x12 - mean_new) * (x12 - mean_new);
+    }
+    if (element13 < u.c * u.n) {
+        variance_sum_part += (x13 - mean_new) * (x13 - mean_new);
+    }
+    if (element14 < u.c * u.n) {
+        variance_sum_part += (x14 - mean_new) * (x14 - mean_new);
+    }
+    if (element15 < u.c * u.n) {
+        variance_sum_part += (x15 - mean_new) * (x15 - mean_new);
+    }
+    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i * u.g + q] = mean_new;
+        scale[i * u.g + q] = scale_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.b * u.g) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let row = min(own, u.b * u.g - 1u);
+    let row_length = select(0u, u.c * u.n, own < u.b * u.g);
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = place;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = place + LANES;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = place + LANES * 2u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = place + LANES * 3u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = place + LANES * 4u;
+    let k4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = place + LANES * 5u;
+    let k5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = place + LANES * 6u;
+    let k6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = place + LANES * 7u;
+    let k7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    var x0: f32;
+    if (element0 < row_length) {
+        x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+    }
+    var x1: f32;
+    if (element1 < row_length) {
+        x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+    }
+    var x2: f32;
+    if (element2 < row_length) {
+        x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+    }
+    var x3: f32;
+    if (element3 < row_length) {
+        x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+    }
+    var x4: f32;
+    if ((CHUNKS > 4u) & (element4 < row_length)) {
+        x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+    }
+    var x5: f32;
+    if ((CHUNKS > 5u) & (element5 < row_length)) {
+        x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+    }
+    var x6: f32;
+    if ((CHUNKS > 6u) & (element6 < row_length)) {
+        x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+    }
+    var x7: f32;
+    if ((CHUNKS > 7u) & (element7 < row_length)) {
+        x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+    }
+    var mean_new_sum_part = 0.0;
+    if (element0 < row_length) {
+        mean_new_sum_part += x0;
+    }
+    if (element1 < row_length) {
+        mean_new_sum_part += x1;
+    }
+    if (element2 < row_length) {
+        mean_new_sum_part += x2;
+    }
+    if (element3 < row_length) {
+        mean_new_sum_part += x3;
+    }
+    if ((CHUNKS > 4u) & (element4 < row_length)) {
+        mean_new_sum_part += x4;
+    }
+    if ((CHUNKS > 5u) & (element5 < row_length)) {
+        mean_new_sum_part += x5;
+    }
+    if ((CHUNKS > 6u) & (element6 < row_length)) {
+        mean_new_sum_part += x6;
+    }
+    if ((CHUNKS > 7u) & (element7 < row_length)) {
+        mean_new_sum_part += x7;
+    }
+    let mean_new_sum = row_sum_upto(mean_new_sum_part, lane);
+    let mean_new = mean_new_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    if (element0 < row_length) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (element1 < row_length) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (element2 < row_length) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (element3 < row_length) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if ((CHUNKS > 4u) & (element4 < row_length)) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if ((CHUNKS > 5u) & (element5 < row_length)) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if ((CHUNKS > 6u) & (element6 < row_length)) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if ((CHUNKS > 7u) & (element7 < row_length)) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (place == 0u && own < u.b * u.g) {
+        mean[i * u.g + q] = mean_new;
+        scale[i * u.g + q] = scale_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    var mean_new_sum_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        mean_new_sum_part += x0;
+        if (element1 < u.c * u.n) {
+            mean_new_sum_part += x1;
+        }
+        if (element2 < u.c * u.n) {
+            mean_new_sum_part += x2;
+        }
+        if (element3 < u.c * u.n) {
+            mean_new_sum_part += x3;
+        }
+        if (element4 < u.c * u.n) {
+            mean_new_sum_part += x4;
+        }
+        if (element5 < u.c * u.n) {
+            mean_new_sum_part += x5;
+        }
+        if (element6 < u.c * u.n) {
+            mean_new_sum_part += x6;
+        }
+        if (element7 < u.c * u.n) {
+            mean_new_sum_part += x7;
+        }
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part, lane);
+    let mean_new = mean_new_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 2048u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 256u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 512u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 768u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 1024u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 1280u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 1536u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 1792u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge_upto16[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge_upto16[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge_upto16[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge_upto16[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge_upto16[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge_upto16[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge_upto16[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge_upto16[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+        if (element1 < u.c * u.n) {
+            variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+        }
+        if (element2 < u.c * u.n) {
+            variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+        }
+        if (element3 < u.c * u.n) {
+            variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+        }
+        if (element4 < u.c * u.n) {
+            variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+        }
+        if (element5 < u.c * u.n) {
+            variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+        }
+        if (element6 < u.c * u.n) {
+            variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+        }
+        if (element7 < u.c * u.n) {
+            variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane);
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
     let scale_new = 1.0 / sqrt(variance + u.eps);
     if (lane == 0u) {

@@ -1,4 +1,4 @@
-// groupnorm_parameter_gradients, stage mean, scale: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// groupnorm_parameter_gradients, stage mean, scale: rows_lanes1024_subgroups1.
 //     let mean[i, q] = (sum[k, p] x[i, q, k, p]) / f32(c * n);
 //     let variance[i, q] = (sum[k, p] (x[i, q, k, p] - mean[i, q]) * (x[i, q, k, p] - mean[i, q])) / f32(c * n);
 //     let scale[i, q] = 1.0 / sqrt(variance[i, q] + eps);
@@ -37,6 +37,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -128,6 +129,320 @@ fn main(
         }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i * u.g + q] = mean_new;
+        scale[i * u.g + q] = scale_new;
+    }
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    let element0 = lane * 4u;
+    let k0 = element0 / u.n;
+    let p0 = element0 % u.n;
+    let element1 = lane * 4u + 4096u;
+    let k1 = element1 / u.n;
+    let p1 = element1 % u.n;
+    let element2 = lane * 4u + 8192u;
+    let k2 = element2 / u.n;
+    let p2 = element2 % u.n;
+    let element3 = lane * 4u + 12288u;
+    let k3 = element3 / u.n;
+    let p3 = element3 % u.n;
+    let element4 = lane * 4u + 16384u;
+    let k4 = element4 / u.n;
+    let p4 = element4 % u.n;
+    let element5 = lane * 4u + 20480u;
+    let k5 = element5 / u.n;
+    let p5 = element5 % u.n;
+    let element6 = lane * 4u + 24576u;
+    let k6 = element6 / u.n;
+    let p6 = element6 % u.n;
+    let element7 = lane * 4u + 28672u;
+    let k7 = element7 / u.n;
+    let p7 = element7 % u.n;
+    var x0: vec4f;
+    if (element0 < u.c * u.n) {
+        x0 = x[(((i * u.g + q) * u.c + k0) * u.n + p0) >> 2u];
+    }
+    var x1: vec4f;
+    if (element1 < u.c * u.n) {
+        x1 = x[(((i * u.g + q) * u.c + k1) * u.n + p1) >> 2u];
+    }
+    var x2: vec4f;
+    if (element2 < u.c * u.n) {
+        x2 = x[(((i * u.g + q) * u.c + k2) * u.n + p2) >> 2u];
+    }
+    var x3: vec4f;
+    if (element3 < u.c * u.n) {
+        x3 = x[(((i * u.g + q) * u.c + k3) * u.n + p3) >> 2u];
+    }
+    var x4: vec4f;
+    if (element4 < u.c * u.n) {
+        x4 = x[(((i * u.g + q) * u.c + k4) * u.n + p4) >> 2u];
+    }
+    var x5: vec4f;
+    if (element5 < u.c * u.n) {
+        x5 = x[(((i * u.g + q) * u.c + k5) * u.n + p5) >> 2u];
+    }
+    var x6: vec4f;
+    if (element6 < u.c * u.n) {
+        x6 = x[(((i * u.g + q) * u.c + k6) * u.n + p6) >> 2u];
+    }
+    var x7: vec4f;
+    if (element7 < u.c * u.n) {
+        x7 = x[(((i * u.g + q) * u.c + k7) * u.n + p7) >> 2u];
+    }
+    var mean_new_sum_part = vec4f(0.0);
+    if (element0 < u.c * u.n) {
+        mean_new_sum_part += x0;
+    }
+    if (element1 < u.c * u.n) {
+        mean_new_sum_part += x1;
+    }
+    if (element2 < u.c * u.n) {
+        mean_new_sum_part += x2;
+    }
+    if (element3 < u.c * u.n) {
+        mean_new_sum_part += x3;
+    }
+    if (element4 < u.c * u.n) {
+        mean_new_sum_part += x4;
+    }
+    if (element5 < u.c * u.n) {
+        mean_new_sum_part += x5;
+    }
+    if (element6 < u.c * u.n) {
+        mean_new_sum_part += x6;
+    }
+    if (element7 < u.c * u.n) {
+        mean_new_sum_part += x7;
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let mean_new = mean_new_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (element0 < u.c * u.n) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (element1 < u.c * u.n) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (element2 < u.c * u.n) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (element3 < u.c * u.n) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if (element4 < u.c * u.n) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if (element5 < u.c * u.n) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if (element6 < u.c * u.n) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if (element7 < u.c * u.n) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.c) * i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i * u.g + q] = mean_new;
+        scale[i * u.g + q] = scale_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.b * u.g) {
+        return;
+    }
+    let i = row / u.g;
+    let q = row % u.g;
+    var mean_new_sum_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 8192u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 4096u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 5120u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 6144u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 7168u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        mean_new_sum_part += x0;
+        if (element1 < u.c * u.n) {
+            mean_new_sum_part += x1;
+        }
+        if (element2 < u.c * u.n) {
+            mean_new_sum_part += x2;
+        }
+        if (element3 < u.c * u.n) {
+            mean_new_sum_part += x3;
+        }
+        if (element4 < u.c * u.n) {
+            mean_new_sum_part += x4;
+        }
+        if (element5 < u.c * u.n) {
+            mean_new_sum_part += x5;
+        }
+        if (element6 < u.c * u.n) {
+            mean_new_sum_part += x6;
+        }
+        if (element7 < u.c * u.n) {
+            mean_new_sum_part += x7;
+        }
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part, lane, subgroup_size, subgroup_lane);
+    let mean_new = mean_new_sum / f32(i32(u.c) * i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var element = lane; element < u.c * u.n; element += 8192u) {
+        let k0 = element / u.n;
+        let p0 = element % u.n;
+        let element1 = element + 1024u;
+        let k1 = element1 / u.n;
+        let p1 = element1 % u.n;
+        let element2 = element + 2048u;
+        let k2 = element2 / u.n;
+        let p2 = element2 % u.n;
+        let element3 = element + 3072u;
+        let k3 = element3 / u.n;
+        let p3 = element3 % u.n;
+        let element4 = element + 4096u;
+        let k4 = element4 / u.n;
+        let p4 = element4 % u.n;
+        let element5 = element + 5120u;
+        let k5 = element5 / u.n;
+        let p5 = element5 % u.n;
+        let element6 = element + 6144u;
+        let k6 = element6 / u.n;
+        let p6 = element6 % u.n;
+        let element7 = element + 7168u;
+        let k7 = element7 / u.n;
+        let p7 = element7 % u.n;
+        let x0 = x_edge[((i * u.g + q) * u.c + k0) * u.n + p0];
+        var x1: f32;
+        if (element1 < u.c * u.n) {
+            x1 = x_edge[((i * u.g + q) * u.c + k1) * u.n + p1];
+        }
+        var x2: f32;
+        if (element2 < u.c * u.n) {
+            x2 = x_edge[((i * u.g + q) * u.c + k2) * u.n + p2];
+        }
+        var x3: f32;
+        if (element3 < u.c * u.n) {
+            x3 = x_edge[((i * u.g + q) * u.c + k3) * u.n + p3];
+        }
+        var x4: f32;
+        if (element4 < u.c * u.n) {
+            x4 = x_edge[((i * u.g + q) * u.c + k4) * u.n + p4];
+        }
+        var x5: f32;
+        if (element5 < u.c * u.n) {
+            x5 = x_edge[((i * u.g + q) * u.c + k5) * u.n + p5];
+        }
+        var x6: f32;
+        if (element6 < u.c * u.n) {
+            x6 = x_edge[((i * u.g + q) * u.c + k6) * u.n + p6];
+        }
+        var x7: f32;
+        if (element7 < u.c * u.n) {
+            x7 = x_edge[((i * u.g + q) * u.c + k7) * u.n + p7];
+        }
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+        if (element1 < u.c * u.n) {
+            variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+        }
+        if (element2 < u.c * u.n) {
+            variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+        }
+        if (element3 < u.c * u.n) {
+            variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+        }
+        if (element4 < u.c * u.n) {
+            variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+        }
+        if (element5 < u.c * u.n) {
+            variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+        }
+        if (element6 < u.c * u.n) {
+            variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+        }
+        if (element7 < u.c * u.n) {
+            variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane, subgroup_size, subgroup_lane);
     let variance = variance_sum / f32(i32(u.c) * i32(u.n));
     let scale_new = 1.0 / sqrt(variance + u.eps);
     if (lane == 0u) {

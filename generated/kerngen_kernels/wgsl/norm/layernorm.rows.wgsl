@@ -1,4 +1,4 @@
-// layernorm, stage mean, scale, y: rows, one row per workgroup, read by each pass.
+// layernorm, stage mean, scale, y: rows.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let variance[i] = sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i]) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -39,6 +39,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -156,6 +157,856 @@ fn main(
         if (j3 < u.n) {
             let y_new = (x3 - mean) * scale * gain3 + bias3;
             y[(i * u.n + j3) >> 2u] = y_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> gain_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read> bias_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y_edge_upto16: array<f32>;
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_sum_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        mean_sum_part += x_edge_upto16[i * u.n + j];
+    }
+    let mean_sum = mean_sum_part;
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        variance_sum_part += (x_edge_upto16[i * u.n + j] - mean) * (x_edge_upto16[i * u.n + j] - mean);
+    }
+    let variance_sum = variance_sum_part;
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    for (var j = 0u; j < u.n; j += 1u) {
+        let y_new = (x_edge_upto16[i * u.n + j] - mean) * scale * gain_edge_upto16[j] + bias_edge_upto16[j];
+        y_edge_upto16[i * u.n + j] = y_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var x0: vec4f;
+    var gain0: vec4f;
+    var bias0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[(i * u.n + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
+        bias0 = bias[j0 >> 2u];
+    }
+    var x1: vec4f;
+    var gain1: vec4f;
+    var bias1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[(i * u.n + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
+        bias1 = bias[j1 >> 2u];
+    }
+    var x2: vec4f;
+    var gain2: vec4f;
+    var bias2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        x2 = x[(i * u.n + j2) >> 2u];
+        gain2 = gain[j2 >> 2u];
+        bias2 = bias[j2 >> 2u];
+    }
+    var x3: vec4f;
+    var gain3: vec4f;
+    var bias3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        x3 = x[(i * u.n + j3) >> 2u];
+        gain3 = gain[j3 >> 2u];
+        bias3 = bias[j3 >> 2u];
+    }
+    var mean_sum_part = vec4f(0.0);
+    if (j0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (j1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        mean_sum_part += x2;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        mean_sum_part += x3;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (j0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (j0 < row_length) {
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
+        y[(i * u.n + j0) >> 2u] = y_new;
+    }
+    if (j1 < row_length) {
+        let y_new = (x1 - mean) * scale * gain1 + bias1;
+        y[(i * u.n + j1) >> 2u] = y_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let y_new = (x2 - mean) * scale * gain2 + bias2;
+        y[(i * u.n + j2) >> 2u] = y_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let y_new = (x3 - mean) * scale * gain3 + bias3;
+        y[(i * u.n + j3) >> 2u] = y_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    let j8 = lane * 4u + 8192u;
+    let j9 = lane * 4u + 9216u;
+    let j10 = lane * 4u + 10240u;
+    let j11 = lane * 4u + 11264u;
+    let j12 = lane * 4u + 12288u;
+    let j13 = lane * 4u + 13312u;
+    let j14 = lane * 4u + 14336u;
+    let j15 = lane * 4u + 15360u;
+    var x0: vec4f;
+    if (j0 < u.n) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.n) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.n) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.n) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.n) {
+        x4 = x[(i * u.n + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.n) {
+        x5 = x[(i * u.n + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.n) {
+        x6 = x[(i * u.n + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.n) {
+        x7 = x[(i * u.n + j7) >> 2u];
+    }
+    var x8: vec4f;
+    if (j8 < u.n) {
+        x8 = x[(i * u.n + j8) >> 2u];
+    }
+    var x9: vec4f;
+    if (j9 < u.n) {
+        x9 = x[(i * u.n + j9) >> 2u];
+    }
+    var x10: vec4f;
+    if (j10 < u.n) {
+        x10 = x[(i * u.n + j10) >> 2u];
+    }
+    var x11: vec4f;
+    if (j11 < u.n) {
+        x11 = x[(i * u.n + j11) >> 2u];
+    }
+    var x12: vec4f;
+    if (j12 < u.n) {
+        x12 = x[(i * u.n + j12) >> 2u];
+    }
+    var x13: vec4f;
+    if (j13 < u.n) {
+        x13 = x[(i * u.n + j13) >> 2u];
+    }
+    var x14: vec4f;
+    if (j14 < u.n) {
+        x14 = x[(i * u.n + j14) >> 2u];
+    }
+    var x15: vec4f;
+    if (j15 < u.n) {
+        x15 = x[(i * u.n + j15) >> 2u];
+    }
+    var mean_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        mean_sum_part += x0;
+    }
+    if (j1 < u.n) {
+        mean_sum_part += x1;
+    }
+    if (j2 < u.n) {
+        mean_sum_part += x2;
+    }
+    if (j3 < u.n) {
+        mean_sum_part += x3;
+    }
+    if (j4 < u.n) {
+        mean_sum_part += x4;
+    }
+    if (j5 < u.n) {
+        mean_sum_part += x5;
+    }
+    if (j6 < u.n) {
+        mean_sum_part += x6;
+    }
+    if (j7 < u.n) {
+        mean_sum_part += x7;
+    }
+    if (j8 < u.n) {
+        mean_sum_part += x8;
+    }
+    if (j9 < u.n) {
+        mean_sum_part += x9;
+    }
+    if (j10 < u.n) {
+        mean_sum_part += x10;
+    }
+    if (j11 < u.n) {
+        mean_sum_part += x11;
+    }
+    if (j12 < u.n) {
+        mean_sum_part += x12;
+    }
+    if (j13 < u.n) {
+        mean_sum_part += x13;
+    }
+    if (j14 < u.n) {
+        mean_sum_part += x14;
+    }
+    if (j15 < u.n) {
+        mean_sum_part += x15;
+    }
+    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+    }
+    if (j1 < u.n) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+    }
+    if (j2 < u.n) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+    }
+    if (j3 < u.n) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+    }
+    if (j4 < u.n) {
+        variance_sum_part += (x4 - mean) * (x4 - mean);
+    }
+    if (j5 < u.n) {
+        variance_sum_part += (x5 - mean) * (x5 - mean);
+    }
+    if (j6 < u.n) {
+        variance_sum_part += (x6 - mean) * (x6 - mean);
+    }
+    if (j7 < u.n) {
+        variance_sum_part += (x7 - mean) * (x7 - mean);
+    }
+    if (j8 < u.n) {
+        variance_sum_part += (x8 - mean) * (x8 - mean);
+    }
+    if (j9 < u.n) {
+        variance_sum_part += (x9 - mean) * (x9 - mean);
+    }
+    if (j10 < u.n) {
+        variance_sum_part += (x10 - mean) * (x10 - mean);
+    }
+    if (j11 < u.n) {
+        variance_sum_part += (x11 - mean) * (x11 - mean);
+    }
+    if (j12 < u.n) {
+        variance_sum_part += (x12 - mean) * (x12 - mean);
+    }
+    if (j13 < u.n) {
+        variance_sum_part += (x13 - mean) * (x13 - mean);
+    }
+    if (j14 < u.n) {
+        variance_sum_part += (x14 - mean) * (x14 - mean);
+    }
+    if (j15 < u.n) {
+        variance_sum_part += (x15 - mean) * (x15 - mean);
+    }
+    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (j0 < u.n) {
+        let y_new = (x0 - mean) * scale * gain[j0 >> 2u] + bias[j0 >> 2u];
+        y[(i * u.n + j0) >> 2u] = y_new;
+    }
+    if (j1 < u.n) {
+        let y_new = (x1 - mean) * scale * gain[j1 >> 2u] + bias[j1 >> 2u];
+        y[(i * u.n + j1) >> 2u] = y_new;
+    }
+    if (j2 < u.n) {
+        let y_new = (x2 - mean) * scale * gain[j2 >> 2u] + bias[j2 >> 2u];
+        y[(i * u.n + j2) >> 2u] = y_new;
+    }
+    if (j3 < u.n) {
+        let y_new = (x3 - mean) * scale * gain[j3 >> 2u] + bias[j3 >> 2u];
+        y[(i * u.n + j3) >> 2u] = y_new;
+    }
+    if (j4 < u.n) {
+        let y_new = (x4 - mean) * scale * gain[j4 >> 2u] + bias[j4 >> 2u];
+        y[(i * u.n + j4) >> 2u] = y_new;
+    }
+    if (j5 < u.n) {
+        let y_new = (x5 - mean) * scale * gain[j5 >> 2u] + bias[j5 >> 2u];
+        y[(i * u.n + j5) >> 2u] = y_new;
+    }
+    if (j6 < u.n) {
+        let y_new = (x6 - mean) * scale * gain[j6 >> 2u] + bias[j6 >> 2u];
+        y[(i * u.n + j6) >> 2u] = y_new;
+    }
+    if (j7 < u.n) {
+        let y_new = (x7 - mean) * scale * gain[j7 >> 2u] + bias[j7 >> 2u];
+        y[(i * u.n + j7) >> 2u] = y_new;
+    }
+    if (j8 < u.n) {
+        let y_new = (x8 - mean) * scale * gain[j8 >> 2u] + bias[j8 >> 2u];
+        y[(i * u.n + j8) >> 2u] = y_new;
+    }
+    if (j9 < u.n) {
+        let y_new = (x9 - mean) * scale * gain[j9 >> 2u] + bias[j9 >> 2u];
+        y[(i * u.n + j9) >> 2u] = y_new;
+    }
+    if (j10 < u.n) {
+        let y_new = (x10 - mean) * scale * gain[j10 >> 2u] + bias[j10 >> 2u];
+        y[(i * u.n + j10) >> 2u] = y_new;
+    }
+    if (j11 < u.n) {
+        let y_new = (x11 - mean) * scale * gain[j11 >> 2u] + bias[j11 >> 2u];
+        y[(i * u.n + j11) >> 2u] = y_new;
+    }
+    if (j12 < u.n) {
+        let y_new = (x12 - mean) * scale * gain[j12 >> 2u] + bias[j12 >> 2u];
+        y[(i * u.n + j12) >> 2u] = y_new;
+    }
+    if (j13 < u.n) {
+        let y_new = (x13 - mean) * scale * gain[j13 >> 2u] + bias[j13 >> 2u];
+        y[(i * u.n + j13) >> 2u] = y_new;
+    }
+    if (j14 < u.n) {
+        let y_new = (x14 - mean) * scale * gain[j14 >> 2u] + bias[j14 >> 2u];
+        y[(i * u.n + j14) >> 2u] = y_new;
+    }
+    if (j15 < u.n) {
+        let y_new = (x15 - mean) * scale * gain[j15 >> 2u] + bias[j15 >> 2u];
+        y[(i * u.n + j15) >> 2u] = y_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var x0: f32;
+    var gain0: f32;
+    var bias0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+        gain0 = gain_edge_upto16[j0];
+        bias0 = bias_edge_upto16[j0];
+    }
+    var x1: f32;
+    var gain1: f32;
+    var bias1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+        gain1 = gain_edge_upto16[j1];
+        bias1 = bias_edge_upto16[j1];
+    }
+    var x2: f32;
+    var gain2: f32;
+    var bias2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+        gain2 = gain_edge_upto16[j2];
+        bias2 = bias_edge_upto16[j2];
+    }
+    var x3: f32;
+    var gain3: f32;
+    var bias3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+        gain3 = gain_edge_upto16[j3];
+        bias3 = bias_edge_upto16[j3];
+    }
+    var x4: f32;
+    var gain4: f32;
+    var bias4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        x4 = x_edge_upto16[i * u.n + j4];
+        gain4 = gain_edge_upto16[j4];
+        bias4 = bias_edge_upto16[j4];
+    }
+    var x5: f32;
+    var gain5: f32;
+    var bias5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        x5 = x_edge_upto16[i * u.n + j5];
+        gain5 = gain_edge_upto16[j5];
+        bias5 = bias_edge_upto16[j5];
+    }
+    var x6: f32;
+    var gain6: f32;
+    var bias6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        x6 = x_edge_upto16[i * u.n + j6];
+        gain6 = gain_edge_upto16[j6];
+        bias6 = bias_edge_upto16[j6];
+    }
+    var x7: f32;
+    var gain7: f32;
+    var bias7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        x7 = x_edge_upto16[i * u.n + j7];
+        gain7 = gain_edge_upto16[j7];
+        bias7 = bias_edge_upto16[j7];
+    }
+    var mean_sum_part = 0.0;
+    if (j0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (j1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if (j2 < row_length) {
+        mean_sum_part += x2;
+    }
+    if (j3 < row_length) {
+        mean_sum_part += x3;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        mean_sum_part += x4;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        mean_sum_part += x5;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        mean_sum_part += x6;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        mean_sum_part += x7;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    if (j0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+    }
+    if (j2 < row_length) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+    }
+    if (j3 < row_length) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        variance_sum_part += (x4 - mean) * (x4 - mean);
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        variance_sum_part += (x5 - mean) * (x5 - mean);
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        variance_sum_part += (x6 - mean) * (x6 - mean);
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        variance_sum_part += (x7 - mean) * (x7 - mean);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (j0 < row_length) {
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
+        y_edge_upto16[i * u.n + j0] = y_new;
+    }
+    if (j1 < row_length) {
+        let y_new = (x1 - mean) * scale * gain1 + bias1;
+        y_edge_upto16[i * u.n + j1] = y_new;
+    }
+    if (j2 < row_length) {
+        let y_new = (x2 - mean) * scale * gain2 + bias2;
+        y_edge_upto16[i * u.n + j2] = y_new;
+    }
+    if (j3 < row_length) {
+        let y_new = (x3 - mean) * scale * gain3 + bias3;
+        y_edge_upto16[i * u.n + j3] = y_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let y_new = (x4 - mean) * scale * gain4 + bias4;
+        y_edge_upto16[i * u.n + j4] = y_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let y_new = (x5 - mean) * scale * gain5 + bias5;
+        y_edge_upto16[i * u.n + j5] = y_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let y_new = (x6 - mean) * scale * gain6 + bias6;
+        y_edge_upto16[i * u.n + j6] = y_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let y_new = (x7 - mean) * scale * gain7 + bias7;
+        y_edge_upto16[i * u.n + j7] = y_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_sum_part += x7;
+        }
+    }
+    let mean_sum = row_sum(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+        }
+        if (j4 < u.n) {
+            variance_sum_part += (x4 - mean) * (x4 - mean);
+        }
+        if (j5 < u.n) {
+            variance_sum_part += (x5 - mean) * (x5 - mean);
+        }
+        if (j6 < u.n) {
+            variance_sum_part += (x6 - mean) * (x6 - mean);
+        }
+        if (j7 < u.n) {
+            variance_sum_part += (x7 - mean) * (x7 - mean);
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        let gain0 = gain_edge_upto16[j];
+        let bias0 = bias_edge_upto16[j];
+        var x1: f32;
+        var gain1: f32;
+        var bias1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+            gain1 = gain_edge_upto16[j1];
+            bias1 = bias_edge_upto16[j1];
+        }
+        var x2: f32;
+        var gain2: f32;
+        var bias2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+            gain2 = gain_edge_upto16[j2];
+            bias2 = bias_edge_upto16[j2];
+        }
+        var x3: f32;
+        var gain3: f32;
+        var bias3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+            gain3 = gain_edge_upto16[j3];
+            bias3 = bias_edge_upto16[j3];
+        }
+        var x4: f32;
+        var gain4: f32;
+        var bias4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+            gain4 = gain_edge_upto16[j4];
+            bias4 = bias_edge_upto16[j4];
+        }
+        var x5: f32;
+        var gain5: f32;
+        var bias5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+            gain5 = gain_edge_upto16[j5];
+            bias5 = bias_edge_upto16[j5];
+        }
+        var x6: f32;
+        var gain6: f32;
+        var bias6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+            gain6 = gain_edge_upto16[j6];
+            bias6 = bias_edge_upto16[j6];
+        }
+        var x7: f32;
+        var gain7: f32;
+        var bias7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+            gain7 = gain_edge_upto16[j7];
+            bias7 = bias_edge_upto16[j7];
+        }
+        let y_new = (x0 - mean) * scale * gain0 + bias0;
+        y_edge_upto16[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let y_new = (x1 - mean) * scale * gain1 + bias1;
+            y_edge_upto16[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = (x2 - mean) * scale * gain2 + bias2;
+            y_edge_upto16[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = (x3 - mean) * scale * gain3 + bias3;
+            y_edge_upto16[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let y_new = (x4 - mean) * scale * gain4 + bias4;
+            y_edge_upto16[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let y_new = (x5 - mean) * scale * gain5 + bias5;
+            y_edge_upto16[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let y_new = (x6 - mean) * scale * gain6 + bias6;
+            y_edge_upto16[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let y_new = (x7 - mean) * scale * gain7 + bias7;
+            y_edge_upto16[i * u.n + j7] = y_new;
         }
     }
 }

@@ -1,4 +1,4 @@
-// layernorm_gradient, stage mean, scale, dscale, mean_along, dx: rows, one row per workgroup, read by each pass.
+// layernorm_gradient, stage mean, scale, dscale, mean_along, dx: rows.
 //     let mean[i] = (sum[j] x[i, j]) / f32(n);
 //     let variance[i] = (sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i])) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -41,6 +41,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -184,6 +185,684 @@ fn main(
         if (j3 < u.n) {
             let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
             dx[(i * u.n + j3) >> 2u] = dx_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> gain_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx_edge_upto16: array<f32>;
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_sum_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        mean_sum_part += x_edge_upto16[i * u.n + j];
+    }
+    let mean_sum = mean_sum_part;
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        variance_sum_part += (x_edge_upto16[i * u.n + j] - mean) * (x_edge_upto16[i * u.n + j] - mean);
+        dscale_part += dy_edge_upto16[i * u.n + j] * gain_edge_upto16[j] * (x_edge_upto16[i * u.n + j] - mean);
+        mean_along_part += dy_edge_upto16[i * u.n + j] * gain_edge_upto16[j];
+    }
+    let variance_sum = variance_sum_part;
+    let dscale = dscale_part;
+    let mean_along = mean_along_part;
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    for (var j = 0u; j < u.n; j += 1u) {
+        let dx_new = scale * (dy_edge_upto16[i * u.n + j] * gain_edge_upto16[j] - dscale * (x_edge_upto16[i * u.n + j] - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j] = dx_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var x0: vec4f;
+    var dy0: vec4f;
+    var gain0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[(i * u.n + j0) >> 2u];
+        dy0 = dy[(i * u.n + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
+    }
+    var x1: vec4f;
+    var dy1: vec4f;
+    var gain1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[(i * u.n + j1) >> 2u];
+        dy1 = dy[(i * u.n + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
+    }
+    var x2: vec4f;
+    var dy2: vec4f;
+    var gain2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        x2 = x[(i * u.n + j2) >> 2u];
+        dy2 = dy[(i * u.n + j2) >> 2u];
+        gain2 = gain[j2 >> 2u];
+    }
+    var x3: vec4f;
+    var dy3: vec4f;
+    var gain3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        x3 = x[(i * u.n + j3) >> 2u];
+        dy3 = dy[(i * u.n + j3) >> 2u];
+        gain3 = gain[j3 >> 2u];
+    }
+    var mean_sum_part = vec4f(0.0);
+    if (j0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (j1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        mean_sum_part += x2;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        mean_sum_part += x3;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    var dscale_part = vec4f(0.0);
+    var mean_along_part = vec4f(0.0);
+    if (j0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+        dscale_part += dy1 * gain1 * (x1 - mean);
+        mean_along_part += dy1 * gain1;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+        dscale_part += dy2 * gain2 * (x2 - mean);
+        mean_along_part += dy2 * gain2;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+        dscale_part += dy3 * gain3 * (x3 - mean);
+        mean_along_part += dy3 * gain3;
+    }
+    let variance_sum = row_sum_upto(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let dscale = row_sum_upto(dscale_part.x + dscale_part.y + (dscale_part.z + dscale_part.w), lane);
+    let mean_along = row_sum_upto(mean_along_part.x + mean_along_part.y + (mean_along_part.z + mean_along_part.w), lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (j0 < row_length) {
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx[(i * u.n + j0) >> 2u] = dx_new;
+    }
+    if (j1 < row_length) {
+        let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx[(i * u.n + j1) >> 2u] = dx_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx[(i * u.n + j2) >> 2u] = dx_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx[(i * u.n + j3) >> 2u] = dx_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var x0: f32;
+    var dy0: f32;
+    var gain0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+        dy0 = dy_edge_upto16[i * u.n + j0];
+        gain0 = gain_edge_upto16[j0];
+    }
+    var x1: f32;
+    var dy1: f32;
+    var gain1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+        dy1 = dy_edge_upto16[i * u.n + j1];
+        gain1 = gain_edge_upto16[j1];
+    }
+    var x2: f32;
+    var dy2: f32;
+    var gain2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+        dy2 = dy_edge_upto16[i * u.n + j2];
+        gain2 = gain_edge_upto16[j2];
+    }
+    var x3: f32;
+    var dy3: f32;
+    var gain3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+        dy3 = dy_edge_upto16[i * u.n + j3];
+        gain3 = gain_edge_upto16[j3];
+    }
+    var x4: f32;
+    var dy4: f32;
+    var gain4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        x4 = x_edge_upto16[i * u.n + j4];
+        dy4 = dy_edge_upto16[i * u.n + j4];
+        gain4 = gain_edge_upto16[j4];
+    }
+    var x5: f32;
+    var dy5: f32;
+    var gain5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        x5 = x_edge_upto16[i * u.n + j5];
+        dy5 = dy_edge_upto16[i * u.n + j5];
+        gain5 = gain_edge_upto16[j5];
+    }
+    var x6: f32;
+    var dy6: f32;
+    var gain6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        x6 = x_edge_upto16[i * u.n + j6];
+        dy6 = dy_edge_upto16[i * u.n + j6];
+        gain6 = gain_edge_upto16[j6];
+    }
+    var x7: f32;
+    var dy7: f32;
+    var gain7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        x7 = x_edge_upto16[i * u.n + j7];
+        dy7 = dy_edge_upto16[i * u.n + j7];
+        gain7 = gain_edge_upto16[j7];
+    }
+    var mean_sum_part = 0.0;
+    if (j0 < row_length) {
+        mean_sum_part += x0;
+    }
+    if (j1 < row_length) {
+        mean_sum_part += x1;
+    }
+    if (j2 < row_length) {
+        mean_sum_part += x2;
+    }
+    if (j3 < row_length) {
+        mean_sum_part += x3;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        mean_sum_part += x4;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        mean_sum_part += x5;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        mean_sum_part += x6;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        mean_sum_part += x7;
+    }
+    let mean_sum = row_sum_upto(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    if (j0 < row_length) {
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 - mean) * (x1 - mean);
+        dscale_part += dy1 * gain1 * (x1 - mean);
+        mean_along_part += dy1 * gain1;
+    }
+    if (j2 < row_length) {
+        variance_sum_part += (x2 - mean) * (x2 - mean);
+        dscale_part += dy2 * gain2 * (x2 - mean);
+        mean_along_part += dy2 * gain2;
+    }
+    if (j3 < row_length) {
+        variance_sum_part += (x3 - mean) * (x3 - mean);
+        dscale_part += dy3 * gain3 * (x3 - mean);
+        mean_along_part += dy3 * gain3;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        variance_sum_part += (x4 - mean) * (x4 - mean);
+        dscale_part += dy4 * gain4 * (x4 - mean);
+        mean_along_part += dy4 * gain4;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        variance_sum_part += (x5 - mean) * (x5 - mean);
+        dscale_part += dy5 * gain5 * (x5 - mean);
+        mean_along_part += dy5 * gain5;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        variance_sum_part += (x6 - mean) * (x6 - mean);
+        dscale_part += dy6 * gain6 * (x6 - mean);
+        mean_along_part += dy6 * gain6;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        variance_sum_part += (x7 - mean) * (x7 - mean);
+        dscale_part += dy7 * gain7 * (x7 - mean);
+        mean_along_part += dy7 * gain7;
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let dscale = row_sum_upto(dscale_part, lane);
+    let mean_along = row_sum_upto(mean_along_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    if (j0 < row_length) {
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j0] = dx_new;
+    }
+    if (j1 < row_length) {
+        let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j1] = dx_new;
+    }
+    if (j2 < row_length) {
+        let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j2] = dx_new;
+    }
+    if (j3 < row_length) {
+        let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j3] = dx_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j4] = dx_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j5] = dx_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j6] = dx_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j7] = dx_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_sum_part += x7;
+        }
+    }
+    let mean_sum = row_sum(mean_sum_part, lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    var dscale_part = 0.0;
+    var mean_along_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        let dy0 = dy_edge_upto16[i * u.n + j];
+        let gain0 = gain_edge_upto16[j];
+        var x1: f32;
+        var dy1: f32;
+        var gain1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+            dy1 = dy_edge_upto16[i * u.n + j1];
+            gain1 = gain_edge_upto16[j1];
+        }
+        var x2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+            dy2 = dy_edge_upto16[i * u.n + j2];
+            gain2 = gain_edge_upto16[j2];
+        }
+        var x3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+            dy3 = dy_edge_upto16[i * u.n + j3];
+            gain3 = gain_edge_upto16[j3];
+        }
+        var x4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+            dy4 = dy_edge_upto16[i * u.n + j4];
+            gain4 = gain_edge_upto16[j4];
+        }
+        var x5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+            dy5 = dy_edge_upto16[i * u.n + j5];
+            gain5 = gain_edge_upto16[j5];
+        }
+        var x6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+            dy6 = dy_edge_upto16[i * u.n + j6];
+            gain6 = gain_edge_upto16[j6];
+        }
+        var x7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+            dy7 = dy_edge_upto16[i * u.n + j7];
+            gain7 = gain_edge_upto16[j7];
+        }
+        variance_sum_part += (x0 - mean) * (x0 - mean);
+        dscale_part += dy0 * gain0 * (x0 - mean);
+        mean_along_part += dy0 * gain0;
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean) * (x1 - mean);
+            dscale_part += dy1 * gain1 * (x1 - mean);
+            mean_along_part += dy1 * gain1;
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean) * (x2 - mean);
+            dscale_part += dy2 * gain2 * (x2 - mean);
+            mean_along_part += dy2 * gain2;
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean) * (x3 - mean);
+            dscale_part += dy3 * gain3 * (x3 - mean);
+            mean_along_part += dy3 * gain3;
+        }
+        if (j4 < u.n) {
+            variance_sum_part += (x4 - mean) * (x4 - mean);
+            dscale_part += dy4 * gain4 * (x4 - mean);
+            mean_along_part += dy4 * gain4;
+        }
+        if (j5 < u.n) {
+            variance_sum_part += (x5 - mean) * (x5 - mean);
+            dscale_part += dy5 * gain5 * (x5 - mean);
+            mean_along_part += dy5 * gain5;
+        }
+        if (j6 < u.n) {
+            variance_sum_part += (x6 - mean) * (x6 - mean);
+            dscale_part += dy6 * gain6 * (x6 - mean);
+            mean_along_part += dy6 * gain6;
+        }
+        if (j7 < u.n) {
+            variance_sum_part += (x7 - mean) * (x7 - mean);
+            dscale_part += dy7 * gain7 * (x7 - mean);
+            mean_along_part += dy7 * gain7;
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane);
+    let dscale = row_sum(dscale_part, lane);
+    let mean_along = row_sum(mean_along_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale = 1.0 / sqrt(variance + u.eps);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let dy0 = dy_edge_upto16[i * u.n + j];
+        let gain0 = gain_edge_upto16[j];
+        let x0 = x_edge_upto16[i * u.n + j];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
+        if (j1 < u.n) {
+            dy1 = dy_edge_upto16[i * u.n + j1];
+            gain1 = gain_edge_upto16[j1];
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
+        if (j2 < u.n) {
+            dy2 = dy_edge_upto16[i * u.n + j2];
+            gain2 = gain_edge_upto16[j2];
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
+        if (j3 < u.n) {
+            dy3 = dy_edge_upto16[i * u.n + j3];
+            gain3 = gain_edge_upto16[j3];
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
+        if (j4 < u.n) {
+            dy4 = dy_edge_upto16[i * u.n + j4];
+            gain4 = gain_edge_upto16[j4];
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
+        if (j5 < u.n) {
+            dy5 = dy_edge_upto16[i * u.n + j5];
+            gain5 = gain_edge_upto16[j5];
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
+        if (j6 < u.n) {
+            dy6 = dy_edge_upto16[i * u.n + j6];
+            gain6 = gain_edge_upto16[j6];
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
+        if (j7 < u.n) {
+            dy7 = dy_edge_upto16[i * u.n + j7];
+            gain7 = gain_edge_upto16[j7];
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        let dx_new = scale * (dy0 * gain0 - dscale * (x0 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = scale * (dy1 * gain1 - dscale * (x1 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j1] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = scale * (dy2 * gain2 - dscale * (x2 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j2] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = scale * (dy3 * gain3 - dscale * (x3 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j3] = dx_new;
+        }
+        if (j4 < u.n) {
+            let dx_new = scale * (dy4 * gain4 - dscale * (x4 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j4] = dx_new;
+        }
+        if (j5 < u.n) {
+            let dx_new = scale * (dy5 * gain5 - dscale * (x5 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j5] = dx_new;
+        }
+        if (j6 < u.n) {
+            let dx_new = scale * (dy6 * gain6 - dscale * (x6 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j6] = dx_new;
+        }
+        if (j7 < u.n) {
+            let dx_new = scale * (dy7 * gain7 - dscale * (x7 - mean) * scale * scale / f32(i32(u.n)) - mean_along / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j7] = dx_new;
         }
     }
 }

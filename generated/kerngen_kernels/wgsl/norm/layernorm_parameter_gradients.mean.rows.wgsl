@@ -1,4 +1,4 @@
-// layernorm_parameter_gradients, stage mean, scale: rows, one row per workgroup, read by each pass.
+// layernorm_parameter_gradients, stage mean, scale: rows.
 //     let mean[i] = (sum[j] x[i, j]) / f32(n);
 //     let variance[i] = (sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i])) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -37,6 +37,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -108,6 +109,609 @@ fn main(
         }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i] = mean_new;
+        scale[i] = scale_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_new_sum_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        mean_new_sum_part += x_edge_upto16[i * u.n + j];
+    }
+    let mean_new_sum = mean_new_sum_part;
+    let mean_new = mean_new_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        variance_sum_part += (x_edge_upto16[i * u.n + j] - mean_new) * (x_edge_upto16[i * u.n + j] - mean_new);
+    }
+    let variance_sum = variance_sum_part;
+    let variance = variance_sum / f32(i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    mean[i] = mean_new;
+    scale[i] = scale_new;
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var x0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var mean_new_sum_part = vec4f(0.0);
+    if (j0 < row_length) {
+        mean_new_sum_part += x0;
+    }
+    if (j1 < row_length) {
+        mean_new_sum_part += x1;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        mean_new_sum_part += x2;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        mean_new_sum_part += x3;
+    }
+    let mean_new_sum = row_sum_upto(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
+    let mean_new = mean_new_sum / f32(i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (j0 < row_length) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (place == 0u && own < u.m) {
+        mean[i] = mean_new;
+        scale[i] = scale_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    let j8 = lane * 4u + 8192u;
+    let j9 = lane * 4u + 9216u;
+    let j10 = lane * 4u + 10240u;
+    let j11 = lane * 4u + 11264u;
+    let j12 = lane * 4u + 12288u;
+    let j13 = lane * 4u + 13312u;
+    let j14 = lane * 4u + 14336u;
+    let j15 = lane * 4u + 15360u;
+    var x0: vec4f;
+    if (j0 < u.n) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.n) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.n) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.n) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.n) {
+        x4 = x[(i * u.n + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.n) {
+        x5 = x[(i * u.n + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.n) {
+        x6 = x[(i * u.n + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.n) {
+        x7 = x[(i * u.n + j7) >> 2u];
+    }
+    var x8: vec4f;
+    if (j8 < u.n) {
+        x8 = x[(i * u.n + j8) >> 2u];
+    }
+    var x9: vec4f;
+    if (j9 < u.n) {
+        x9 = x[(i * u.n + j9) >> 2u];
+    }
+    var x10: vec4f;
+    if (j10 < u.n) {
+        x10 = x[(i * u.n + j10) >> 2u];
+    }
+    var x11: vec4f;
+    if (j11 < u.n) {
+        x11 = x[(i * u.n + j11) >> 2u];
+    }
+    var x12: vec4f;
+    if (j12 < u.n) {
+        x12 = x[(i * u.n + j12) >> 2u];
+    }
+    var x13: vec4f;
+    if (j13 < u.n) {
+        x13 = x[(i * u.n + j13) >> 2u];
+    }
+    var x14: vec4f;
+    if (j14 < u.n) {
+        x14 = x[(i * u.n + j14) >> 2u];
+    }
+    var x15: vec4f;
+    if (j15 < u.n) {
+        x15 = x[(i * u.n + j15) >> 2u];
+    }
+    var mean_new_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        mean_new_sum_part += x0;
+    }
+    if (j1 < u.n) {
+        mean_new_sum_part += x1;
+    }
+    if (j2 < u.n) {
+        mean_new_sum_part += x2;
+    }
+    if (j3 < u.n) {
+        mean_new_sum_part += x3;
+    }
+    if (j4 < u.n) {
+        mean_new_sum_part += x4;
+    }
+    if (j5 < u.n) {
+        mean_new_sum_part += x5;
+    }
+    if (j6 < u.n) {
+        mean_new_sum_part += x6;
+    }
+    if (j7 < u.n) {
+        mean_new_sum_part += x7;
+    }
+    if (j8 < u.n) {
+        mean_new_sum_part += x8;
+    }
+    if (j9 < u.n) {
+        mean_new_sum_part += x9;
+    }
+    if (j10 < u.n) {
+        mean_new_sum_part += x10;
+    }
+    if (j11 < u.n) {
+        mean_new_sum_part += x11;
+    }
+    if (j12 < u.n) {
+        mean_new_sum_part += x12;
+    }
+    if (j13 < u.n) {
+        mean_new_sum_part += x13;
+    }
+    if (j14 < u.n) {
+        mean_new_sum_part += x14;
+    }
+    if (j15 < u.n) {
+        mean_new_sum_part += x15;
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane);
+    let mean_new = mean_new_sum / f32(i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (j1 < u.n) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (j2 < u.n) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (j3 < u.n) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if (j4 < u.n) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if (j5 < u.n) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if (j6 < u.n) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if (j7 < u.n) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    if (j8 < u.n) {
+        variance_sum_part += (x8 - mean_new) * (x8 - mean_new);
+    }
+    if (j9 < u.n) {
+        variance_sum_part += (x9 - mean_new) * (x9 - mean_new);
+    }
+    if (j10 < u.n) {
+        variance_sum_part += (x10 - mean_new) * (x10 - mean_new);
+    }
+    if (j11 < u.n) {
+        variance_sum_part += (x11 - mean_new) * (x11 - mean_new);
+    }
+    if (j12 < u.n) {
+        variance_sum_part += (x12 - mean_new) * (x12 - mean_new);
+    }
+    if (j13 < u.n) {
+        variance_sum_part += (x13 - mean_new) * (x13 - mean_new);
+    }
+    if (j14 < u.n) {
+        variance_sum_part += (x14 - mean_new) * (x14 - mean_new);
+    }
+    if (j15 < u.n) {
+        variance_sum_part += (x15 - mean_new) * (x15 - mean_new);
+    }
+    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i] = mean_new;
+        scale[i] = scale_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var x0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+    }
+    var x1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+    }
+    var x2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+    }
+    var x3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+    }
+    var x4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        x4 = x_edge_upto16[i * u.n + j4];
+    }
+    var x5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        x5 = x_edge_upto16[i * u.n + j5];
+    }
+    var x6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        x6 = x_edge_upto16[i * u.n + j6];
+    }
+    var x7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        x7 = x_edge_upto16[i * u.n + j7];
+    }
+    var mean_new_sum_part = 0.0;
+    if (j0 < row_length) {
+        mean_new_sum_part += x0;
+    }
+    if (j1 < row_length) {
+        mean_new_sum_part += x1;
+    }
+    if (j2 < row_length) {
+        mean_new_sum_part += x2;
+    }
+    if (j3 < row_length) {
+        mean_new_sum_part += x3;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        mean_new_sum_part += x4;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        mean_new_sum_part += x5;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        mean_new_sum_part += x6;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        mean_new_sum_part += x7;
+    }
+    let mean_new_sum = row_sum_upto(mean_new_sum_part, lane);
+    let mean_new = mean_new_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    if (j0 < row_length) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (j1 < row_length) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (j2 < row_length) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (j3 < row_length) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    let variance_sum = row_sum_upto(variance_sum_part, lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (place == 0u && own < u.m) {
+        mean[i] = mean_new;
+        scale[i] = scale_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_new_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        mean_new_sum_part += x0;
+        if (j1 < u.n) {
+            mean_new_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_new_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_new_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_new_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_new_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_new_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_new_sum_part += x7;
+        }
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part, lane);
+    let mean_new = mean_new_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+        }
+        if (j4 < u.n) {
+            variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+        }
+        if (j5 < u.n) {
+            variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+        }
+        if (j6 < u.n) {
+            variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+        }
+        if (j7 < u.n) {
+            variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane);
     let variance = variance_sum / f32(i32(u.n));
     let scale_new = 1.0 / sqrt(variance + u.eps);
     if (lane == 0u) {

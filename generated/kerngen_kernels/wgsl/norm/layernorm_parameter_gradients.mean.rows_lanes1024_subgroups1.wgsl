@@ -1,4 +1,4 @@
-// layernorm_parameter_gradients, stage mean, scale: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// layernorm_parameter_gradients, stage mean, scale: rows_lanes1024_subgroups1.
 //     let mean[i] = (sum[j] x[i, j]) / f32(n);
 //     let variance[i] = (sum[j] (x[i, j] - mean[i]) * (x[i, j] - mean[i])) / f32(n);
 //     let scale[i] = 1.0 / sqrt(variance[i] + eps);
@@ -35,6 +35,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -108,6 +109,268 @@ fn main(
         }
     }
     let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i] = mean_new;
+        scale[i] = scale_new;
+    }
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 4096u;
+    let j2 = lane * 4u + 8192u;
+    let j3 = lane * 4u + 12288u;
+    let j4 = lane * 4u + 16384u;
+    let j5 = lane * 4u + 20480u;
+    let j6 = lane * 4u + 24576u;
+    let j7 = lane * 4u + 28672u;
+    var x0: vec4f;
+    if (j0 < u.n) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.n) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.n) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.n) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.n) {
+        x4 = x[(i * u.n + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.n) {
+        x5 = x[(i * u.n + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.n) {
+        x6 = x[(i * u.n + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.n) {
+        x7 = x[(i * u.n + j7) >> 2u];
+    }
+    var mean_new_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        mean_new_sum_part += x0;
+    }
+    if (j1 < u.n) {
+        mean_new_sum_part += x1;
+    }
+    if (j2 < u.n) {
+        mean_new_sum_part += x2;
+    }
+    if (j3 < u.n) {
+        mean_new_sum_part += x3;
+    }
+    if (j4 < u.n) {
+        mean_new_sum_part += x4;
+    }
+    if (j5 < u.n) {
+        mean_new_sum_part += x5;
+    }
+    if (j6 < u.n) {
+        mean_new_sum_part += x6;
+    }
+    if (j7 < u.n) {
+        mean_new_sum_part += x7;
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part.x + mean_new_sum_part.y + (mean_new_sum_part.z + mean_new_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let mean_new = mean_new_sum / f32(i32(u.n));
+    var variance_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+    }
+    if (j1 < u.n) {
+        variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+    }
+    if (j2 < u.n) {
+        variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+    }
+    if (j3 < u.n) {
+        variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+    }
+    if (j4 < u.n) {
+        variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+    }
+    if (j5 < u.n) {
+        variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+    }
+    if (j6 < u.n) {
+        variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+    }
+    if (j7 < u.n) {
+        variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+    }
+    let variance_sum = row_sum(variance_sum_part.x + variance_sum_part.y + (variance_sum_part.z + variance_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let variance = variance_sum / f32(i32(u.n));
+    let scale_new = 1.0 / sqrt(variance + u.eps);
+    if (lane == 0u) {
+        mean[i] = mean_new;
+        scale[i] = scale_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_new_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        mean_new_sum_part += x0;
+        if (j1 < u.n) {
+            mean_new_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_new_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_new_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_new_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_new_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_new_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_new_sum_part += x7;
+        }
+    }
+    let mean_new_sum = row_sum(mean_new_sum_part, lane, subgroup_size, subgroup_lane);
+    let mean_new = mean_new_sum / f32(i32(u.n));
+    var variance_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        variance_sum_part += (x0 - mean_new) * (x0 - mean_new);
+        if (j1 < u.n) {
+            variance_sum_part += (x1 - mean_new) * (x1 - mean_new);
+        }
+        if (j2 < u.n) {
+            variance_sum_part += (x2 - mean_new) * (x2 - mean_new);
+        }
+        if (j3 < u.n) {
+            variance_sum_part += (x3 - mean_new) * (x3 - mean_new);
+        }
+        if (j4 < u.n) {
+            variance_sum_part += (x4 - mean_new) * (x4 - mean_new);
+        }
+        if (j5 < u.n) {
+            variance_sum_part += (x5 - mean_new) * (x5 - mean_new);
+        }
+        if (j6 < u.n) {
+            variance_sum_part += (x6 - mean_new) * (x6 - mean_new);
+        }
+        if (j7 < u.n) {
+            variance_sum_part += (x7 - mean_new) * (x7 - mean_new);
+        }
+    }
+    let variance_sum = row_sum(variance_sum_part, lane, subgroup_size, subgroup_lane);
     let variance = variance_sum / f32(i32(u.n));
     let scale_new = 1.0 / sqrt(variance + u.eps);
     if (lane == 0u) {

@@ -1,4 +1,4 @@
-// rmsnorm_gradient, stage y_scale, dy_scale, dx: rows, one row per workgroup, read by each pass.
+// rmsnorm_gradient, stage y_scale, dy_scale, dx: rows.
 //     let square[i] = (sum[j] x[i, j] * x[i, j]) / f32(n);
 //     let y_scale[i] = 1.0 / sqrt(square[i] + eps);
 //     let dy_scale[i] = sum[j] dy[i, j] * gain[j] * x[i, j];
@@ -39,6 +39,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -145,6 +146,544 @@ fn main(
         if (j3 < u.n) {
             let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
             dx[(i * u.n + j3) >> 2u] = dx_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> gain_edge_upto16: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge_upto16: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx_edge_upto16: array<f32>;
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    var square_sum_part = 0.0;
+    var dy_scale_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        square_sum_part += x_edge_upto16[i * u.n + j] * x_edge_upto16[i * u.n + j];
+        dy_scale_part += dy_edge_upto16[i * u.n + j] * gain_edge_upto16[j] * x_edge_upto16[i * u.n + j];
+    }
+    let square_sum = square_sum_part;
+    let dy_scale = dy_scale_part;
+    let square = square_sum / f32(i32(u.n));
+    let y_scale = 1.0 / sqrt(square + u.eps);
+    for (var j = 0u; j < u.n; j += 1u) {
+        let dx_new = y_scale * (dy_edge_upto16[i * u.n + j] * gain_edge_upto16[j] - dy_scale * x_edge_upto16[i * u.n + j] * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j] = dx_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var x0: vec4f;
+    var dy0: vec4f;
+    var gain0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[(i * u.n + j0) >> 2u];
+        dy0 = dy[(i * u.n + j0) >> 2u];
+        gain0 = gain[j0 >> 2u];
+    }
+    var x1: vec4f;
+    var dy1: vec4f;
+    var gain1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[(i * u.n + j1) >> 2u];
+        dy1 = dy[(i * u.n + j1) >> 2u];
+        gain1 = gain[j1 >> 2u];
+    }
+    var x2: vec4f;
+    var dy2: vec4f;
+    var gain2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        x2 = x[(i * u.n + j2) >> 2u];
+        dy2 = dy[(i * u.n + j2) >> 2u];
+        gain2 = gain[j2 >> 2u];
+    }
+    var x3: vec4f;
+    var dy3: vec4f;
+    var gain3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        x3 = x[(i * u.n + j3) >> 2u];
+        dy3 = dy[(i * u.n + j3) >> 2u];
+        gain3 = gain[j3 >> 2u];
+    }
+    var square_sum_part = vec4f(0.0);
+    var dy_scale_part = vec4f(0.0);
+    if (j0 < row_length) {
+        square_sum_part += x0 * x0;
+        dy_scale_part += dy0 * gain0 * x0;
+    }
+    if (j1 < row_length) {
+        square_sum_part += x1 * x1;
+        dy_scale_part += dy1 * gain1 * x1;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        square_sum_part += x2 * x2;
+        dy_scale_part += dy2 * gain2 * x2;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        square_sum_part += x3 * x3;
+        dy_scale_part += dy3 * gain3 * x3;
+    }
+    let square_sum = row_sum_upto(square_sum_part.x + square_sum_part.y + (square_sum_part.z + square_sum_part.w), lane);
+    let dy_scale = row_sum_upto(dy_scale_part.x + dy_scale_part.y + (dy_scale_part.z + dy_scale_part.w), lane);
+    let square = square_sum / f32(i32(u.n));
+    let y_scale = 1.0 / sqrt(square + u.eps);
+    if (j0 < row_length) {
+        let dx_new = y_scale * (dy0 * gain0 - dy_scale * x0 * y_scale * y_scale / f32(i32(u.n)));
+        dx[(i * u.n + j0) >> 2u] = dx_new;
+    }
+    if (j1 < row_length) {
+        let dx_new = y_scale * (dy1 * gain1 - dy_scale * x1 * y_scale * y_scale / f32(i32(u.n)));
+        dx[(i * u.n + j1) >> 2u] = dx_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let dx_new = y_scale * (dy2 * gain2 - dy_scale * x2 * y_scale * y_scale / f32(i32(u.n)));
+        dx[(i * u.n + j2) >> 2u] = dx_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
+        dx[(i * u.n + j3) >> 2u] = dx_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var x0: f32;
+    var dy0: f32;
+    var gain0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+        dy0 = dy_edge_upto16[i * u.n + j0];
+        gain0 = gain_edge_upto16[j0];
+    }
+    var x1: f32;
+    var dy1: f32;
+    var gain1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+        dy1 = dy_edge_upto16[i * u.n + j1];
+        gain1 = gain_edge_upto16[j1];
+    }
+    var x2: f32;
+    var dy2: f32;
+    var gain2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+        dy2 = dy_edge_upto16[i * u.n + j2];
+        gain2 = gain_edge_upto16[j2];
+    }
+    var x3: f32;
+    var dy3: f32;
+    var gain3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+        dy3 = dy_edge_upto16[i * u.n + j3];
+        gain3 = gain_edge_upto16[j3];
+    }
+    var x4: f32;
+    var dy4: f32;
+    var gain4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        x4 = x_edge_upto16[i * u.n + j4];
+        dy4 = dy_edge_upto16[i * u.n + j4];
+        gain4 = gain_edge_upto16[j4];
+    }
+    var x5: f32;
+    var dy5: f32;
+    var gain5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        x5 = x_edge_upto16[i * u.n + j5];
+        dy5 = dy_edge_upto16[i * u.n + j5];
+        gain5 = gain_edge_upto16[j5];
+    }
+    var x6: f32;
+    var dy6: f32;
+    var gain6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        x6 = x_edge_upto16[i * u.n + j6];
+        dy6 = dy_edge_upto16[i * u.n + j6];
+        gain6 = gain_edge_upto16[j6];
+    }
+    var x7: f32;
+    var dy7: f32;
+    var gain7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        x7 = x_edge_upto16[i * u.n + j7];
+        dy7 = dy_edge_upto16[i * u.n + j7];
+        gain7 = gain_edge_upto16[j7];
+    }
+    var square_sum_part = 0.0;
+    var dy_scale_part = 0.0;
+    if (j0 < row_length) {
+        square_sum_part += x0 * x0;
+        dy_scale_part += dy0 * gain0 * x0;
+    }
+    if (j1 < row_length) {
+        square_sum_part += x1 * x1;
+        dy_scale_part += dy1 * gain1 * x1;
+    }
+    if (j2 < row_length) {
+        square_sum_part += x2 * x2;
+        dy_scale_part += dy2 * gain2 * x2;
+    }
+    if (j3 < row_length) {
+        square_sum_part += x3 * x3;
+        dy_scale_part += dy3 * gain3 * x3;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        square_sum_part += x4 * x4;
+        dy_scale_part += dy4 * gain4 * x4;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        square_sum_part += x5 * x5;
+        dy_scale_part += dy5 * gain5 * x5;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        square_sum_part += x6 * x6;
+        dy_scale_part += dy6 * gain6 * x6;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        square_sum_part += x7 * x7;
+        dy_scale_part += dy7 * gain7 * x7;
+    }
+    let square_sum = row_sum_upto(square_sum_part, lane);
+    let dy_scale = row_sum_upto(dy_scale_part, lane);
+    let square = square_sum / f32(i32(u.n));
+    let y_scale = 1.0 / sqrt(square + u.eps);
+    if (j0 < row_length) {
+        let dx_new = y_scale * (dy0 * gain0 - dy_scale * x0 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j0] = dx_new;
+    }
+    if (j1 < row_length) {
+        let dx_new = y_scale * (dy1 * gain1 - dy_scale * x1 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j1] = dx_new;
+    }
+    if (j2 < row_length) {
+        let dx_new = y_scale * (dy2 * gain2 - dy_scale * x2 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j2] = dx_new;
+    }
+    if (j3 < row_length) {
+        let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j3] = dx_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let dx_new = y_scale * (dy4 * gain4 - dy_scale * x4 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j4] = dx_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let dx_new = y_scale * (dy5 * gain5 - dy_scale * x5 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j5] = dx_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let dx_new = y_scale * (dy6 * gain6 - dy_scale * x6 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j6] = dx_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let dx_new = y_scale * (dy7 * gain7 - dy_scale * x7 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j7] = dx_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var square_sum_part = 0.0;
+    var dy_scale_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        let dy0 = dy_edge_upto16[i * u.n + j];
+        let gain0 = gain_edge_upto16[j];
+        var x1: f32;
+        var dy1: f32;
+        var gain1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+            dy1 = dy_edge_upto16[i * u.n + j1];
+            gain1 = gain_edge_upto16[j1];
+        }
+        var x2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+            dy2 = dy_edge_upto16[i * u.n + j2];
+            gain2 = gain_edge_upto16[j2];
+        }
+        var x3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+            dy3 = dy_edge_upto16[i * u.n + j3];
+            gain3 = gain_edge_upto16[j3];
+        }
+        var x4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+            dy4 = dy_edge_upto16[i * u.n + j4];
+            gain4 = gain_edge_upto16[j4];
+        }
+        var x5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+            dy5 = dy_edge_upto16[i * u.n + j5];
+            gain5 = gain_edge_upto16[j5];
+        }
+        var x6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+            dy6 = dy_edge_upto16[i * u.n + j6];
+            gain6 = gain_edge_upto16[j6];
+        }
+        var x7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+            dy7 = dy_edge_upto16[i * u.n + j7];
+            gain7 = gain_edge_upto16[j7];
+        }
+        square_sum_part += x0 * x0;
+        dy_scale_part += dy0 * gain0 * x0;
+        if (j1 < u.n) {
+            square_sum_part += x1 * x1;
+            dy_scale_part += dy1 * gain1 * x1;
+        }
+        if (j2 < u.n) {
+            square_sum_part += x2 * x2;
+            dy_scale_part += dy2 * gain2 * x2;
+        }
+        if (j3 < u.n) {
+            square_sum_part += x3 * x3;
+            dy_scale_part += dy3 * gain3 * x3;
+        }
+        if (j4 < u.n) {
+            square_sum_part += x4 * x4;
+            dy_scale_part += dy4 * gain4 * x4;
+        }
+        if (j5 < u.n) {
+            square_sum_part += x5 * x5;
+            dy_scale_part += dy5 * gain5 * x5;
+        }
+        if (j6 < u.n) {
+            square_sum_part += x6 * x6;
+            dy_scale_part += dy6 * gain6 * x6;
+        }
+        if (j7 < u.n) {
+            square_sum_part += x7 * x7;
+            dy_scale_part += dy7 * gain7 * x7;
+        }
+    }
+    let square_sum = row_sum(square_sum_part, lane);
+    let dy_scale = row_sum(dy_scale_part, lane);
+    let square = square_sum / f32(i32(u.n));
+    let y_scale = 1.0 / sqrt(square + u.eps);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let dy0 = dy_edge_upto16[i * u.n + j];
+        let gain0 = gain_edge_upto16[j];
+        let x0 = x_edge_upto16[i * u.n + j];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
+        if (j1 < u.n) {
+            dy1 = dy_edge_upto16[i * u.n + j1];
+            gain1 = gain_edge_upto16[j1];
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
+        if (j2 < u.n) {
+            dy2 = dy_edge_upto16[i * u.n + j2];
+            gain2 = gain_edge_upto16[j2];
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
+        if (j3 < u.n) {
+            dy3 = dy_edge_upto16[i * u.n + j3];
+            gain3 = gain_edge_upto16[j3];
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
+        if (j4 < u.n) {
+            dy4 = dy_edge_upto16[i * u.n + j4];
+            gain4 = gain_edge_upto16[j4];
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
+        if (j5 < u.n) {
+            dy5 = dy_edge_upto16[i * u.n + j5];
+            gain5 = gain_edge_upto16[j5];
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
+        if (j6 < u.n) {
+            dy6 = dy_edge_upto16[i * u.n + j6];
+            gain6 = gain_edge_upto16[j6];
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
+        if (j7 < u.n) {
+            dy7 = dy_edge_upto16[i * u.n + j7];
+            gain7 = gain_edge_upto16[j7];
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        let dx_new = y_scale * (dy0 * gain0 - dy_scale * x0 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge_upto16[i * u.n + j] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = y_scale * (dy1 * gain1 - dy_scale * x1 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j1] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = y_scale * (dy2 * gain2 - dy_scale * x2 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j2] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j3] = dx_new;
+        }
+        if (j4 < u.n) {
+            let dx_new = y_scale * (dy4 * gain4 - dy_scale * x4 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j4] = dx_new;
+        }
+        if (j5 < u.n) {
+            let dx_new = y_scale * (dy5 * gain5 - dy_scale * x5 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j5] = dx_new;
+        }
+        if (j6 < u.n) {
+            let dx_new = y_scale * (dy6 * gain6 - dy_scale * x6 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j6] = dx_new;
+        }
+        if (j7 < u.n) {
+            let dx_new = y_scale * (dy7 * gain7 - dy_scale * x7 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge_upto16[i * u.n + j7] = dx_new;
         }
     }
 }

@@ -1,4 +1,4 @@
-// rmsnorm_gradient, stage y_scale, dy_scale, dx: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// rmsnorm_gradient, stage y_scale, dy_scale, dx: rows_lanes1024_subgroups1.
 //     let square[i] = (sum[j] x[i, j] * x[i, j]) / f32(n);
 //     let y_scale[i] = 1.0 / sqrt(square[i] + eps);
 //     let dy_scale[i] = sum[j] dy[i, j] * gain[j] * x[i, j];
@@ -37,6 +37,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -145,6 +146,228 @@ fn main(
         if (j3 < u.n) {
             let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
             dx[(i * u.n + j3) >> 2u] = dx_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> gain_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> dy_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> dx_edge: array<f32>;
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var square_sum_part = 0.0;
+    var dy_scale_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        let dy0 = dy_edge[i * u.n + j];
+        let gain0 = gain_edge[j];
+        var x1: f32;
+        var dy1: f32;
+        var gain1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+            dy1 = dy_edge[i * u.n + j1];
+            gain1 = gain_edge[j1];
+        }
+        var x2: f32;
+        var dy2: f32;
+        var gain2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+            dy2 = dy_edge[i * u.n + j2];
+            gain2 = gain_edge[j2];
+        }
+        var x3: f32;
+        var dy3: f32;
+        var gain3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+            dy3 = dy_edge[i * u.n + j3];
+            gain3 = gain_edge[j3];
+        }
+        var x4: f32;
+        var dy4: f32;
+        var gain4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+            dy4 = dy_edge[i * u.n + j4];
+            gain4 = gain_edge[j4];
+        }
+        var x5: f32;
+        var dy5: f32;
+        var gain5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+            dy5 = dy_edge[i * u.n + j5];
+            gain5 = gain_edge[j5];
+        }
+        var x6: f32;
+        var dy6: f32;
+        var gain6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+            dy6 = dy_edge[i * u.n + j6];
+            gain6 = gain_edge[j6];
+        }
+        var x7: f32;
+        var dy7: f32;
+        var gain7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+            dy7 = dy_edge[i * u.n + j7];
+            gain7 = gain_edge[j7];
+        }
+        square_sum_part += x0 * x0;
+        dy_scale_part += dy0 * gain0 * x0;
+        if (j1 < u.n) {
+            square_sum_part += x1 * x1;
+            dy_scale_part += dy1 * gain1 * x1;
+        }
+        if (j2 < u.n) {
+            square_sum_part += x2 * x2;
+            dy_scale_part += dy2 * gain2 * x2;
+        }
+        if (j3 < u.n) {
+            square_sum_part += x3 * x3;
+            dy_scale_part += dy3 * gain3 * x3;
+        }
+        if (j4 < u.n) {
+            square_sum_part += x4 * x4;
+            dy_scale_part += dy4 * gain4 * x4;
+        }
+        if (j5 < u.n) {
+            square_sum_part += x5 * x5;
+            dy_scale_part += dy5 * gain5 * x5;
+        }
+        if (j6 < u.n) {
+            square_sum_part += x6 * x6;
+            dy_scale_part += dy6 * gain6 * x6;
+        }
+        if (j7 < u.n) {
+            square_sum_part += x7 * x7;
+            dy_scale_part += dy7 * gain7 * x7;
+        }
+    }
+    let square_sum = row_sum(square_sum_part, lane, subgroup_size, subgroup_lane);
+    let dy_scale = row_sum(dy_scale_part, lane, subgroup_size, subgroup_lane);
+    let square = square_sum / f32(i32(u.n));
+    let y_scale = 1.0 / sqrt(square + u.eps);
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let dy0 = dy_edge[i * u.n + j];
+        let gain0 = gain_edge[j];
+        let x0 = x_edge[i * u.n + j];
+        var dy1: f32;
+        var gain1: f32;
+        var x1: f32;
+        if (j1 < u.n) {
+            dy1 = dy_edge[i * u.n + j1];
+            gain1 = gain_edge[j1];
+            x1 = x_edge[i * u.n + j1];
+        }
+        var dy2: f32;
+        var gain2: f32;
+        var x2: f32;
+        if (j2 < u.n) {
+            dy2 = dy_edge[i * u.n + j2];
+            gain2 = gain_edge[j2];
+            x2 = x_edge[i * u.n + j2];
+        }
+        var dy3: f32;
+        var gain3: f32;
+        var x3: f32;
+        if (j3 < u.n) {
+            dy3 = dy_edge[i * u.n + j3];
+            gain3 = gain_edge[j3];
+            x3 = x_edge[i * u.n + j3];
+        }
+        var dy4: f32;
+        var gain4: f32;
+        var x4: f32;
+        if (j4 < u.n) {
+            dy4 = dy_edge[i * u.n + j4];
+            gain4 = gain_edge[j4];
+            x4 = x_edge[i * u.n + j4];
+        }
+        var dy5: f32;
+        var gain5: f32;
+        var x5: f32;
+        if (j5 < u.n) {
+            dy5 = dy_edge[i * u.n + j5];
+            gain5 = gain_edge[j5];
+            x5 = x_edge[i * u.n + j5];
+        }
+        var dy6: f32;
+        var gain6: f32;
+        var x6: f32;
+        if (j6 < u.n) {
+            dy6 = dy_edge[i * u.n + j6];
+            gain6 = gain_edge[j6];
+            x6 = x_edge[i * u.n + j6];
+        }
+        var dy7: f32;
+        var gain7: f32;
+        var x7: f32;
+        if (j7 < u.n) {
+            dy7 = dy_edge[i * u.n + j7];
+            gain7 = gain_edge[j7];
+            x7 = x_edge[i * u.n + j7];
+        }
+        let dx_new = y_scale * (dy0 * gain0 - dy_scale * x0 * y_scale * y_scale / f32(i32(u.n)));
+        dx_edge[i * u.n + j] = dx_new;
+        if (j1 < u.n) {
+            let dx_new = y_scale * (dy1 * gain1 - dy_scale * x1 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge[i * u.n + j1] = dx_new;
+        }
+        if (j2 < u.n) {
+            let dx_new = y_scale * (dy2 * gain2 - dy_scale * x2 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge[i * u.n + j2] = dx_new;
+        }
+        if (j3 < u.n) {
+            let dx_new = y_scale * (dy3 * gain3 - dy_scale * x3 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge[i * u.n + j3] = dx_new;
+        }
+        if (j4 < u.n) {
+            let dx_new = y_scale * (dy4 * gain4 - dy_scale * x4 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge[i * u.n + j4] = dx_new;
+        }
+        if (j5 < u.n) {
+            let dx_new = y_scale * (dy5 * gain5 - dy_scale * x5 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge[i * u.n + j5] = dx_new;
+        }
+        if (j6 < u.n) {
+            let dx_new = y_scale * (dy6 * gain6 - dy_scale * x6 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge[i * u.n + j6] = dx_new;
+        }
+        if (j7 < u.n) {
+            let dx_new = y_scale * (dy7 * gain7 - dy_scale * x7 * y_scale * y_scale / f32(i32(u.n)));
+            dx_edge[i * u.n + j7] = dx_new;
         }
     }
 }

@@ -1,4 +1,4 @@
-// adam_unless, stage param: map, four elements per invocation.
+// adam_unless, stage param: map.
 //     let g[i] = grad[i] + weight_decay * param[i];
 //     m[i] = if failed == 0 { beta1 * m[i] + rest1 * g[i] } else { m[i] };
 //     v[i] = if failed == 0 { beta2 * v[i] + rest2 * g[i] * g[i] } else { v[i] };
@@ -26,6 +26,7 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read_write> v: array<vec4f>;
 @group(0) @binding(5) var<storage, read> failed: array<u32>;
 
+// Four elements per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -42,4 +43,28 @@ fn main(
     let v_new = select(v[element], u.beta2 * v[element] + u.rest2 * g * g, failed[0u] == 0u);
     v[element] = v_new;
     param[element] = select(param[element], param[element] - u.lr * (m_new / u.bias1 / (sqrt(v_new / u.bias2) + u.eps)), failed[0u] == 0u);
+}
+
+@group(0) @binding(1) var<storage, read_write> param_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> grad_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> m_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> v_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.n) {
+        return;
+    }
+    let g = grad_edge[element] + u.weight_decay * param_edge[element];
+    let m_new = select(m_edge[element], u.beta1 * m_edge[element] + u.rest1 * g, failed[0u] == 0u);
+    m_edge[element] = m_new;
+    let v_new = select(v_edge[element], u.beta2 * v_edge[element] + u.rest2 * g * g, failed[0u] == 0u);
+    v_edge[element] = v_new;
+    param_edge[element] = select(param_edge[element], param_edge[element] - u.lr * (m_new / u.bias1 / (sqrt(v_new / u.bias2) + u.eps)), failed[0u] == 0u);
 }

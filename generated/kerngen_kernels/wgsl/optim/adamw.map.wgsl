@@ -1,4 +1,4 @@
-// adamw, stage param: map, four elements per invocation.
+// adamw, stage param: map.
 //     m[i] = beta1 * m[i] + rest1 * grad[i];
 //     v[i] = beta2 * v[i] + rest2 * grad[i] * grad[i];
 //     param[i] -= lr * (m[i] / bias1 / (sqrt(v[i] / bias2) + eps) + weight_decay * param[i]);
@@ -24,6 +24,7 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> m: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> v: array<vec4f>;
 
+// Four elements per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -39,4 +40,27 @@ fn main(
     let v_new = u.beta2 * v[element] + u.rest2 * grad[element] * grad[element];
     v[element] = v_new;
     param[element] = param[element] - u.lr * (m_new / u.bias1 / (sqrt(v_new / u.bias2) + u.eps) + u.weight_decay * param[element]);
+}
+
+@group(0) @binding(1) var<storage, read_write> param_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> grad_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> m_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> v_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.n) {
+        return;
+    }
+    let m_new = u.beta1 * m_edge[element] + u.rest1 * grad_edge[element];
+    m_edge[element] = m_new;
+    let v_new = u.beta2 * v_edge[element] + u.rest2 * grad_edge[element] * grad_edge[element];
+    v_edge[element] = v_new;
+    param_edge[element] = param_edge[element] - u.lr * (m_new / u.bias1 / (sqrt(v_new / u.bias2) + u.eps) + u.weight_decay * param_edge[element]);
 }

@@ -1,4 +1,4 @@
-// sgd_nesterov, stage param: map, four elements per invocation.
+// sgd_nesterov, stage param: map.
 //     let g[i] = grad[i] + weight_decay * param[i];
 //     v[i] = momentum * v[i] + g[i];
 //     param[i] -= lr * (g[i] + momentum * v[i]);
@@ -16,6 +16,7 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> grad: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> v: array<vec4f>;
 
+// Four elements per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -30,4 +31,25 @@ fn main(
     let v_new = u.momentum * v[element] + g;
     v[element] = v_new;
     param[element] = param[element] - u.lr * (g + u.momentum * v_new);
+}
+
+@group(0) @binding(1) var<storage, read_write> param_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> grad_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> v_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.n) {
+        return;
+    }
+    let g = grad_edge[element] + u.weight_decay * param_edge[element];
+    let v_new = u.momentum * v_edge[element] + g;
+    v_edge[element] = v_new;
+    param_edge[element] = param_edge[element] - u.lr * (g + u.momentum * v_new);
 }

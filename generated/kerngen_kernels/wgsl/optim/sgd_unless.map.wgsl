@@ -1,4 +1,4 @@
-// sgd_unless, stage param: map, four elements per invocation.
+// sgd_unless, stage param: map.
 //     let g[i] = grad[i] + weight_decay * param[i];
 //     v[i] = if failed == 0 { momentum * v[i] + g[i] } else { v[i] };
 //     let along[i] = if nesterov != 0 { g[i] + momentum * v[i] } else { v[i] };
@@ -19,6 +19,7 @@ struct Uniform {
 @group(0) @binding(3) var<storage, read_write> v: array<vec4f>;
 @group(0) @binding(4) var<storage, read> failed: array<u32>;
 
+// Four elements per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -34,4 +35,26 @@ fn main(
     v[element] = v_new;
     let along = select(v_new, g + u.momentum * v_new, u.nesterov != 0u);
     param[element] = select(param[element], param[element] - u.lr * along, failed[0u] == 0u);
+}
+
+@group(0) @binding(1) var<storage, read_write> param_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> grad_edge: array<f32>;
+@group(0) @binding(3) var<storage, read_write> v_edge: array<f32>;
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.n) {
+        return;
+    }
+    let g = grad_edge[element] + u.weight_decay * param_edge[element];
+    let v_new = select(v_edge[element], u.momentum * v_edge[element] + g, failed[0u] == 0u);
+    v_edge[element] = v_new;
+    let along = select(v_new, g + u.momentum * v_new, u.nesterov != 0u);
+    param_edge[element] = select(param_edge[element], param_edge[element] - u.lr * along, failed[0u] == 0u);
 }

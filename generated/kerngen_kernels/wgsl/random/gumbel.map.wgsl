@@ -1,4 +1,4 @@
-// gumbel, stage y: map, four elements along j per invocation.
+// gumbel, stage y: map.
 //     let bits[i, j] = philox(u32(j), place, seed + u32(i), 0) >> 9;
 //     let u[i, j] = f32(bits[i, j]) * 1.1920928955078125e-7 + 5.9604644775390625e-8;
 //     y[i, j] = x[i, j] / temperature - log(-log(u[i, j]));
@@ -51,6 +51,7 @@ fn philox4(x: vec4u, y: vec4u, key: vec4u, word: vec4u) -> vec4u {
     return select(x9 * MULTIPLIER, high4(x9) ^ (key + 2415085441u) ^ y9, word == vec4u(0u));
 }
 
+// Four elements along j per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -66,4 +67,57 @@ fn main(
     let bits_ = philox4(vec4u(vec4i(i32(j)) + vec4i(0, 1, 2, 3)), vec4u(u.place), vec4u(u.seed + u32(i32(i))), vec4u(0u)) >> vec4u(9u);
     let u_ = vec4f(bits_) * 1.1920928955078125e-07 + 5.960464477539063e-08;
     y[(i * u.n + j) >> 2u] = x[(i * u.n + j) >> 2u] / u.temperature - log(-log(u_));
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
+
+// The upper 32 bits of MULTIPLIER x.
+fn high(x: u32) -> u32 {
+    let low_low = (x & 65535u) * (MULTIPLIER & 65535u);
+    let low_high = (x & 65535u) * 53846u;
+    let high_low = (x >> 16u) * (MULTIPLIER & 65535u);
+    let middle = (low_low >> 16u) + (low_high & 65535u) + (high_low & 65535u);
+    return (x >> 16u) * 53846u + (low_high >> 16u) + (high_low >> 16u) + (middle >> 16u);
+}
+
+// Word 0 or 1 of Philox2x32-10 of the counter (x, y) under a key.
+fn philox(x: u32, y: u32, key: u32, word: u32) -> u32 {
+    let x1 = high(x) ^ key ^ y;
+    let y1 = x * MULTIPLIER;
+    let x2 = high(x1) ^ (key + STEP) ^ y1;
+    let y2 = x1 * MULTIPLIER;
+    let x3 = high(x2) ^ (key + 1013904242u) ^ y2;
+    let y3 = x2 * MULTIPLIER;
+    let x4 = high(x3) ^ (key + 3668340011u) ^ y3;
+    let y4 = x3 * MULTIPLIER;
+    let x5 = high(x4) ^ (key + 2027808484u) ^ y4;
+    let y5 = x4 * MULTIPLIER;
+    let x6 = high(x5) ^ (key + 387276957u) ^ y5;
+    let y6 = x5 * MULTIPLIER;
+    let x7 = high(x6) ^ (key + 3041712726u) ^ y6;
+    let y7 = x6 * MULTIPLIER;
+    let x8 = high(x7) ^ (key + 1401181199u) ^ y7;
+    let y8 = x7 * MULTIPLIER;
+    let x9 = high(x8) ^ (key + 4055616968u) ^ y8;
+    let y9 = x8 * MULTIPLIER;
+    return select(x9 * MULTIPLIER, high(x9) ^ (key + 2415085441u) ^ y9, word == 0u);
+}
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.m * u.n) {
+        return;
+    }
+    let i = element / u.n;
+    let j = element % u.n;
+    let bits_ = philox(u32(i32(j)), u.place, u.seed + u32(i32(i)), 0u) >> 9u;
+    let u_ = f32(bits_) * 1.1920928955078125e-07 + 5.960464477539063e-08;
+    y_edge[i * u.n + j] = x_edge[i * u.n + j] / u.temperature - log(-log(u_));
 }

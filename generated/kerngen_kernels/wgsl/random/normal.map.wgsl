@@ -1,4 +1,4 @@
-// normal, stage y: map, four elements along i per invocation.
+// normal, stage y: map.
 //     let u[i < count] = unit(philox(offset + u32(i), stream, seed, 0));
 //     let angle[i < count] = 6.283185307179586 * (unit(philox(offset + u32(i), stream, seed, 1)) - 0.5);
 //     y[i] = mean - deviation * sqrt(max(-2.0 * log(1.0 - u[i]), 0.0)) * cos(angle[i]);
@@ -57,6 +57,7 @@ fn unit4(bits_: vec4u) -> vec4f {
     return vec4f(bits_ >> vec4u(8u)) * 5.960464477539063e-08;
 }
 
+// Four elements along i per invocation.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -71,4 +72,59 @@ fn main(
     let u_ = unit4(philox4(u.offset + vec4u(vec4i(i32(i)) + vec4i(0, 1, 2, 3)), vec4u(u.stream), vec4u(u.seed), vec4u(0u)));
     let angle = 6.283185307179586 * (unit4(philox4(u.offset + vec4u(vec4i(i32(i)) + vec4i(0, 1, 2, 3)), vec4u(u.stream), vec4u(u.seed), vec4u(1u))) - 0.5);
     y[i >> 2u] = u.mean - u.deviation * sqrt(max(-2.0 * log(1.0 - u_), vec4f(0.0))) * cos(angle);
+}
+
+@group(0) @binding(1) var<storage, read_write> y_edge: array<f32>;
+
+// The upper 32 bits of MULTIPLIER x.
+fn high(x: u32) -> u32 {
+    let low_low = (x & 65535u) * (MULTIPLIER & 65535u);
+    let low_high = (x & 65535u) * 53846u;
+    let high_low = (x >> 16u) * (MULTIPLIER & 65535u);
+    let middle = (low_low >> 16u) + (low_high & 65535u) + (high_low & 65535u);
+    return (x >> 16u) * 53846u + (low_high >> 16u) + (high_low >> 16u) + (middle >> 16u);
+}
+
+// Word 0 or 1 of Philox2x32-10 of the counter (x, y) under a key.
+fn philox(x: u32, y: u32, key: u32, word: u32) -> u32 {
+    let x1 = high(x) ^ key ^ y;
+    let y1 = x * MULTIPLIER;
+    let x2 = high(x1) ^ (key + STEP) ^ y1;
+    let y2 = x1 * MULTIPLIER;
+    let x3 = high(x2) ^ (key + 1013904242u) ^ y2;
+    let y3 = x2 * MULTIPLIER;
+    let x4 = high(x3) ^ (key + 3668340011u) ^ y3;
+    let y4 = x3 * MULTIPLIER;
+    let x5 = high(x4) ^ (key + 2027808484u) ^ y4;
+    let y5 = x4 * MULTIPLIER;
+    let x6 = high(x5) ^ (key + 387276957u) ^ y5;
+    let y6 = x5 * MULTIPLIER;
+    let x7 = high(x6) ^ (key + 3041712726u) ^ y6;
+    let y7 = x6 * MULTIPLIER;
+    let x8 = high(x7) ^ (key + 1401181199u) ^ y7;
+    let y8 = x7 * MULTIPLIER;
+    let x9 = high(x8) ^ (key + 4055616968u) ^ y8;
+    let y9 = x8 * MULTIPLIER;
+    return select(x9 * MULTIPLIER, high(x9) ^ (key + 2415085441u) ^ y9, word == 0u);
+}
+
+// A number from 0 up to, but not, 1: the upper 24 bits.
+fn unit(bits_: u32) -> f32 {
+    return f32(bits_ >> 8u) * 5.960464477539063e-08;
+}
+
+// One invocation per element.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.count_length) {
+        return;
+    }
+    let u_ = unit(philox(u.offset + u32(i32(element)), u.stream, u.seed, 0u));
+    let angle = 6.283185307179586 * (unit(philox(u.offset + u32(i32(element)), u.stream, u.seed, 1u)) - 0.5);
+    y_edge[element] = u.mean - u.deviation * sqrt(max(-2.0 * log(1.0 - u_), 0.0)) * cos(angle);
 }

@@ -1,4 +1,4 @@
-// log_softmax, stage top, total, y: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// log_softmax, stage top, total, y: rows_lanes1024_subgroups1.
 //     let top[i] = max[j] x[i, j];
 //     let total[i] = sum[j] exp(x[i, j] - top[i]);
 //     y[i, j] = x[i, j] - top[i] - log(total[i]);
@@ -65,6 +65,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -168,6 +169,365 @@ fn main(
         if (j3 < u.n) {
             let y_new = x3 - top - log(total);
             y[(i * u.n + j3) >> 2u] = y_new;
+        }
+    }
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 4096u;
+    let j2 = lane * 4u + 8192u;
+    let j3 = lane * 4u + 12288u;
+    let j4 = lane * 4u + 16384u;
+    let j5 = lane * 4u + 20480u;
+    let j6 = lane * 4u + 24576u;
+    let j7 = lane * 4u + 28672u;
+    var x0: vec4f;
+    if (j0 < u.n) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.n) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.n) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.n) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.n) {
+        x4 = x[(i * u.n + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.n) {
+        x5 = x[(i * u.n + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.n) {
+        x6 = x[(i * u.n + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.n) {
+        x7 = x[(i * u.n + j7) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x0));
+    }
+    if (j1 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x1));
+    }
+    if (j2 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x2));
+    }
+    if (j3 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x3));
+    }
+    if (j4 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x4));
+    }
+    if (j5 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x5));
+    }
+    if (j6 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x6));
+    }
+    if (j7 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x7));
+    }
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < u.n) {
+        total_part += exp(x0 - top);
+    }
+    if (j1 < u.n) {
+        total_part += exp(x1 - top);
+    }
+    if (j2 < u.n) {
+        total_part += exp(x2 - top);
+    }
+    if (j3 < u.n) {
+        total_part += exp(x3 - top);
+    }
+    if (j4 < u.n) {
+        total_part += exp(x4 - top);
+    }
+    if (j5 < u.n) {
+        total_part += exp(x5 - top);
+    }
+    if (j6 < u.n) {
+        total_part += exp(x6 - top);
+    }
+    if (j7 < u.n) {
+        total_part += exp(x7 - top);
+    }
+    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane, subgroup_size, subgroup_lane);
+    if (j0 < u.n) {
+        let y_new = x0 - top - log(total);
+        y[(i * u.n + j0) >> 2u] = y_new;
+    }
+    if (j1 < u.n) {
+        let y_new = x1 - top - log(total);
+        y[(i * u.n + j1) >> 2u] = y_new;
+    }
+    if (j2 < u.n) {
+        let y_new = x2 - top - log(total);
+        y[(i * u.n + j2) >> 2u] = y_new;
+    }
+    if (j3 < u.n) {
+        let y_new = x3 - top - log(total);
+        y[(i * u.n + j3) >> 2u] = y_new;
+    }
+    if (j4 < u.n) {
+        let y_new = x4 - top - log(total);
+        y[(i * u.n + j4) >> 2u] = y_new;
+    }
+    if (j5 < u.n) {
+        let y_new = x5 - top - log(total);
+        y[(i * u.n + j5) >> 2u] = y_new;
+    }
+    if (j6 < u.n) {
+        let y_new = x6 - top - log(total);
+        y[(i * u.n + j6) >> 2u] = y_new;
+    }
+    if (j7 < u.n) {
+        let y_new = x7 - top - log(total);
+        y[(i * u.n + j7) >> 2u] = y_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        top_max_part = max(top_max_part, max_rank(x0));
+        if (j1 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x1));
+        }
+        if (j2 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x2));
+        }
+        if (j3 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x3));
+        }
+        if (j4 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x4));
+        }
+        if (j5 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x5));
+        }
+        if (j6 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x6));
+        }
+        if (j7 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x7));
+        }
+    }
+    let top_max = row_max(top_max_part, lane, subgroup_size, subgroup_lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        total_part += exp(x0 - top);
+        if (j1 < u.n) {
+            total_part += exp(x1 - top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(x2 - top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(x3 - top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(x4 - top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(x5 - top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(x6 - top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(x7 - top);
+        }
+    }
+    let total = row_sum(total_part, lane, subgroup_size, subgroup_lane);
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        let y_new = x0 - top - log(total);
+        y_edge[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let y_new = x1 - top - log(total);
+            y_edge[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = x2 - top - log(total);
+            y_edge[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = x3 - top - log(total);
+            y_edge[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let y_new = x4 - top - log(total);
+            y_edge[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let y_new = x5 - top - log(total);
+            y_edge[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let y_new = x6 - top - log(total);
+            y_edge[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let y_new = x7 - top - log(total);
+            y_edge[i * u.n + j7] = y_new;
         }
     }
 }

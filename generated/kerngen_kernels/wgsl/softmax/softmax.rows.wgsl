@@ -1,4 +1,4 @@
-// softmax, stage top, total, y: rows, one row per workgroup, read by each pass.
+// softmax, stage top, total, y: rows.
 //     let top[i] = max[j] x[i, j];
 //     let total[i] = sum[j] exp(x[i, j] - top[i]);
 //     y[i, j] = exp(x[i, j] - top[i]) / total[i];
@@ -71,6 +71,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -172,6 +173,810 @@ fn main(
         if (j3 < u.n) {
             let y_new = exp(x3 - top) / total;
             y[(i * u.n + j3) >> 2u] = y_new;
+        }
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_edge_upto16: array<f32>;
+
+// An integer in the order of floats, and beyond all others what is not a number.
+fn max_rank(x: f32) -> i32 {
+    let bits = bitcast<i32>(x);
+    let rank = bits ^ ((bits >> u32(31u)) & i32(0x7fffffff));
+    let nan = (bits & i32(0x7fffffff)) > i32(0x7f800000);
+    return select(rank, i32(0x7fffffff), nan);
+}
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    var top_max_part = i32(-2147483648);
+    for (var j = 0u; j < u.n; j += 1u) {
+        top_max_part = max(top_max_part, max_rank(x_edge_upto16[i * u.n + j]));
+    }
+    let top_max = top_max_part;
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        total_part += exp(x_edge_upto16[i * u.n + j] - top);
+    }
+    let total = total_part;
+    for (var j = 0u; j < u.n; j += 1u) {
+        let y_new = exp(x_edge_upto16[i * u.n + j] - top) / total;
+        y_edge_upto16[i * u.n + j] = y_new;
+    }
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<i32, WORKGROUP>;
+var<workgroup> partial__upto: array<f32, WORKGROUP>;
+
+// The maximum over the lanes of a row, in a fixed order.
+fn row_max_upto(part: i32, lane: u32) -> i32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = max(max(partial_upto[lane], partial_upto[lane + count]), max(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = max(partial_upto[start], partial_upto[start + 1u]);
+    if (LAST > 2u) {
+        joined = max(joined, max(partial_upto[start + 2u], partial_upto[start + 3u]));
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial__upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial__upto[lane] = partial__upto[lane] + partial__upto[lane + count] + (partial__upto[lane + count * 2u] + partial__upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial__upto[start] + partial__upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial__upto[start + 2u] + partial__upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var x0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(x0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank4(x1));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(x2));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        top_max_part = max(top_max_part, max_rank4(x3));
+    }
+    let top_max = row_max_upto(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < row_length) {
+        total_part += exp(x0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(x1 - top);
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        total_part += exp(x2 - top);
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        total_part += exp(x3 - top);
+    }
+    let total = row_sum_upto(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    if (j0 < row_length) {
+        let y_new = exp(x0 - top) / total;
+        y[(i * u.n + j0) >> 2u] = y_new;
+    }
+    if (j1 < row_length) {
+        let y_new = exp(x1 - top) / total;
+        y[(i * u.n + j1) >> 2u] = y_new;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let y_new = exp(x2 - top) / total;
+        y[(i * u.n + j2) >> 2u] = y_new;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let y_new = exp(x3 - top) / total;
+        y[(i * u.n + j3) >> 2u] = y_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    let j8 = lane * 4u + 8192u;
+    let j9 = lane * 4u + 9216u;
+    let j10 = lane * 4u + 10240u;
+    let j11 = lane * 4u + 11264u;
+    let j12 = lane * 4u + 12288u;
+    let j13 = lane * 4u + 13312u;
+    let j14 = lane * 4u + 14336u;
+    let j15 = lane * 4u + 15360u;
+    var x0: vec4f;
+    if (j0 < u.n) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.n) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.n) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.n) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.n) {
+        x4 = x[(i * u.n + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.n) {
+        x5 = x[(i * u.n + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.n) {
+        x6 = x[(i * u.n + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.n) {
+        x7 = x[(i * u.n + j7) >> 2u];
+    }
+    var x8: vec4f;
+    if (j8 < u.n) {
+        x8 = x[(i * u.n + j8) >> 2u];
+    }
+    var x9: vec4f;
+    if (j9 < u.n) {
+        x9 = x[(i * u.n + j9) >> 2u];
+    }
+    var x10: vec4f;
+    if (j10 < u.n) {
+        x10 = x[(i * u.n + j10) >> 2u];
+    }
+    var x11: vec4f;
+    if (j11 < u.n) {
+        x11 = x[(i * u.n + j11) >> 2u];
+    }
+    var x12: vec4f;
+    if (j12 < u.n) {
+        x12 = x[(i * u.n + j12) >> 2u];
+    }
+    var x13: vec4f;
+    if (j13 < u.n) {
+        x13 = x[(i * u.n + j13) >> 2u];
+    }
+    var x14: vec4f;
+    if (j14 < u.n) {
+        x14 = x[(i * u.n + j14) >> 2u];
+    }
+    var x15: vec4f;
+    if (j15 < u.n) {
+        x15 = x[(i * u.n + j15) >> 2u];
+    }
+    var top_max_part = vec4i(i32(-2147483648));
+    if (j0 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x0));
+    }
+    if (j1 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x1));
+    }
+    if (j2 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x2));
+    }
+    if (j3 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x3));
+    }
+    if (j4 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x4));
+    }
+    if (j5 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x5));
+    }
+    if (j6 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x6));
+    }
+    if (j7 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x7));
+    }
+    if (j8 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x8));
+    }
+    if (j9 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x9));
+    }
+    if (j10 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x10));
+    }
+    if (j11 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x11));
+    }
+    if (j12 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x12));
+    }
+    if (j13 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x13));
+    }
+    if (j14 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x14));
+    }
+    if (j15 < u.n) {
+        top_max_part = max(top_max_part, max_rank4(x15));
+    }
+    let top_max = row_max(max(max(top_max_part.x, top_max_part.y), max(top_max_part.z, top_max_part.w)), lane);
+    let top = max_value(top_max);
+    var total_part = vec4f(0.0);
+    if (j0 < u.n) {
+        total_part += exp(x0 - top);
+    }
+    if (j1 < u.n) {
+        total_part += exp(x1 - top);
+    }
+    if (j2 < u.n) {
+        total_part += exp(x2 - top);
+    }
+    if (j3 < u.n) {
+        total_part += exp(x3 - top);
+    }
+    if (j4 < u.n) {
+        total_part += exp(x4 - top);
+    }
+    if (j5 < u.n) {
+        total_part += exp(x5 - top);
+    }
+    if (j6 < u.n) {
+        total_part += exp(x6 - top);
+    }
+    if (j7 < u.n) {
+        total_part += exp(x7 - top);
+    }
+    if (j8 < u.n) {
+        total_part += exp(x8 - top);
+    }
+    if (j9 < u.n) {
+        total_part += exp(x9 - top);
+    }
+    if (j10 < u.n) {
+        total_part += exp(x10 - top);
+    }
+    if (j11 < u.n) {
+        total_part += exp(x11 - top);
+    }
+    if (j12 < u.n) {
+        total_part += exp(x12 - top);
+    }
+    if (j13 < u.n) {
+        total_part += exp(x13 - top);
+    }
+    if (j14 < u.n) {
+        total_part += exp(x14 - top);
+    }
+    if (j15 < u.n) {
+        total_part += exp(x15 - top);
+    }
+    let total = row_sum(total_part.x + total_part.y + (total_part.z + total_part.w), lane);
+    if (j0 < u.n) {
+        let y_new = exp(x0 - top) / total;
+        y[(i * u.n + j0) >> 2u] = y_new;
+    }
+    if (j1 < u.n) {
+        let y_new = exp(x1 - top) / total;
+        y[(i * u.n + j1) >> 2u] = y_new;
+    }
+    if (j2 < u.n) {
+        let y_new = exp(x2 - top) / total;
+        y[(i * u.n + j2) >> 2u] = y_new;
+    }
+    if (j3 < u.n) {
+        let y_new = exp(x3 - top) / total;
+        y[(i * u.n + j3) >> 2u] = y_new;
+    }
+    if (j4 < u.n) {
+        let y_new = exp(x4 - top) / total;
+        y[(i * u.n + j4) >> 2u] = y_new;
+    }
+    if (j5 < u.n) {
+        let y_new = exp(x5 - top) / total;
+        y[(i * u.n + j5) >> 2u] = y_new;
+    }
+    if (j6 < u.n) {
+        let y_new = exp(x6 - top) / total;
+        y[(i * u.n + j6) >> 2u] = y_new;
+    }
+    if (j7 < u.n) {
+        let y_new = exp(x7 - top) / total;
+        y[(i * u.n + j7) >> 2u] = y_new;
+    }
+    if (j8 < u.n) {
+        let y_new = exp(x8 - top) / total;
+        y[(i * u.n + j8) >> 2u] = y_new;
+    }
+    if (j9 < u.n) {
+        let y_new = exp(x9 - top) / total;
+        y[(i * u.n + j9) >> 2u] = y_new;
+    }
+    if (j10 < u.n) {
+        let y_new = exp(x10 - top) / total;
+        y[(i * u.n + j10) >> 2u] = y_new;
+    }
+    if (j11 < u.n) {
+        let y_new = exp(x11 - top) / total;
+        y[(i * u.n + j11) >> 2u] = y_new;
+    }
+    if (j12 < u.n) {
+        let y_new = exp(x12 - top) / total;
+        y[(i * u.n + j12) >> 2u] = y_new;
+    }
+    if (j13 < u.n) {
+        let y_new = exp(x13 - top) / total;
+        y[(i * u.n + j13) >> 2u] = y_new;
+    }
+    if (j14 < u.n) {
+        let y_new = exp(x14 - top) / total;
+        y[(i * u.n + j14) >> 2u] = y_new;
+    }
+    if (j15 < u.n) {
+        let y_new = exp(x15 - top) / total;
+        y[(i * u.n + j15) >> 2u] = y_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var x0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+    }
+    var x1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+    }
+    var x2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+    }
+    var x3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+    }
+    var x4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        x4 = x_edge_upto16[i * u.n + j4];
+    }
+    var x5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        x5 = x_edge_upto16[i * u.n + j5];
+    }
+    var x6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        x6 = x_edge_upto16[i * u.n + j6];
+    }
+    var x7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        x7 = x_edge_upto16[i * u.n + j7];
+    }
+    var top_max_part = i32(-2147483648);
+    if (j0 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x0));
+    }
+    if (j1 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x1));
+    }
+    if (j2 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x2));
+    }
+    if (j3 < row_length) {
+        top_max_part = max(top_max_part, max_rank(x3));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x4));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x5));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x6));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        top_max_part = max(top_max_part, max_rank(x7));
+    }
+    let top_max = row_max_upto(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    if (j0 < row_length) {
+        total_part += exp(x0 - top);
+    }
+    if (j1 < row_length) {
+        total_part += exp(x1 - top);
+    }
+    if (j2 < row_length) {
+        total_part += exp(x2 - top);
+    }
+    if (j3 < row_length) {
+        total_part += exp(x3 - top);
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        total_part += exp(x4 - top);
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        total_part += exp(x5 - top);
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        total_part += exp(x6 - top);
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        total_part += exp(x7 - top);
+    }
+    let total = row_sum_upto(total_part, lane);
+    if (j0 < row_length) {
+        let y_new = exp(x0 - top) / total;
+        y_edge_upto16[i * u.n + j0] = y_new;
+    }
+    if (j1 < row_length) {
+        let y_new = exp(x1 - top) / total;
+        y_edge_upto16[i * u.n + j1] = y_new;
+    }
+    if (j2 < row_length) {
+        let y_new = exp(x2 - top) / total;
+        y_edge_upto16[i * u.n + j2] = y_new;
+    }
+    if (j3 < row_length) {
+        let y_new = exp(x3 - top) / total;
+        y_edge_upto16[i * u.n + j3] = y_new;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        let y_new = exp(x4 - top) / total;
+        y_edge_upto16[i * u.n + j4] = y_new;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        let y_new = exp(x5 - top) / total;
+        y_edge_upto16[i * u.n + j5] = y_new;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        let y_new = exp(x6 - top) / total;
+        y_edge_upto16[i * u.n + j6] = y_new;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        let y_new = exp(x7 - top) / total;
+        y_edge_upto16[i * u.n + j7] = y_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var top_max_part = i32(-2147483648);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        top_max_part = max(top_max_part, max_rank(x0));
+        if (j1 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x1));
+        }
+        if (j2 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x2));
+        }
+        if (j3 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x3));
+        }
+        if (j4 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x4));
+        }
+        if (j5 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x5));
+        }
+        if (j6 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x6));
+        }
+        if (j7 < u.n) {
+            top_max_part = max(top_max_part, max_rank(x7));
+        }
+    }
+    let top_max = row_max(top_max_part, lane);
+    let top = max_value(top_max);
+    var total_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        total_part += exp(x0 - top);
+        if (j1 < u.n) {
+            total_part += exp(x1 - top);
+        }
+        if (j2 < u.n) {
+            total_part += exp(x2 - top);
+        }
+        if (j3 < u.n) {
+            total_part += exp(x3 - top);
+        }
+        if (j4 < u.n) {
+            total_part += exp(x4 - top);
+        }
+        if (j5 < u.n) {
+            total_part += exp(x5 - top);
+        }
+        if (j6 < u.n) {
+            total_part += exp(x6 - top);
+        }
+        if (j7 < u.n) {
+            total_part += exp(x7 - top);
+        }
+    }
+    let total = row_sum(total_part, lane);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        let y_new = exp(x0 - top) / total;
+        y_edge_upto16[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let y_new = exp(x1 - top) / total;
+            y_edge_upto16[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let y_new = exp(x2 - top) / total;
+            y_edge_upto16[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let y_new = exp(x3 - top) / total;
+            y_edge_upto16[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let y_new = exp(x4 - top) / total;
+            y_edge_upto16[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let y_new = exp(x5 - top) / total;
+            y_edge_upto16[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let y_new = exp(x6 - top) / total;
+            y_edge_upto16[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let y_new = exp(x7 - top) / total;
+            y_edge_upto16[i * u.n + j7] = y_new;
         }
     }
 }

@@ -1,4 +1,4 @@
-// cosine_similarity, stage product, squares_a, y: rows, one row per workgroup, read by each pass.
+// cosine_similarity, stage product, squares_a, y: rows.
 //     let product[i] = sum[j] a[i, j] * b[i, j];
 //     let squares_a[i] = sum[j] a[i, j] * a[i, j];
 //     let squares_b[i] = sum[j] b[i, j] * b[i, j];
@@ -38,6 +38,7 @@ fn row_sum(part: f32, lane: u32) -> f32 {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -97,6 +98,507 @@ fn main(
     let product = row_sum(product_part.x + product_part.y + (product_part.z + product_part.w), lane);
     let squares_a = row_sum(squares_a_part.x + squares_a_part.y + (squares_a_part.z + squares_a_part.w), lane);
     let squares_b = row_sum(squares_b_part.x + squares_b_part.y + (squares_b_part.z + squares_b_part.w), lane);
+    let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
+    if (lane == 0u) {
+        y[i] = y_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> a_edge_upto16: array<f32>;
+@group(0) @binding(2) var<storage, read> b_edge_upto16: array<f32>;
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    var product_part = 0.0;
+    var squares_a_part = 0.0;
+    var squares_b_part = 0.0;
+    for (var j = 0u; j < u.n; j += 1u) {
+        product_part += a_edge_upto16[i * u.n + j] * b_edge_upto16[i * u.n + j];
+        squares_a_part += a_edge_upto16[i * u.n + j] * a_edge_upto16[i * u.n + j];
+        squares_b_part += b_edge_upto16[i * u.n + j] * b_edge_upto16[i * u.n + j];
+    }
+    let product = product_part;
+    let squares_a = squares_a_part;
+    let squares_b = squares_b_part;
+    let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
+    y[i] = y_new;
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<f32, WORKGROUP>;
+
+// The sum over the lanes of a row, in a fixed order.
+fn row_sum_upto(part: f32, lane: u32) -> f32 {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = partial_upto[lane] + partial_upto[lane + count] + (partial_upto[lane + count * 2u] + partial_upto[lane + count * 3u]);
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = partial_upto[start] + partial_upto[start + 1u];
+    if (LAST > 2u) {
+        joined = joined + (partial_upto[start + 2u] + partial_upto[start + 3u]);
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var a0: vec4f;
+    var b0: vec4f;
+    if (j0 < row_length) {
+        a0 = a[(i * u.n + j0) >> 2u];
+        b0 = b[(i * u.n + j0) >> 2u];
+    }
+    var a1: vec4f;
+    var b1: vec4f;
+    if (j1 < row_length) {
+        a1 = a[(i * u.n + j1) >> 2u];
+        b1 = b[(i * u.n + j1) >> 2u];
+    }
+    var a2: vec4f;
+    var b2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        a2 = a[(i * u.n + j2) >> 2u];
+        b2 = b[(i * u.n + j2) >> 2u];
+    }
+    var a3: vec4f;
+    var b3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        a3 = a[(i * u.n + j3) >> 2u];
+        b3 = b[(i * u.n + j3) >> 2u];
+    }
+    var product_part = vec4f(0.0);
+    var squares_a_part = vec4f(0.0);
+    var squares_b_part = vec4f(0.0);
+    if (j0 < row_length) {
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+    }
+    if (j1 < row_length) {
+        product_part += a1 * b1;
+        squares_a_part += a1 * a1;
+        squares_b_part += b1 * b1;
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        product_part += a2 * b2;
+        squares_a_part += a2 * a2;
+        squares_b_part += b2 * b2;
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        product_part += a3 * b3;
+        squares_a_part += a3 * a3;
+        squares_b_part += b3 * b3;
+    }
+    let product = row_sum_upto(product_part.x + product_part.y + (product_part.z + product_part.w), lane);
+    let squares_a = row_sum_upto(squares_a_part.x + squares_a_part.y + (squares_a_part.z + squares_a_part.w), lane);
+    let squares_b = row_sum_upto(squares_b_part.x + squares_b_part.y + (squares_b_part.z + squares_b_part.w), lane);
+    let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
+    if (place == 0u && own < u.m) {
+        y[i] = y_new;
+    }
+}
+
+// One row per workgroup, of up to 8192 elements, read once.
+@compute @workgroup_size(256)
+fn upto8192(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    var a0: vec4f;
+    var b0: vec4f;
+    if (j0 < u.n) {
+        a0 = a[(i * u.n + j0) >> 2u];
+        b0 = b[(i * u.n + j0) >> 2u];
+    }
+    var a1: vec4f;
+    var b1: vec4f;
+    if (j1 < u.n) {
+        a1 = a[(i * u.n + j1) >> 2u];
+        b1 = b[(i * u.n + j1) >> 2u];
+    }
+    var a2: vec4f;
+    var b2: vec4f;
+    if (j2 < u.n) {
+        a2 = a[(i * u.n + j2) >> 2u];
+        b2 = b[(i * u.n + j2) >> 2u];
+    }
+    var a3: vec4f;
+    var b3: vec4f;
+    if (j3 < u.n) {
+        a3 = a[(i * u.n + j3) >> 2u];
+        b3 = b[(i * u.n + j3) >> 2u];
+    }
+    var a4: vec4f;
+    var b4: vec4f;
+    if (j4 < u.n) {
+        a4 = a[(i * u.n + j4) >> 2u];
+        b4 = b[(i * u.n + j4) >> 2u];
+    }
+    var a5: vec4f;
+    var b5: vec4f;
+    if (j5 < u.n) {
+        a5 = a[(i * u.n + j5) >> 2u];
+        b5 = b[(i * u.n + j5) >> 2u];
+    }
+    var a6: vec4f;
+    var b6: vec4f;
+    if (j6 < u.n) {
+        a6 = a[(i * u.n + j6) >> 2u];
+        b6 = b[(i * u.n + j6) >> 2u];
+    }
+    var a7: vec4f;
+    var b7: vec4f;
+    if (j7 < u.n) {
+        a7 = a[(i * u.n + j7) >> 2u];
+        b7 = b[(i * u.n + j7) >> 2u];
+    }
+    var product_part = vec4f(0.0);
+    var squares_a_part = vec4f(0.0);
+    var squares_b_part = vec4f(0.0);
+    if (j0 < u.n) {
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+    }
+    if (j1 < u.n) {
+        product_part += a1 * b1;
+        squares_a_part += a1 * a1;
+        squares_b_part += b1 * b1;
+    }
+    if (j2 < u.n) {
+        product_part += a2 * b2;
+        squares_a_part += a2 * a2;
+        squares_b_part += b2 * b2;
+    }
+    if (j3 < u.n) {
+        product_part += a3 * b3;
+        squares_a_part += a3 * a3;
+        squares_b_part += b3 * b3;
+    }
+    if (j4 < u.n) {
+        product_part += a4 * b4;
+        squares_a_part += a4 * a4;
+        squares_b_part += b4 * b4;
+    }
+    if (j5 < u.n) {
+        product_part += a5 * b5;
+        squares_a_part += a5 * a5;
+        squares_b_part += b5 * b5;
+    }
+    if (j6 < u.n) {
+        product_part += a6 * b6;
+        squares_a_part += a6 * a6;
+        squares_b_part += b6 * b6;
+    }
+    if (j7 < u.n) {
+        product_part += a7 * b7;
+        squares_a_part += a7 * a7;
+        squares_b_part += b7 * b7;
+    }
+    let product = row_sum(product_part.x + product_part.y + (product_part.z + product_part.w), lane);
+    let squares_a = row_sum(squares_a_part.x + squares_a_part.y + (squares_a_part.z + squares_a_part.w), lane);
+    let squares_b = row_sum(squares_b_part.x + squares_b_part.y + (squares_b_part.z + squares_b_part.w), lane);
+    let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
+    if (lane == 0u) {
+        y[i] = y_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var a0: f32;
+    var b0: f32;
+    if (j0 < row_length) {
+        a0 = a_edge_upto16[i * u.n + j0];
+        b0 = b_edge_upto16[i * u.n + j0];
+    }
+    var a1: f32;
+    var b1: f32;
+    if (j1 < row_length) {
+        a1 = a_edge_upto16[i * u.n + j1];
+        b1 = b_edge_upto16[i * u.n + j1];
+    }
+    var a2: f32;
+    var b2: f32;
+    if (j2 < row_length) {
+        a2 = a_edge_upto16[i * u.n + j2];
+        b2 = b_edge_upto16[i * u.n + j2];
+    }
+    var a3: f32;
+    var b3: f32;
+    if (j3 < row_length) {
+        a3 = a_edge_upto16[i * u.n + j3];
+        b3 = b_edge_upto16[i * u.n + j3];
+    }
+    var a4: f32;
+    var b4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        a4 = a_edge_upto16[i * u.n + j4];
+        b4 = b_edge_upto16[i * u.n + j4];
+    }
+    var a5: f32;
+    var b5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        a5 = a_edge_upto16[i * u.n + j5];
+        b5 = b_edge_upto16[i * u.n + j5];
+    }
+    var a6: f32;
+    var b6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        a6 = a_edge_upto16[i * u.n + j6];
+        b6 = b_edge_upto16[i * u.n + j6];
+    }
+    var a7: f32;
+    var b7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        a7 = a_edge_upto16[i * u.n + j7];
+        b7 = b_edge_upto16[i * u.n + j7];
+    }
+    var product_part = 0.0;
+    var squares_a_part = 0.0;
+    var squares_b_part = 0.0;
+    if (j0 < row_length) {
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+    }
+    if (j1 < row_length) {
+        product_part += a1 * b1;
+        squares_a_part += a1 * a1;
+        squares_b_part += b1 * b1;
+    }
+    if (j2 < row_length) {
+        product_part += a2 * b2;
+        squares_a_part += a2 * a2;
+        squares_b_part += b2 * b2;
+    }
+    if (j3 < row_length) {
+        product_part += a3 * b3;
+        squares_a_part += a3 * a3;
+        squares_b_part += b3 * b3;
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        product_part += a4 * b4;
+        squares_a_part += a4 * a4;
+        squares_b_part += b4 * b4;
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        product_part += a5 * b5;
+        squares_a_part += a5 * a5;
+        squares_b_part += b5 * b5;
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        product_part += a6 * b6;
+        squares_a_part += a6 * a6;
+        squares_b_part += b6 * b6;
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        product_part += a7 * b7;
+        squares_a_part += a7 * a7;
+        squares_b_part += b7 * b7;
+    }
+    let product = row_sum_upto(product_part, lane);
+    let squares_a = row_sum_upto(squares_a_part, lane);
+    let squares_b = row_sum_upto(squares_b_part, lane);
+    let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
+    if (place == 0u && own < u.m) {
+        y[i] = y_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var product_part = 0.0;
+    var squares_a_part = 0.0;
+    var squares_b_part = 0.0;
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let a0 = a_edge_upto16[i * u.n + j];
+        let b0 = b_edge_upto16[i * u.n + j];
+        var a1: f32;
+        var b1: f32;
+        if (j1 < u.n) {
+            a1 = a_edge_upto16[i * u.n + j1];
+            b1 = b_edge_upto16[i * u.n + j1];
+        }
+        var a2: f32;
+        var b2: f32;
+        if (j2 < u.n) {
+            a2 = a_edge_upto16[i * u.n + j2];
+            b2 = b_edge_upto16[i * u.n + j2];
+        }
+        var a3: f32;
+        var b3: f32;
+        if (j3 < u.n) {
+            a3 = a_edge_upto16[i * u.n + j3];
+            b3 = b_edge_upto16[i * u.n + j3];
+        }
+        var a4: f32;
+        var b4: f32;
+        if (j4 < u.n) {
+            a4 = a_edge_upto16[i * u.n + j4];
+            b4 = b_edge_upto16[i * u.n + j4];
+        }
+        var a5: f32;
+        var b5: f32;
+        if (j5 < u.n) {
+            a5 = a_edge_upto16[i * u.n + j5];
+            b5 = b_edge_upto16[i * u.n + j5];
+        }
+        var a6: f32;
+        var b6: f32;
+        if (j6 < u.n) {
+            a6 = a_edge_upto16[i * u.n + j6];
+            b6 = b_edge_upto16[i * u.n + j6];
+        }
+        var a7: f32;
+        var b7: f32;
+        if (j7 < u.n) {
+            a7 = a_edge_upto16[i * u.n + j7];
+            b7 = b_edge_upto16[i * u.n + j7];
+        }
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+        if (j1 < u.n) {
+            product_part += a1 * b1;
+            squares_a_part += a1 * a1;
+            squares_b_part += b1 * b1;
+        }
+        if (j2 < u.n) {
+            product_part += a2 * b2;
+            squares_a_part += a2 * a2;
+            squares_b_part += b2 * b2;
+        }
+        if (j3 < u.n) {
+            product_part += a3 * b3;
+            squares_a_part += a3 * a3;
+            squares_b_part += b3 * b3;
+        }
+        if (j4 < u.n) {
+            product_part += a4 * b4;
+            squares_a_part += a4 * a4;
+            squares_b_part += b4 * b4;
+        }
+        if (j5 < u.n) {
+            product_part += a5 * b5;
+            squares_a_part += a5 * a5;
+            squares_b_part += b5 * b5;
+        }
+        if (j6 < u.n) {
+            product_part += a6 * b6;
+            squares_a_part += a6 * a6;
+            squares_b_part += b6 * b6;
+        }
+        if (j7 < u.n) {
+            product_part += a7 * b7;
+            squares_a_part += a7 * a7;
+            squares_b_part += b7 * b7;
+        }
+    }
+    let product = row_sum(product_part, lane);
+    let squares_a = row_sum(squares_a_part, lane);
+    let squares_b = row_sum(squares_b_part, lane);
     let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
     if (lane == 0u) {
         y[i] = y_new;

@@ -1,4 +1,4 @@
-// cosine_similarity, stage product, squares_a, y: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// cosine_similarity, stage product, squares_a, y: rows_lanes1024_subgroups1.
 //     let product[i] = sum[j] a[i, j] * b[i, j];
 //     let squares_a[i] = sum[j] a[i, j] * a[i, j];
 //     let squares_b[i] = sum[j] b[i, j] * b[i, j];
@@ -36,6 +36,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -97,6 +98,125 @@ fn main(
     let product = row_sum(product_part.x + product_part.y + (product_part.z + product_part.w), lane, subgroup_size, subgroup_lane);
     let squares_a = row_sum(squares_a_part.x + squares_a_part.y + (squares_a_part.z + squares_a_part.w), lane, subgroup_size, subgroup_lane);
     let squares_b = row_sum(squares_b_part.x + squares_b_part.y + (squares_b_part.z + squares_b_part.w), lane, subgroup_size, subgroup_lane);
+    let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
+    if (lane == 0u) {
+        y[i] = y_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> a_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> b_edge: array<f32>;
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var product_part = 0.0;
+    var squares_a_part = 0.0;
+    var squares_b_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let a0 = a_edge[i * u.n + j];
+        let b0 = b_edge[i * u.n + j];
+        var a1: f32;
+        var b1: f32;
+        if (j1 < u.n) {
+            a1 = a_edge[i * u.n + j1];
+            b1 = b_edge[i * u.n + j1];
+        }
+        var a2: f32;
+        var b2: f32;
+        if (j2 < u.n) {
+            a2 = a_edge[i * u.n + j2];
+            b2 = b_edge[i * u.n + j2];
+        }
+        var a3: f32;
+        var b3: f32;
+        if (j3 < u.n) {
+            a3 = a_edge[i * u.n + j3];
+            b3 = b_edge[i * u.n + j3];
+        }
+        var a4: f32;
+        var b4: f32;
+        if (j4 < u.n) {
+            a4 = a_edge[i * u.n + j4];
+            b4 = b_edge[i * u.n + j4];
+        }
+        var a5: f32;
+        var b5: f32;
+        if (j5 < u.n) {
+            a5 = a_edge[i * u.n + j5];
+            b5 = b_edge[i * u.n + j5];
+        }
+        var a6: f32;
+        var b6: f32;
+        if (j6 < u.n) {
+            a6 = a_edge[i * u.n + j6];
+            b6 = b_edge[i * u.n + j6];
+        }
+        var a7: f32;
+        var b7: f32;
+        if (j7 < u.n) {
+            a7 = a_edge[i * u.n + j7];
+            b7 = b_edge[i * u.n + j7];
+        }
+        product_part += a0 * b0;
+        squares_a_part += a0 * a0;
+        squares_b_part += b0 * b0;
+        if (j1 < u.n) {
+            product_part += a1 * b1;
+            squares_a_part += a1 * a1;
+            squares_b_part += b1 * b1;
+        }
+        if (j2 < u.n) {
+            product_part += a2 * b2;
+            squares_a_part += a2 * a2;
+            squares_b_part += b2 * b2;
+        }
+        if (j3 < u.n) {
+            product_part += a3 * b3;
+            squares_a_part += a3 * a3;
+            squares_b_part += b3 * b3;
+        }
+        if (j4 < u.n) {
+            product_part += a4 * b4;
+            squares_a_part += a4 * a4;
+            squares_b_part += b4 * b4;
+        }
+        if (j5 < u.n) {
+            product_part += a5 * b5;
+            squares_a_part += a5 * a5;
+            squares_b_part += b5 * b5;
+        }
+        if (j6 < u.n) {
+            product_part += a6 * b6;
+            squares_a_part += a6 * a6;
+            squares_b_part += b6 * b6;
+        }
+        if (j7 < u.n) {
+            product_part += a7 * b7;
+            squares_a_part += a7 * a7;
+            squares_b_part += b7 * b7;
+        }
+    }
+    let product = row_sum(product_part, lane, subgroup_size, subgroup_lane);
+    let squares_a = row_sum(squares_a_part, lane, subgroup_size, subgroup_lane);
+    let squares_b = row_sum(squares_b_part, lane, subgroup_size, subgroup_lane);
     let y_new = product / max(sqrt(squares_a) * sqrt(squares_b), u.eps);
     if (lane == 0u) {
         y[i] = y_new;

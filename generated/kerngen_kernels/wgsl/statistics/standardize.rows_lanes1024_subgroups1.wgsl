@@ -1,4 +1,4 @@
-// standardize, stage mean, deviation, y: rows_lanes1024_subgroups1, one row per workgroup, read by each pass.
+// standardize, stage mean, deviation, y: rows_lanes1024_subgroups1.
 //     let mean[i] = sum[j] x[i, j] / f32(n);
 //     let deviation[i] = sqrt(sum[j] d[i, j] * d[i, j] / f32(n));
 //     let d[i, j] = x[i, j] - mean[i];
@@ -35,6 +35,7 @@ fn row_sum(part: f32, lane: u32, subgroup_size: u32, subgroup_lane: u32) -> f32 
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(1024)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -143,6 +144,375 @@ fn main(
             let d = x3 - mean;
             let y_new = d / (deviation + u.eps);
             y[(i * u.n + j3) >> 2u] = y_new;
+        }
+    }
+}
+
+// One row per workgroup, of up to 32768 elements, read once.
+@compute @workgroup_size(1024)
+fn upto32768(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 4096u;
+    let j2 = lane * 4u + 8192u;
+    let j3 = lane * 4u + 12288u;
+    let j4 = lane * 4u + 16384u;
+    let j5 = lane * 4u + 20480u;
+    let j6 = lane * 4u + 24576u;
+    let j7 = lane * 4u + 28672u;
+    var x0: vec4f;
+    if (j0 < u.n) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.n) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.n) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.n) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.n) {
+        x4 = x[(i * u.n + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.n) {
+        x5 = x[(i * u.n + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.n) {
+        x6 = x[(i * u.n + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.n) {
+        x7 = x[(i * u.n + j7) >> 2u];
+    }
+    var mean_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        mean_sum_part += x0;
+    }
+    if (j1 < u.n) {
+        mean_sum_part += x1;
+    }
+    if (j2 < u.n) {
+        mean_sum_part += x2;
+    }
+    if (j3 < u.n) {
+        mean_sum_part += x3;
+    }
+    if (j4 < u.n) {
+        mean_sum_part += x4;
+    }
+    if (j5 < u.n) {
+        mean_sum_part += x5;
+    }
+    if (j6 < u.n) {
+        mean_sum_part += x6;
+    }
+    if (j7 < u.n) {
+        mean_sum_part += x7;
+    }
+    let mean_sum = row_sum(mean_sum_part.x + mean_sum_part.y + (mean_sum_part.z + mean_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var deviation_sum_part = vec4f(0.0);
+    if (j0 < u.n) {
+        deviation_sum_part += (x0 - mean) * (x0 - mean);
+    }
+    if (j1 < u.n) {
+        deviation_sum_part += (x1 - mean) * (x1 - mean);
+    }
+    if (j2 < u.n) {
+        deviation_sum_part += (x2 - mean) * (x2 - mean);
+    }
+    if (j3 < u.n) {
+        deviation_sum_part += (x3 - mean) * (x3 - mean);
+    }
+    if (j4 < u.n) {
+        deviation_sum_part += (x4 - mean) * (x4 - mean);
+    }
+    if (j5 < u.n) {
+        deviation_sum_part += (x5 - mean) * (x5 - mean);
+    }
+    if (j6 < u.n) {
+        deviation_sum_part += (x6 - mean) * (x6 - mean);
+    }
+    if (j7 < u.n) {
+        deviation_sum_part += (x7 - mean) * (x7 - mean);
+    }
+    let deviation_sum = row_sum(deviation_sum_part.x + deviation_sum_part.y + (deviation_sum_part.z + deviation_sum_part.w), lane, subgroup_size, subgroup_lane);
+    let deviation = sqrt(deviation_sum / f32(i32(u.n)));
+    if (j0 < u.n) {
+        let d = x0 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j0) >> 2u] = y_new;
+    }
+    if (j1 < u.n) {
+        let d = x1 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j1) >> 2u] = y_new;
+    }
+    if (j2 < u.n) {
+        let d = x2 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j2) >> 2u] = y_new;
+    }
+    if (j3 < u.n) {
+        let d = x3 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j3) >> 2u] = y_new;
+    }
+    if (j4 < u.n) {
+        let d = x4 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j4) >> 2u] = y_new;
+    }
+    if (j5 < u.n) {
+        let d = x5 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j5) >> 2u] = y_new;
+    }
+    if (j6 < u.n) {
+        let d = x6 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j6) >> 2u] = y_new;
+    }
+    if (j7 < u.n) {
+        let d = x7 - mean;
+        let y_new = d / (deviation + u.eps);
+        y[(i * u.n + j7) >> 2u] = y_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y_edge: array<f32>;
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(1024)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+    @builtin(subgroup_size) subgroup_size: u32,
+    @builtin(subgroup_invocation_id) subgroup_lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    var mean_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        mean_sum_part += x0;
+        if (j1 < u.n) {
+            mean_sum_part += x1;
+        }
+        if (j2 < u.n) {
+            mean_sum_part += x2;
+        }
+        if (j3 < u.n) {
+            mean_sum_part += x3;
+        }
+        if (j4 < u.n) {
+            mean_sum_part += x4;
+        }
+        if (j5 < u.n) {
+            mean_sum_part += x5;
+        }
+        if (j6 < u.n) {
+            mean_sum_part += x6;
+        }
+        if (j7 < u.n) {
+            mean_sum_part += x7;
+        }
+    }
+    let mean_sum = row_sum(mean_sum_part, lane, subgroup_size, subgroup_lane);
+    let mean = mean_sum / f32(i32(u.n));
+    var deviation_sum_part = 0.0;
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        deviation_sum_part += (x0 - mean) * (x0 - mean);
+        if (j1 < u.n) {
+            deviation_sum_part += (x1 - mean) * (x1 - mean);
+        }
+        if (j2 < u.n) {
+            deviation_sum_part += (x2 - mean) * (x2 - mean);
+        }
+        if (j3 < u.n) {
+            deviation_sum_part += (x3 - mean) * (x3 - mean);
+        }
+        if (j4 < u.n) {
+            deviation_sum_part += (x4 - mean) * (x4 - mean);
+        }
+        if (j5 < u.n) {
+            deviation_sum_part += (x5 - mean) * (x5 - mean);
+        }
+        if (j6 < u.n) {
+            deviation_sum_part += (x6 - mean) * (x6 - mean);
+        }
+        if (j7 < u.n) {
+            deviation_sum_part += (x7 - mean) * (x7 - mean);
+        }
+    }
+    let deviation_sum = row_sum(deviation_sum_part, lane, subgroup_size, subgroup_lane);
+    let deviation = sqrt(deviation_sum / f32(i32(u.n)));
+    for (var j = lane; j < u.n; j += 8192u) {
+        let j1 = j + 1024u;
+        let j2 = j + 2048u;
+        let j3 = j + 3072u;
+        let j4 = j + 4096u;
+        let j5 = j + 5120u;
+        let j6 = j + 6144u;
+        let j7 = j + 7168u;
+        let x0 = x_edge[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge[i * u.n + j7];
+        }
+        let d = x0 - mean;
+        let y_new = d / (deviation + u.eps);
+        y_edge[i * u.n + j] = y_new;
+        if (j1 < u.n) {
+            let d = x1 - mean;
+            let y_new = d / (deviation + u.eps);
+            y_edge[i * u.n + j1] = y_new;
+        }
+        if (j2 < u.n) {
+            let d = x2 - mean;
+            let y_new = d / (deviation + u.eps);
+            y_edge[i * u.n + j2] = y_new;
+        }
+        if (j3 < u.n) {
+            let d = x3 - mean;
+            let y_new = d / (deviation + u.eps);
+            y_edge[i * u.n + j3] = y_new;
+        }
+        if (j4 < u.n) {
+            let d = x4 - mean;
+            let y_new = d / (deviation + u.eps);
+            y_edge[i * u.n + j4] = y_new;
+        }
+        if (j5 < u.n) {
+            let d = x5 - mean;
+            let y_new = d / (deviation + u.eps);
+            y_edge[i * u.n + j5] = y_new;
+        }
+        if (j6 < u.n) {
+            let d = x6 - mean;
+            let y_new = d / (deviation + u.eps);
+            y_edge[i * u.n + j6] = y_new;
+        }
+        if (j7 < u.n) {
+            let d = x7 - mean;
+            let y_new = d / (deviation + u.eps);
+            y_edge[i * u.n + j7] = y_new;
         }
     }
 }

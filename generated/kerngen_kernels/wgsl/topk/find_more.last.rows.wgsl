@@ -1,4 +1,4 @@
-// find_more, stage last, a, b, c, d, e, f: rows, one row per workgroup, read by each pass.
+// find_more, stage last, a, b, c, d, e, f: rows.
 //     let last[i] = if start > 0 { found[i, start - 1] } else { -1 };
 //     let a[i] = argmax[j when last[i] < 0 or comes_after(x[i, j], j, x[i, last[i]], last[i])] x[i, j];
 //     let b[i] = argmax[j when comes_after(x[i, j], j, x[i, a[i]], a[i])] x[i, j];
@@ -86,6 +86,7 @@ fn row_argmax(part: vec2i, lane: u32) -> vec2i {
     return joined;
 }
 
+// One row per workgroup, read by each pass.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -346,6 +347,1624 @@ fn main(
             let x_at_70 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
             let x_at_71 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
             f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_69 >> 2u][x_at_69 & 3u]), vec4i(e_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_70 >> 2u][x_at_70 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_71 >> 2u][x_at_71 & 3u]), vec4i(e_new)))));
+        }
+    }
+    let f_new = row_argmax(f_new_part, lane).y;
+    if (lane == 0u) {
+        a[i] = a_new;
+        b[i] = b_new;
+        c[i] = c_new;
+        d[i] = d_new;
+        e[i] = e_new;
+        f[i] = f_new;
+    }
+}
+
+@group(0) @binding(1) var<storage, read> x_edge_upto16: array<f32>;
+
+// By the bits: an implementation may assume that no value is NaN.
+fn is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & u32(0x7fffffffu)) > u32(0x7f800000u);
+}
+
+// Whether an element comes after another one, at `last`: it is less, or as great behind it.
+fn comes_after(x: f32, j: i32, bound: f32, last: i32) -> bool {
+    return select(x < bound || (x == bound && j > last), !is_nan(x) || j > last, is_nan(bound));
+}
+
+// An integer that orders floats: both zeros alike, and what is not a number above all.
+fn float_rank(x: f32) -> i32 {
+    let size = bitcast<i32>(x) & i32(0x7fffffff);
+    let rank = select(size, -size, bitcast<i32>(x) < i32(0));
+    return select(rank, i32(0x7fffffff), size > i32(0x7f800000));
+}
+
+// 256 rows per workgroup, of up to 16 elements, read by each pass.
+@compute @workgroup_size(256)
+fn edge_upto16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (i >= u.m) {
+        return;
+    }
+    let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
+    var a_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = 0u; j < u.n; j += 1u) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], last < 0 || comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j), last < 0 || comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    let a_new = a_new_part.y;
+    var b_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = 0u; j < u.n; j += 1u) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    let b_new = b_new_part.y;
+    var c_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = 0u; j < u.n; j += 1u) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    let c_new = c_new_part.y;
+    var d_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = 0u; j < u.n; j += 1u) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    let d_new = d_new_part.y;
+    var e_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = 0u; j < u.n; j += 1u) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    let e_new = e_new_part.y;
+    var f_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = 0u; j < u.n; j += 1u) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x_edge_upto16[i * u.n + j], comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j), comes_after(x_edge_upto16[i * u.n + j], i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    let f_new = f_new_part.y;
+    a[i] = a_new;
+    b[i] = b_new;
+    c[i] = c_new;
+    d[i] = d_new;
+    e[i] = e_new;
+    f[i] = f_new;
+}
+
+override LANES: u32;
+override WORKGROUP: u32;
+override LAST: u32;
+override CHUNKS: u32;
+var<workgroup> partial_upto: array<vec2i, WORKGROUP>;
+
+// The place of the maximum over the lanes of a row, in a fixed order.
+fn row_argmax_upto(part: vec2i, lane: u32) -> vec2i {
+    let place = lane % LANES;
+    partial_upto[lane] = part;
+    workgroupBarrier();
+    if (LANES > 4u) {
+        let count = LANES >> 2u;
+        if (place < count) {
+            partial_upto[lane] = better(better(partial_upto[lane], partial_upto[lane + count]), better(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 16u) {
+        let count = LANES >> 4u;
+        if (place < count) {
+            partial_upto[lane] = better(better(partial_upto[lane], partial_upto[lane + count]), better(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    if (LANES > 64u) {
+        let count = LANES >> 6u;
+        if (place < count) {
+            partial_upto[lane] = better(better(partial_upto[lane], partial_upto[lane + count]), better(partial_upto[lane + count * 2u], partial_upto[lane + count * 3u]));
+        }
+        workgroupBarrier();
+    }
+    let start = lane - place;
+    var joined = better(partial_upto[start], partial_upto[start + 1u]);
+    if (LAST > 2u) {
+        joined = better(joined, better(partial_upto[start + 2u], partial_upto[start + 3u]));
+    }
+    workgroupBarrier();
+    return joined;
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place * 4u;
+    let j1 = place * 4u + LANES * 4u;
+    let j2 = place * 4u + LANES * 8u;
+    let j3 = place * 4u + LANES * 12u;
+    var x0: vec4f;
+    if (j0 < row_length) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < row_length) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
+    var a_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        let x_at = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_ = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_2 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, vec4<bool>(last < 0) | comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at >> 2u][x_at & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_ >> 2u][x_at_ & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_2 >> 2u][x_at_2 & 3u]), vec4i(last)))));
+    }
+    if (j1 < row_length) {
+        let x_at_3 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_4 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_5 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, vec4<bool>(last < 0) | comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_3 >> 2u][x_at_3 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_4 >> 2u][x_at_4 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_5 >> 2u][x_at_5 & 3u]), vec4i(last)))));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let x_at_6 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_7 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_8 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, vec4<bool>(last < 0) | comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_6 >> 2u][x_at_6 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_7 >> 2u][x_at_7 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_8 >> 2u][x_at_8 & 3u]), vec4i(last)))));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let x_at_9 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_10 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_11 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, vec4<bool>(last < 0) | comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_9 >> 2u][x_at_9 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_10 >> 2u][x_at_10 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_11 >> 2u][x_at_11 & 3u]), vec4i(last)))));
+    }
+    let a_new = row_argmax_upto(a_new_part, lane).y;
+    var b_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        let x_at_12 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_13 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_14 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_12 >> 2u][x_at_12 & 3u]), vec4i(a_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_13 >> 2u][x_at_13 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_14 >> 2u][x_at_14 & 3u]), vec4i(a_new)))));
+    }
+    if (j1 < row_length) {
+        let x_at_15 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_16 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_17 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_15 >> 2u][x_at_15 & 3u]), vec4i(a_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_16 >> 2u][x_at_16 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_17 >> 2u][x_at_17 & 3u]), vec4i(a_new)))));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let x_at_18 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_19 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_20 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_18 >> 2u][x_at_18 & 3u]), vec4i(a_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_19 >> 2u][x_at_19 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_20 >> 2u][x_at_20 & 3u]), vec4i(a_new)))));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let x_at_21 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_22 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_23 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_21 >> 2u][x_at_21 & 3u]), vec4i(a_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_22 >> 2u][x_at_22 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_23 >> 2u][x_at_23 & 3u]), vec4i(a_new)))));
+    }
+    let b_new = row_argmax_upto(b_new_part, lane).y;
+    var c_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        let x_at_24 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_25 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_26 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_24 >> 2u][x_at_24 & 3u]), vec4i(b_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_25 >> 2u][x_at_25 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_26 >> 2u][x_at_26 & 3u]), vec4i(b_new)))));
+    }
+    if (j1 < row_length) {
+        let x_at_27 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_28 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_29 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_27 >> 2u][x_at_27 & 3u]), vec4i(b_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_28 >> 2u][x_at_28 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_29 >> 2u][x_at_29 & 3u]), vec4i(b_new)))));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let x_at_30 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_31 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_32 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_30 >> 2u][x_at_30 & 3u]), vec4i(b_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_31 >> 2u][x_at_31 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_32 >> 2u][x_at_32 & 3u]), vec4i(b_new)))));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let x_at_33 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_34 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_35 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_33 >> 2u][x_at_33 & 3u]), vec4i(b_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_34 >> 2u][x_at_34 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_35 >> 2u][x_at_35 & 3u]), vec4i(b_new)))));
+    }
+    let c_new = row_argmax_upto(c_new_part, lane).y;
+    var d_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        let x_at_36 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_37 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_38 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_36 >> 2u][x_at_36 & 3u]), vec4i(c_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_37 >> 2u][x_at_37 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_38 >> 2u][x_at_38 & 3u]), vec4i(c_new)))));
+    }
+    if (j1 < row_length) {
+        let x_at_39 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_40 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_41 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_39 >> 2u][x_at_39 & 3u]), vec4i(c_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_40 >> 2u][x_at_40 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_41 >> 2u][x_at_41 & 3u]), vec4i(c_new)))));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let x_at_42 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_43 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_44 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_42 >> 2u][x_at_42 & 3u]), vec4i(c_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_43 >> 2u][x_at_43 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_44 >> 2u][x_at_44 & 3u]), vec4i(c_new)))));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let x_at_45 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_46 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_47 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_45 >> 2u][x_at_45 & 3u]), vec4i(c_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_46 >> 2u][x_at_46 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_47 >> 2u][x_at_47 & 3u]), vec4i(c_new)))));
+    }
+    let d_new = row_argmax_upto(d_new_part, lane).y;
+    var e_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        let x_at_48 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_49 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_50 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_48 >> 2u][x_at_48 & 3u]), vec4i(d_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_49 >> 2u][x_at_49 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_50 >> 2u][x_at_50 & 3u]), vec4i(d_new)))));
+    }
+    if (j1 < row_length) {
+        let x_at_51 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_52 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_53 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_51 >> 2u][x_at_51 & 3u]), vec4i(d_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_52 >> 2u][x_at_52 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_53 >> 2u][x_at_53 & 3u]), vec4i(d_new)))));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let x_at_54 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_55 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_56 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_54 >> 2u][x_at_54 & 3u]), vec4i(d_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_55 >> 2u][x_at_55 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_56 >> 2u][x_at_56 & 3u]), vec4i(d_new)))));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let x_at_57 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_58 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_59 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_57 >> 2u][x_at_57 & 3u]), vec4i(d_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_58 >> 2u][x_at_58 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_59 >> 2u][x_at_59 & 3u]), vec4i(d_new)))));
+    }
+    let e_new = row_argmax_upto(e_new_part, lane).y;
+    var f_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        let x_at_60 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_61 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_62 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_60 >> 2u][x_at_60 & 3u]), vec4i(e_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_61 >> 2u][x_at_61 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_62 >> 2u][x_at_62 & 3u]), vec4i(e_new)))));
+    }
+    if (j1 < row_length) {
+        let x_at_63 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_64 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_65 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_63 >> 2u][x_at_63 & 3u]), vec4i(e_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_64 >> 2u][x_at_64 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_65 >> 2u][x_at_65 & 3u]), vec4i(e_new)))));
+    }
+    if ((CHUNKS > 2u) & (j2 < row_length)) {
+        let x_at_66 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_67 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_68 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_66 >> 2u][x_at_66 & 3u]), vec4i(e_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_67 >> 2u][x_at_67 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_68 >> 2u][x_at_68 & 3u]), vec4i(e_new)))));
+    }
+    if ((CHUNKS > 3u) & (j3 < row_length)) {
+        let x_at_69 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_70 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_71 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_69 >> 2u][x_at_69 & 3u]), vec4i(e_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_70 >> 2u][x_at_70 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_71 >> 2u][x_at_71 & 3u]), vec4i(e_new)))));
+    }
+    let f_new = row_argmax_upto(f_new_part, lane).y;
+    if (place == 0u && own < u.m) {
+        a[i] = a_new;
+        b[i] = b_new;
+        c[i] = c_new;
+        d[i] = d_new;
+        e[i] = e_new;
+        f[i] = f_new;
+    }
+}
+
+// One row per workgroup, of up to 16384 elements, read once.
+@compute @workgroup_size(256)
+fn upto16384(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let j0 = lane * 4u;
+    let j1 = lane * 4u + 1024u;
+    let j2 = lane * 4u + 2048u;
+    let j3 = lane * 4u + 3072u;
+    let j4 = lane * 4u + 4096u;
+    let j5 = lane * 4u + 5120u;
+    let j6 = lane * 4u + 6144u;
+    let j7 = lane * 4u + 7168u;
+    let j8 = lane * 4u + 8192u;
+    let j9 = lane * 4u + 9216u;
+    let j10 = lane * 4u + 10240u;
+    let j11 = lane * 4u + 11264u;
+    let j12 = lane * 4u + 12288u;
+    let j13 = lane * 4u + 13312u;
+    let j14 = lane * 4u + 14336u;
+    let j15 = lane * 4u + 15360u;
+    var x0: vec4f;
+    if (j0 < u.n) {
+        x0 = x[(i * u.n + j0) >> 2u];
+    }
+    var x1: vec4f;
+    if (j1 < u.n) {
+        x1 = x[(i * u.n + j1) >> 2u];
+    }
+    var x2: vec4f;
+    if (j2 < u.n) {
+        x2 = x[(i * u.n + j2) >> 2u];
+    }
+    var x3: vec4f;
+    if (j3 < u.n) {
+        x3 = x[(i * u.n + j3) >> 2u];
+    }
+    var x4: vec4f;
+    if (j4 < u.n) {
+        x4 = x[(i * u.n + j4) >> 2u];
+    }
+    var x5: vec4f;
+    if (j5 < u.n) {
+        x5 = x[(i * u.n + j5) >> 2u];
+    }
+    var x6: vec4f;
+    if (j6 < u.n) {
+        x6 = x[(i * u.n + j6) >> 2u];
+    }
+    var x7: vec4f;
+    if (j7 < u.n) {
+        x7 = x[(i * u.n + j7) >> 2u];
+    }
+    var x8: vec4f;
+    if (j8 < u.n) {
+        x8 = x[(i * u.n + j8) >> 2u];
+    }
+    var x9: vec4f;
+    if (j9 < u.n) {
+        x9 = x[(i * u.n + j9) >> 2u];
+    }
+    var x10: vec4f;
+    if (j10 < u.n) {
+        x10 = x[(i * u.n + j10) >> 2u];
+    }
+    var x11: vec4f;
+    if (j11 < u.n) {
+        x11 = x[(i * u.n + j11) >> 2u];
+    }
+    var x12: vec4f;
+    if (j12 < u.n) {
+        x12 = x[(i * u.n + j12) >> 2u];
+    }
+    var x13: vec4f;
+    if (j13 < u.n) {
+        x13 = x[(i * u.n + j13) >> 2u];
+    }
+    var x14: vec4f;
+    if (j14 < u.n) {
+        x14 = x[(i * u.n + j14) >> 2u];
+    }
+    var x15: vec4f;
+    if (j15 < u.n) {
+        x15 = x[(i * u.n + j15) >> 2u];
+    }
+    let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
+    var a_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < u.n) {
+        let x_at = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_ = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_2 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, vec4<bool>(last < 0) | comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at >> 2u][x_at & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_ >> 2u][x_at_ & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_2 >> 2u][x_at_2 & 3u]), vec4i(last)))));
+    }
+    if (j1 < u.n) {
+        let x_at_3 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_4 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_5 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, vec4<bool>(last < 0) | comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_3 >> 2u][x_at_3 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_4 >> 2u][x_at_4 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_5 >> 2u][x_at_5 & 3u]), vec4i(last)))));
+    }
+    if (j2 < u.n) {
+        let x_at_6 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_7 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_8 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, vec4<bool>(last < 0) | comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_6 >> 2u][x_at_6 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_7 >> 2u][x_at_7 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_8 >> 2u][x_at_8 & 3u]), vec4i(last)))));
+    }
+    if (j3 < u.n) {
+        let x_at_9 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_10 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_11 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, vec4<bool>(last < 0) | comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_9 >> 2u][x_at_9 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_10 >> 2u][x_at_10 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_11 >> 2u][x_at_11 & 3u]), vec4i(last)))));
+    }
+    if (j4 < u.n) {
+        let x_at_12 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_13 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_14 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x4, vec4<bool>(last < 0) | comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_12 >> 2u][x_at_12 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_13 >> 2u][x_at_13 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_14 >> 2u][x_at_14 & 3u]), vec4i(last)))));
+    }
+    if (j5 < u.n) {
+        let x_at_15 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_16 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_17 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x5, vec4<bool>(last < 0) | comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_15 >> 2u][x_at_15 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_16 >> 2u][x_at_16 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_17 >> 2u][x_at_17 & 3u]), vec4i(last)))));
+    }
+    if (j6 < u.n) {
+        let x_at_18 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_19 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_20 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x6, vec4<bool>(last < 0) | comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_18 >> 2u][x_at_18 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_19 >> 2u][x_at_19 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_20 >> 2u][x_at_20 & 3u]), vec4i(last)))));
+    }
+    if (j7 < u.n) {
+        let x_at_21 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_22 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_23 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x7, vec4<bool>(last < 0) | comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_21 >> 2u][x_at_21 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_22 >> 2u][x_at_22 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_23 >> 2u][x_at_23 & 3u]), vec4i(last)))));
+    }
+    if (j8 < u.n) {
+        let x_at_24 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_25 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_26 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x8, vec4<bool>(last < 0) | comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_24 >> 2u][x_at_24 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_25 >> 2u][x_at_25 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_26 >> 2u][x_at_26 & 3u]), vec4i(last)))));
+    }
+    if (j9 < u.n) {
+        let x_at_27 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_28 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_29 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x9, vec4<bool>(last < 0) | comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_27 >> 2u][x_at_27 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_28 >> 2u][x_at_28 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_29 >> 2u][x_at_29 & 3u]), vec4i(last)))));
+    }
+    if (j10 < u.n) {
+        let x_at_30 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_31 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_32 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x10, vec4<bool>(last < 0) | comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_30 >> 2u][x_at_30 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_31 >> 2u][x_at_31 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_32 >> 2u][x_at_32 & 3u]), vec4i(last)))));
+    }
+    if (j11 < u.n) {
+        let x_at_33 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_34 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_35 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x11, vec4<bool>(last < 0) | comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_33 >> 2u][x_at_33 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_34 >> 2u][x_at_34 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_35 >> 2u][x_at_35 & 3u]), vec4i(last)))));
+    }
+    if (j12 < u.n) {
+        let x_at_36 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_37 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_38 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x12, vec4<bool>(last < 0) | comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_36 >> 2u][x_at_36 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_37 >> 2u][x_at_37 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_38 >> 2u][x_at_38 & 3u]), vec4i(last)))));
+    }
+    if (j13 < u.n) {
+        let x_at_39 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_40 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_41 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x13, vec4<bool>(last < 0) | comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_39 >> 2u][x_at_39 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_40 >> 2u][x_at_40 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_41 >> 2u][x_at_41 & 3u]), vec4i(last)))));
+    }
+    if (j14 < u.n) {
+        let x_at_42 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_43 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_44 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x14, vec4<bool>(last < 0) | comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_42 >> 2u][x_at_42 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_43 >> 2u][x_at_43 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_44 >> 2u][x_at_44 & 3u]), vec4i(last)))));
+    }
+    if (j15 < u.n) {
+        let x_at_45 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_46 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        let x_at_47 = i * u.n + u32(clamp(last, 0, i32(u.n) - 1));
+        a_new_part = better(a_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x15, vec4<bool>(last < 0) | comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_45 >> 2u][x_at_45 & 3u]), vec4i(last)))), vec4<bool>(last < 0) | comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_46 >> 2u][x_at_46 & 3u]), vec4i(last))), select(vec4i(-1), vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4<bool>(last < 0) | comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_47 >> 2u][x_at_47 & 3u]), vec4i(last)))));
+    }
+    let a_new = row_argmax(a_new_part, lane).y;
+    var b_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < u.n) {
+        let x_at_48 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_49 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_50 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_48 >> 2u][x_at_48 & 3u]), vec4i(a_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_49 >> 2u][x_at_49 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_50 >> 2u][x_at_50 & 3u]), vec4i(a_new)))));
+    }
+    if (j1 < u.n) {
+        let x_at_51 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_52 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_53 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_51 >> 2u][x_at_51 & 3u]), vec4i(a_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_52 >> 2u][x_at_52 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_53 >> 2u][x_at_53 & 3u]), vec4i(a_new)))));
+    }
+    if (j2 < u.n) {
+        let x_at_54 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_55 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_56 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_54 >> 2u][x_at_54 & 3u]), vec4i(a_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_55 >> 2u][x_at_55 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_56 >> 2u][x_at_56 & 3u]), vec4i(a_new)))));
+    }
+    if (j3 < u.n) {
+        let x_at_57 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_58 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_59 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_57 >> 2u][x_at_57 & 3u]), vec4i(a_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_58 >> 2u][x_at_58 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_59 >> 2u][x_at_59 & 3u]), vec4i(a_new)))));
+    }
+    if (j4 < u.n) {
+        let x_at_60 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_61 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_62 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x4, comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_60 >> 2u][x_at_60 & 3u]), vec4i(a_new)))), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_61 >> 2u][x_at_61 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j4)) + vec4i(0, 1, 2, 3), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_62 >> 2u][x_at_62 & 3u]), vec4i(a_new)))));
+    }
+    if (j5 < u.n) {
+        let x_at_63 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_64 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_65 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x5, comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_63 >> 2u][x_at_63 & 3u]), vec4i(a_new)))), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_64 >> 2u][x_at_64 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j5)) + vec4i(0, 1, 2, 3), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_65 >> 2u][x_at_65 & 3u]), vec4i(a_new)))));
+    }
+    if (j6 < u.n) {
+        let x_at_66 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_67 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_68 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x6, comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_66 >> 2u][x_at_66 & 3u]), vec4i(a_new)))), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_67 >> 2u][x_at_67 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j6)) + vec4i(0, 1, 2, 3), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_68 >> 2u][x_at_68 & 3u]), vec4i(a_new)))));
+    }
+    if (j7 < u.n) {
+        let x_at_69 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_70 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_71 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x7, comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_69 >> 2u][x_at_69 & 3u]), vec4i(a_new)))), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_70 >> 2u][x_at_70 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j7)) + vec4i(0, 1, 2, 3), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_71 >> 2u][x_at_71 & 3u]), vec4i(a_new)))));
+    }
+    if (j8 < u.n) {
+        let x_at_72 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_73 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_74 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x8, comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_72 >> 2u][x_at_72 & 3u]), vec4i(a_new)))), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_73 >> 2u][x_at_73 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j8)) + vec4i(0, 1, 2, 3), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_74 >> 2u][x_at_74 & 3u]), vec4i(a_new)))));
+    }
+    if (j9 < u.n) {
+        let x_at_75 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_76 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_77 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x9, comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_75 >> 2u][x_at_75 & 3u]), vec4i(a_new)))), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_76 >> 2u][x_at_76 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j9)) + vec4i(0, 1, 2, 3), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_77 >> 2u][x_at_77 & 3u]), vec4i(a_new)))));
+    }
+    if (j10 < u.n) {
+        let x_at_78 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_79 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_80 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x10, comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_78 >> 2u][x_at_78 & 3u]), vec4i(a_new)))), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_79 >> 2u][x_at_79 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j10)) + vec4i(0, 1, 2, 3), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_80 >> 2u][x_at_80 & 3u]), vec4i(a_new)))));
+    }
+    if (j11 < u.n) {
+        let x_at_81 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_82 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_83 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x11, comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_81 >> 2u][x_at_81 & 3u]), vec4i(a_new)))), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_82 >> 2u][x_at_82 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j11)) + vec4i(0, 1, 2, 3), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_83 >> 2u][x_at_83 & 3u]), vec4i(a_new)))));
+    }
+    if (j12 < u.n) {
+        let x_at_84 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_85 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_86 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x12, comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_84 >> 2u][x_at_84 & 3u]), vec4i(a_new)))), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_85 >> 2u][x_at_85 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j12)) + vec4i(0, 1, 2, 3), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_86 >> 2u][x_at_86 & 3u]), vec4i(a_new)))));
+    }
+    if (j13 < u.n) {
+        let x_at_87 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_88 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_89 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x13, comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_87 >> 2u][x_at_87 & 3u]), vec4i(a_new)))), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_88 >> 2u][x_at_88 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j13)) + vec4i(0, 1, 2, 3), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_89 >> 2u][x_at_89 & 3u]), vec4i(a_new)))));
+    }
+    if (j14 < u.n) {
+        let x_at_90 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_91 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_92 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x14, comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_90 >> 2u][x_at_90 & 3u]), vec4i(a_new)))), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_91 >> 2u][x_at_91 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j14)) + vec4i(0, 1, 2, 3), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_92 >> 2u][x_at_92 & 3u]), vec4i(a_new)))));
+    }
+    if (j15 < u.n) {
+        let x_at_93 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_94 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        let x_at_95 = i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1));
+        b_new_part = better(b_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x15, comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_93 >> 2u][x_at_93 & 3u]), vec4i(a_new)))), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_94 >> 2u][x_at_94 & 3u]), vec4i(a_new))), select(vec4i(-1), vec4i(i32(j15)) + vec4i(0, 1, 2, 3), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_95 >> 2u][x_at_95 & 3u]), vec4i(a_new)))));
+    }
+    let b_new = row_argmax(b_new_part, lane).y;
+    var c_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < u.n) {
+        let x_at_96 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_97 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_98 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_96 >> 2u][x_at_96 & 3u]), vec4i(b_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_97 >> 2u][x_at_97 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_98 >> 2u][x_at_98 & 3u]), vec4i(b_new)))));
+    }
+    if (j1 < u.n) {
+        let x_at_99 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_100 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_101 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_99 >> 2u][x_at_99 & 3u]), vec4i(b_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_100 >> 2u][x_at_100 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_101 >> 2u][x_at_101 & 3u]), vec4i(b_new)))));
+    }
+    if (j2 < u.n) {
+        let x_at_102 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_103 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_104 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_102 >> 2u][x_at_102 & 3u]), vec4i(b_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_103 >> 2u][x_at_103 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_104 >> 2u][x_at_104 & 3u]), vec4i(b_new)))));
+    }
+    if (j3 < u.n) {
+        let x_at_105 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_106 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_107 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_105 >> 2u][x_at_105 & 3u]), vec4i(b_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_106 >> 2u][x_at_106 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_107 >> 2u][x_at_107 & 3u]), vec4i(b_new)))));
+    }
+    if (j4 < u.n) {
+        let x_at_108 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_109 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_110 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x4, comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_108 >> 2u][x_at_108 & 3u]), vec4i(b_new)))), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_109 >> 2u][x_at_109 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j4)) + vec4i(0, 1, 2, 3), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_110 >> 2u][x_at_110 & 3u]), vec4i(b_new)))));
+    }
+    if (j5 < u.n) {
+        let x_at_111 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_112 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_113 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x5, comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_111 >> 2u][x_at_111 & 3u]), vec4i(b_new)))), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_112 >> 2u][x_at_112 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j5)) + vec4i(0, 1, 2, 3), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_113 >> 2u][x_at_113 & 3u]), vec4i(b_new)))));
+    }
+    if (j6 < u.n) {
+        let x_at_114 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_115 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_116 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x6, comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_114 >> 2u][x_at_114 & 3u]), vec4i(b_new)))), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_115 >> 2u][x_at_115 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j6)) + vec4i(0, 1, 2, 3), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_116 >> 2u][x_at_116 & 3u]), vec4i(b_new)))));
+    }
+    if (j7 < u.n) {
+        let x_at_117 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_118 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_119 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x7, comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_117 >> 2u][x_at_117 & 3u]), vec4i(b_new)))), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_118 >> 2u][x_at_118 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j7)) + vec4i(0, 1, 2, 3), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_119 >> 2u][x_at_119 & 3u]), vec4i(b_new)))));
+    }
+    if (j8 < u.n) {
+        let x_at_120 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_121 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_122 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x8, comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_120 >> 2u][x_at_120 & 3u]), vec4i(b_new)))), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_121 >> 2u][x_at_121 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j8)) + vec4i(0, 1, 2, 3), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_122 >> 2u][x_at_122 & 3u]), vec4i(b_new)))));
+    }
+    if (j9 < u.n) {
+        let x_at_123 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_124 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_125 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x9, comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_123 >> 2u][x_at_123 & 3u]), vec4i(b_new)))), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_124 >> 2u][x_at_124 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j9)) + vec4i(0, 1, 2, 3), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_125 >> 2u][x_at_125 & 3u]), vec4i(b_new)))));
+    }
+    if (j10 < u.n) {
+        let x_at_126 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_127 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_128 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x10, comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_126 >> 2u][x_at_126 & 3u]), vec4i(b_new)))), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_127 >> 2u][x_at_127 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j10)) + vec4i(0, 1, 2, 3), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_128 >> 2u][x_at_128 & 3u]), vec4i(b_new)))));
+    }
+    if (j11 < u.n) {
+        let x_at_129 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_130 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_131 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x11, comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_129 >> 2u][x_at_129 & 3u]), vec4i(b_new)))), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_130 >> 2u][x_at_130 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j11)) + vec4i(0, 1, 2, 3), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_131 >> 2u][x_at_131 & 3u]), vec4i(b_new)))));
+    }
+    if (j12 < u.n) {
+        let x_at_132 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_133 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_134 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x12, comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_132 >> 2u][x_at_132 & 3u]), vec4i(b_new)))), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_133 >> 2u][x_at_133 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j12)) + vec4i(0, 1, 2, 3), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_134 >> 2u][x_at_134 & 3u]), vec4i(b_new)))));
+    }
+    if (j13 < u.n) {
+        let x_at_135 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_136 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_137 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x13, comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_135 >> 2u][x_at_135 & 3u]), vec4i(b_new)))), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_136 >> 2u][x_at_136 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j13)) + vec4i(0, 1, 2, 3), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_137 >> 2u][x_at_137 & 3u]), vec4i(b_new)))));
+    }
+    if (j14 < u.n) {
+        let x_at_138 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_139 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_140 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x14, comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_138 >> 2u][x_at_138 & 3u]), vec4i(b_new)))), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_139 >> 2u][x_at_139 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j14)) + vec4i(0, 1, 2, 3), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_140 >> 2u][x_at_140 & 3u]), vec4i(b_new)))));
+    }
+    if (j15 < u.n) {
+        let x_at_141 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_142 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        let x_at_143 = i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1));
+        c_new_part = better(c_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x15, comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_141 >> 2u][x_at_141 & 3u]), vec4i(b_new)))), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_142 >> 2u][x_at_142 & 3u]), vec4i(b_new))), select(vec4i(-1), vec4i(i32(j15)) + vec4i(0, 1, 2, 3), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_143 >> 2u][x_at_143 & 3u]), vec4i(b_new)))));
+    }
+    let c_new = row_argmax(c_new_part, lane).y;
+    var d_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < u.n) {
+        let x_at_144 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_145 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_146 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_144 >> 2u][x_at_144 & 3u]), vec4i(c_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_145 >> 2u][x_at_145 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_146 >> 2u][x_at_146 & 3u]), vec4i(c_new)))));
+    }
+    if (j1 < u.n) {
+        let x_at_147 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_148 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_149 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_147 >> 2u][x_at_147 & 3u]), vec4i(c_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_148 >> 2u][x_at_148 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_149 >> 2u][x_at_149 & 3u]), vec4i(c_new)))));
+    }
+    if (j2 < u.n) {
+        let x_at_150 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_151 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_152 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_150 >> 2u][x_at_150 & 3u]), vec4i(c_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_151 >> 2u][x_at_151 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_152 >> 2u][x_at_152 & 3u]), vec4i(c_new)))));
+    }
+    if (j3 < u.n) {
+        let x_at_153 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_154 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_155 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_153 >> 2u][x_at_153 & 3u]), vec4i(c_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_154 >> 2u][x_at_154 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_155 >> 2u][x_at_155 & 3u]), vec4i(c_new)))));
+    }
+    if (j4 < u.n) {
+        let x_at_156 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_157 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_158 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x4, comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_156 >> 2u][x_at_156 & 3u]), vec4i(c_new)))), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_157 >> 2u][x_at_157 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j4)) + vec4i(0, 1, 2, 3), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_158 >> 2u][x_at_158 & 3u]), vec4i(c_new)))));
+    }
+    if (j5 < u.n) {
+        let x_at_159 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_160 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_161 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x5, comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_159 >> 2u][x_at_159 & 3u]), vec4i(c_new)))), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_160 >> 2u][x_at_160 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j5)) + vec4i(0, 1, 2, 3), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_161 >> 2u][x_at_161 & 3u]), vec4i(c_new)))));
+    }
+    if (j6 < u.n) {
+        let x_at_162 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_163 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_164 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x6, comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_162 >> 2u][x_at_162 & 3u]), vec4i(c_new)))), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_163 >> 2u][x_at_163 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j6)) + vec4i(0, 1, 2, 3), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_164 >> 2u][x_at_164 & 3u]), vec4i(c_new)))));
+    }
+    if (j7 < u.n) {
+        let x_at_165 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_166 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_167 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x7, comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_165 >> 2u][x_at_165 & 3u]), vec4i(c_new)))), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_166 >> 2u][x_at_166 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j7)) + vec4i(0, 1, 2, 3), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_167 >> 2u][x_at_167 & 3u]), vec4i(c_new)))));
+    }
+    if (j8 < u.n) {
+        let x_at_168 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_169 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_170 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x8, comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_168 >> 2u][x_at_168 & 3u]), vec4i(c_new)))), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_169 >> 2u][x_at_169 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j8)) + vec4i(0, 1, 2, 3), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_170 >> 2u][x_at_170 & 3u]), vec4i(c_new)))));
+    }
+    if (j9 < u.n) {
+        let x_at_171 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_172 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_173 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x9, comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_171 >> 2u][x_at_171 & 3u]), vec4i(c_new)))), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_172 >> 2u][x_at_172 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j9)) + vec4i(0, 1, 2, 3), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_173 >> 2u][x_at_173 & 3u]), vec4i(c_new)))));
+    }
+    if (j10 < u.n) {
+        let x_at_174 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_175 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_176 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x10, comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_174 >> 2u][x_at_174 & 3u]), vec4i(c_new)))), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_175 >> 2u][x_at_175 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j10)) + vec4i(0, 1, 2, 3), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_176 >> 2u][x_at_176 & 3u]), vec4i(c_new)))));
+    }
+    if (j11 < u.n) {
+        let x_at_177 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_178 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_179 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x11, comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_177 >> 2u][x_at_177 & 3u]), vec4i(c_new)))), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_178 >> 2u][x_at_178 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j11)) + vec4i(0, 1, 2, 3), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_179 >> 2u][x_at_179 & 3u]), vec4i(c_new)))));
+    }
+    if (j12 < u.n) {
+        let x_at_180 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_181 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_182 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x12, comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_180 >> 2u][x_at_180 & 3u]), vec4i(c_new)))), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_181 >> 2u][x_at_181 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j12)) + vec4i(0, 1, 2, 3), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_182 >> 2u][x_at_182 & 3u]), vec4i(c_new)))));
+    }
+    if (j13 < u.n) {
+        let x_at_183 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_184 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_185 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x13, comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_183 >> 2u][x_at_183 & 3u]), vec4i(c_new)))), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_184 >> 2u][x_at_184 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j13)) + vec4i(0, 1, 2, 3), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_185 >> 2u][x_at_185 & 3u]), vec4i(c_new)))));
+    }
+    if (j14 < u.n) {
+        let x_at_186 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_187 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_188 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x14, comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_186 >> 2u][x_at_186 & 3u]), vec4i(c_new)))), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_187 >> 2u][x_at_187 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j14)) + vec4i(0, 1, 2, 3), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_188 >> 2u][x_at_188 & 3u]), vec4i(c_new)))));
+    }
+    if (j15 < u.n) {
+        let x_at_189 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_190 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        let x_at_191 = i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1));
+        d_new_part = better(d_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x15, comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_189 >> 2u][x_at_189 & 3u]), vec4i(c_new)))), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_190 >> 2u][x_at_190 & 3u]), vec4i(c_new))), select(vec4i(-1), vec4i(i32(j15)) + vec4i(0, 1, 2, 3), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_191 >> 2u][x_at_191 & 3u]), vec4i(c_new)))));
+    }
+    let d_new = row_argmax(d_new_part, lane).y;
+    var e_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < u.n) {
+        let x_at_192 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_193 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_194 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_192 >> 2u][x_at_192 & 3u]), vec4i(d_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_193 >> 2u][x_at_193 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_194 >> 2u][x_at_194 & 3u]), vec4i(d_new)))));
+    }
+    if (j1 < u.n) {
+        let x_at_195 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_196 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_197 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_195 >> 2u][x_at_195 & 3u]), vec4i(d_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_196 >> 2u][x_at_196 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_197 >> 2u][x_at_197 & 3u]), vec4i(d_new)))));
+    }
+    if (j2 < u.n) {
+        let x_at_198 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_199 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_200 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_198 >> 2u][x_at_198 & 3u]), vec4i(d_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_199 >> 2u][x_at_199 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_200 >> 2u][x_at_200 & 3u]), vec4i(d_new)))));
+    }
+    if (j3 < u.n) {
+        let x_at_201 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_202 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_203 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_201 >> 2u][x_at_201 & 3u]), vec4i(d_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_202 >> 2u][x_at_202 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_203 >> 2u][x_at_203 & 3u]), vec4i(d_new)))));
+    }
+    if (j4 < u.n) {
+        let x_at_204 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_205 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_206 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x4, comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_204 >> 2u][x_at_204 & 3u]), vec4i(d_new)))), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_205 >> 2u][x_at_205 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j4)) + vec4i(0, 1, 2, 3), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_206 >> 2u][x_at_206 & 3u]), vec4i(d_new)))));
+    }
+    if (j5 < u.n) {
+        let x_at_207 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_208 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_209 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x5, comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_207 >> 2u][x_at_207 & 3u]), vec4i(d_new)))), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_208 >> 2u][x_at_208 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j5)) + vec4i(0, 1, 2, 3), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_209 >> 2u][x_at_209 & 3u]), vec4i(d_new)))));
+    }
+    if (j6 < u.n) {
+        let x_at_210 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_211 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_212 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x6, comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_210 >> 2u][x_at_210 & 3u]), vec4i(d_new)))), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_211 >> 2u][x_at_211 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j6)) + vec4i(0, 1, 2, 3), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_212 >> 2u][x_at_212 & 3u]), vec4i(d_new)))));
+    }
+    if (j7 < u.n) {
+        let x_at_213 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_214 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_215 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x7, comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_213 >> 2u][x_at_213 & 3u]), vec4i(d_new)))), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_214 >> 2u][x_at_214 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j7)) + vec4i(0, 1, 2, 3), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_215 >> 2u][x_at_215 & 3u]), vec4i(d_new)))));
+    }
+    if (j8 < u.n) {
+        let x_at_216 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_217 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_218 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x8, comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_216 >> 2u][x_at_216 & 3u]), vec4i(d_new)))), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_217 >> 2u][x_at_217 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j8)) + vec4i(0, 1, 2, 3), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_218 >> 2u][x_at_218 & 3u]), vec4i(d_new)))));
+    }
+    if (j9 < u.n) {
+        let x_at_219 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_220 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_221 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x9, comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_219 >> 2u][x_at_219 & 3u]), vec4i(d_new)))), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_220 >> 2u][x_at_220 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j9)) + vec4i(0, 1, 2, 3), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_221 >> 2u][x_at_221 & 3u]), vec4i(d_new)))));
+    }
+    if (j10 < u.n) {
+        let x_at_222 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_223 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_224 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x10, comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_222 >> 2u][x_at_222 & 3u]), vec4i(d_new)))), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_223 >> 2u][x_at_223 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j10)) + vec4i(0, 1, 2, 3), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_224 >> 2u][x_at_224 & 3u]), vec4i(d_new)))));
+    }
+    if (j11 < u.n) {
+        let x_at_225 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_226 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_227 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x11, comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_225 >> 2u][x_at_225 & 3u]), vec4i(d_new)))), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_226 >> 2u][x_at_226 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j11)) + vec4i(0, 1, 2, 3), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_227 >> 2u][x_at_227 & 3u]), vec4i(d_new)))));
+    }
+    if (j12 < u.n) {
+        let x_at_228 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_229 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_230 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x12, comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_228 >> 2u][x_at_228 & 3u]), vec4i(d_new)))), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_229 >> 2u][x_at_229 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j12)) + vec4i(0, 1, 2, 3), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_230 >> 2u][x_at_230 & 3u]), vec4i(d_new)))));
+    }
+    if (j13 < u.n) {
+        let x_at_231 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_232 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_233 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x13, comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_231 >> 2u][x_at_231 & 3u]), vec4i(d_new)))), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_232 >> 2u][x_at_232 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j13)) + vec4i(0, 1, 2, 3), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_233 >> 2u][x_at_233 & 3u]), vec4i(d_new)))));
+    }
+    if (j14 < u.n) {
+        let x_at_234 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_235 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_236 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x14, comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_234 >> 2u][x_at_234 & 3u]), vec4i(d_new)))), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_235 >> 2u][x_at_235 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j14)) + vec4i(0, 1, 2, 3), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_236 >> 2u][x_at_236 & 3u]), vec4i(d_new)))));
+    }
+    if (j15 < u.n) {
+        let x_at_237 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_238 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        let x_at_239 = i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1));
+        e_new_part = better(e_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x15, comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_237 >> 2u][x_at_237 & 3u]), vec4i(d_new)))), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_238 >> 2u][x_at_238 & 3u]), vec4i(d_new))), select(vec4i(-1), vec4i(i32(j15)) + vec4i(0, 1, 2, 3), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_239 >> 2u][x_at_239 & 3u]), vec4i(d_new)))));
+    }
+    let e_new = row_argmax(e_new_part, lane).y;
+    var f_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < u.n) {
+        let x_at_240 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_241 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_242 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x0, comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_240 >> 2u][x_at_240 & 3u]), vec4i(e_new)))), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_241 >> 2u][x_at_241 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j0)) + vec4i(0, 1, 2, 3), comes_after4(x0, vec4i(i32(j0)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_242 >> 2u][x_at_242 & 3u]), vec4i(e_new)))));
+    }
+    if (j1 < u.n) {
+        let x_at_243 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_244 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_245 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x1, comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_243 >> 2u][x_at_243 & 3u]), vec4i(e_new)))), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_244 >> 2u][x_at_244 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j1)) + vec4i(0, 1, 2, 3), comes_after4(x1, vec4i(i32(j1)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_245 >> 2u][x_at_245 & 3u]), vec4i(e_new)))));
+    }
+    if (j2 < u.n) {
+        let x_at_246 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_247 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_248 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x2, comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_246 >> 2u][x_at_246 & 3u]), vec4i(e_new)))), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_247 >> 2u][x_at_247 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j2)) + vec4i(0, 1, 2, 3), comes_after4(x2, vec4i(i32(j2)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_248 >> 2u][x_at_248 & 3u]), vec4i(e_new)))));
+    }
+    if (j3 < u.n) {
+        let x_at_249 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_250 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_251 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x3, comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_249 >> 2u][x_at_249 & 3u]), vec4i(e_new)))), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_250 >> 2u][x_at_250 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j3)) + vec4i(0, 1, 2, 3), comes_after4(x3, vec4i(i32(j3)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_251 >> 2u][x_at_251 & 3u]), vec4i(e_new)))));
+    }
+    if (j4 < u.n) {
+        let x_at_252 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_253 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_254 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x4, comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_252 >> 2u][x_at_252 & 3u]), vec4i(e_new)))), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_253 >> 2u][x_at_253 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j4)) + vec4i(0, 1, 2, 3), comes_after4(x4, vec4i(i32(j4)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_254 >> 2u][x_at_254 & 3u]), vec4i(e_new)))));
+    }
+    if (j5 < u.n) {
+        let x_at_255 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_256 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_257 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x5, comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_255 >> 2u][x_at_255 & 3u]), vec4i(e_new)))), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_256 >> 2u][x_at_256 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j5)) + vec4i(0, 1, 2, 3), comes_after4(x5, vec4i(i32(j5)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_257 >> 2u][x_at_257 & 3u]), vec4i(e_new)))));
+    }
+    if (j6 < u.n) {
+        let x_at_258 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_259 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_260 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x6, comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_258 >> 2u][x_at_258 & 3u]), vec4i(e_new)))), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_259 >> 2u][x_at_259 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j6)) + vec4i(0, 1, 2, 3), comes_after4(x6, vec4i(i32(j6)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_260 >> 2u][x_at_260 & 3u]), vec4i(e_new)))));
+    }
+    if (j7 < u.n) {
+        let x_at_261 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_262 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_263 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x7, comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_261 >> 2u][x_at_261 & 3u]), vec4i(e_new)))), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_262 >> 2u][x_at_262 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j7)) + vec4i(0, 1, 2, 3), comes_after4(x7, vec4i(i32(j7)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_263 >> 2u][x_at_263 & 3u]), vec4i(e_new)))));
+    }
+    if (j8 < u.n) {
+        let x_at_264 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_265 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_266 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x8, comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_264 >> 2u][x_at_264 & 3u]), vec4i(e_new)))), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_265 >> 2u][x_at_265 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j8)) + vec4i(0, 1, 2, 3), comes_after4(x8, vec4i(i32(j8)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_266 >> 2u][x_at_266 & 3u]), vec4i(e_new)))));
+    }
+    if (j9 < u.n) {
+        let x_at_267 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_268 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_269 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x9, comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_267 >> 2u][x_at_267 & 3u]), vec4i(e_new)))), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_268 >> 2u][x_at_268 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j9)) + vec4i(0, 1, 2, 3), comes_after4(x9, vec4i(i32(j9)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_269 >> 2u][x_at_269 & 3u]), vec4i(e_new)))));
+    }
+    if (j10 < u.n) {
+        let x_at_270 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_271 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_272 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x10, comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_270 >> 2u][x_at_270 & 3u]), vec4i(e_new)))), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_271 >> 2u][x_at_271 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j10)) + vec4i(0, 1, 2, 3), comes_after4(x10, vec4i(i32(j10)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_272 >> 2u][x_at_272 & 3u]), vec4i(e_new)))));
+    }
+    if (j11 < u.n) {
+        let x_at_273 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_274 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_275 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x11, comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_273 >> 2u][x_at_273 & 3u]), vec4i(e_new)))), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_274 >> 2u][x_at_274 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j11)) + vec4i(0, 1, 2, 3), comes_after4(x11, vec4i(i32(j11)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_275 >> 2u][x_at_275 & 3u]), vec4i(e_new)))));
+    }
+    if (j12 < u.n) {
+        let x_at_276 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_277 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_278 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x12, comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_276 >> 2u][x_at_276 & 3u]), vec4i(e_new)))), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_277 >> 2u][x_at_277 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j12)) + vec4i(0, 1, 2, 3), comes_after4(x12, vec4i(i32(j12)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_278 >> 2u][x_at_278 & 3u]), vec4i(e_new)))));
+    }
+    if (j13 < u.n) {
+        let x_at_279 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_280 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_281 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x13, comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_279 >> 2u][x_at_279 & 3u]), vec4i(e_new)))), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_280 >> 2u][x_at_280 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j13)) + vec4i(0, 1, 2, 3), comes_after4(x13, vec4i(i32(j13)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_281 >> 2u][x_at_281 & 3u]), vec4i(e_new)))));
+    }
+    if (j14 < u.n) {
+        let x_at_282 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_283 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_284 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x14, comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_282 >> 2u][x_at_282 & 3u]), vec4i(e_new)))), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_283 >> 2u][x_at_283 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j14)) + vec4i(0, 1, 2, 3), comes_after4(x14, vec4i(i32(j14)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_284 >> 2u][x_at_284 & 3u]), vec4i(e_new)))));
+    }
+    if (j15 < u.n) {
+        let x_at_285 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_286 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        let x_at_287 = i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1));
+        f_new_part = better(f_new_part, best_of_four(select(vec4i(i32(-2147483648)), float_rank4(select(vec4f(-infinity()), x15, comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_285 >> 2u][x_at_285 & 3u]), vec4i(e_new)))), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_286 >> 2u][x_at_286 & 3u]), vec4i(e_new))), select(vec4i(-1), vec4i(i32(j15)) + vec4i(0, 1, 2, 3), comes_after4(x15, vec4i(i32(j15)) + vec4i(0, 1, 2, 3), vec4f(x[x_at_287 >> 2u][x_at_287 & 3u]), vec4i(e_new)))));
+    }
+    let f_new = row_argmax(f_new_part, lane).y;
+    if (lane == 0u) {
+        a[i] = a_new;
+        b[i] = b_new;
+        c[i] = c_new;
+        d[i] = d_new;
+        e[i] = e_new;
+        f[i] = f_new;
+    }
+}
+
+// LANES of a workgroup per row, which is read once.
+@compute @workgroup_size(WORKGROUP)
+fn edge_upto(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = (workgroup.y * grid.x + workgroup.x) * (WORKGROUP / LANES);
+    if (first >= u.m) {
+        return;
+    }
+    let own = select(first + lane / LANES, first, LANES == WORKGROUP);
+    let place = lane % LANES;
+    let i = min(own, u.m - 1u);
+    let row_length = select(0u, u.n, own < u.m);
+    let j0 = place;
+    let j1 = place + LANES;
+    let j2 = place + LANES * 2u;
+    let j3 = place + LANES * 3u;
+    let j4 = place + LANES * 4u;
+    let j5 = place + LANES * 5u;
+    let j6 = place + LANES * 6u;
+    let j7 = place + LANES * 7u;
+    var x0: f32;
+    if (j0 < row_length) {
+        x0 = x_edge_upto16[i * u.n + j0];
+    }
+    var x1: f32;
+    if (j1 < row_length) {
+        x1 = x_edge_upto16[i * u.n + j1];
+    }
+    var x2: f32;
+    if (j2 < row_length) {
+        x2 = x_edge_upto16[i * u.n + j2];
+    }
+    var x3: f32;
+    if (j3 < row_length) {
+        x3 = x_edge_upto16[i * u.n + j3];
+    }
+    var x4: f32;
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        x4 = x_edge_upto16[i * u.n + j4];
+    }
+    var x5: f32;
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        x5 = x_edge_upto16[i * u.n + j5];
+    }
+    var x6: f32;
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        x6 = x_edge_upto16[i * u.n + j6];
+    }
+    var x7: f32;
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        x7 = x_edge_upto16[i * u.n + j7];
+    }
+    let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
+    var a_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j0), last < 0 || comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j1 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j2 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if (j3 < row_length) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+    }
+    let a_new = row_argmax_upto(a_new_part, lane).y;
+    var b_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j1 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j2 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if (j3 < row_length) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+    }
+    let b_new = row_argmax_upto(b_new_part, lane).y;
+    var c_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j1 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j2 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if (j3 < row_length) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+    }
+    let c_new = row_argmax_upto(c_new_part, lane).y;
+    var d_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j1 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j2 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if (j3 < row_length) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+    }
+    let d_new = row_argmax_upto(d_new_part, lane).y;
+    var e_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j1 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j2 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if (j3 < row_length) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+    }
+    let e_new = row_argmax_upto(e_new_part, lane).y;
+    var f_new_part = vec2i(i32(-2147483648), -1);
+    if (j0 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j0), comes_after(x0, i32(j0), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j1 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j2 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if (j3 < row_length) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 4u) & (j4 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 5u) & (j5 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 6u) & (j6 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    if ((CHUNKS > 7u) & (j7 < row_length)) {
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+    }
+    let f_new = row_argmax_upto(f_new_part, lane).y;
+    if (place == 0u && own < u.m) {
+        a[i] = a_new;
+        b[i] = b_new;
+        c[i] = c_new;
+        d[i] = d_new;
+        e[i] = e_new;
+        f[i] = f_new;
+    }
+}
+
+// One row per workgroup, read by each pass.
+@compute @workgroup_size(256)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = workgroup.y * grid.x + workgroup.x;
+    if (i >= u.m) {
+        return;
+    }
+    let last = select(-1, found[i * u.k + u32(clamp(u.start - 1, 0, i32(u.k) - 1))], u.start > 0);
+    var a_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, last < 0 || comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j), last < 0 || comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        if (j1 < u.n) {
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j1), last < 0 || comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        }
+        if (j2 < u.n) {
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j2), last < 0 || comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        }
+        if (j3 < u.n) {
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j3), last < 0 || comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        }
+        if (j4 < u.n) {
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j4), last < 0 || comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        }
+        if (j5 < u.n) {
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j5), last < 0 || comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        }
+        if (j6 < u.n) {
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j6), last < 0 || comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        }
+        if (j7 < u.n) {
+            a_new_part = better(a_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last)), select(-1, i32(j7), last < 0 || comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(last, 0, i32(u.n) - 1))], last))));
+        }
+    }
+    let a_new = row_argmax(a_new_part, lane).y;
+    var b_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        if (j1 < u.n) {
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        }
+        if (j2 < u.n) {
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        }
+        if (j3 < u.n) {
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        }
+        if (j4 < u.n) {
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        }
+        if (j5 < u.n) {
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        }
+        if (j6 < u.n) {
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        }
+        if (j7 < u.n) {
+            b_new_part = better(b_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(a_new, 0, i32(u.n) - 1))], a_new))));
+        }
+    }
+    let b_new = row_argmax(b_new_part, lane).y;
+    var c_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        if (j1 < u.n) {
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        }
+        if (j2 < u.n) {
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        }
+        if (j3 < u.n) {
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        }
+        if (j4 < u.n) {
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        }
+        if (j5 < u.n) {
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        }
+        if (j6 < u.n) {
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        }
+        if (j7 < u.n) {
+            c_new_part = better(c_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(b_new, 0, i32(u.n) - 1))], b_new))));
+        }
+    }
+    let c_new = row_argmax(c_new_part, lane).y;
+    var d_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        if (j1 < u.n) {
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        }
+        if (j2 < u.n) {
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        }
+        if (j3 < u.n) {
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        }
+        if (j4 < u.n) {
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        }
+        if (j5 < u.n) {
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        }
+        if (j6 < u.n) {
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        }
+        if (j7 < u.n) {
+            d_new_part = better(d_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(c_new, 0, i32(u.n) - 1))], c_new))));
+        }
+    }
+    let d_new = row_argmax(d_new_part, lane).y;
+    var e_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        if (j1 < u.n) {
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        }
+        if (j2 < u.n) {
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        }
+        if (j3 < u.n) {
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        }
+        if (j4 < u.n) {
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        }
+        if (j5 < u.n) {
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        }
+        if (j6 < u.n) {
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        }
+        if (j7 < u.n) {
+            e_new_part = better(e_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(d_new, 0, i32(u.n) - 1))], d_new))));
+        }
+    }
+    let e_new = row_argmax(e_new_part, lane).y;
+    var f_new_part = vec2i(i32(-2147483648), -1);
+    for (var j = lane; j < u.n; j += 2048u) {
+        let j1 = j + 256u;
+        let j2 = j + 512u;
+        let j3 = j + 768u;
+        let j4 = j + 1024u;
+        let j5 = j + 1280u;
+        let j6 = j + 1536u;
+        let j7 = j + 1792u;
+        let x0 = x_edge_upto16[i * u.n + j];
+        var x1: f32;
+        if (j1 < u.n) {
+            x1 = x_edge_upto16[i * u.n + j1];
+        }
+        var x2: f32;
+        if (j2 < u.n) {
+            x2 = x_edge_upto16[i * u.n + j2];
+        }
+        var x3: f32;
+        if (j3 < u.n) {
+            x3 = x_edge_upto16[i * u.n + j3];
+        }
+        var x4: f32;
+        if (j4 < u.n) {
+            x4 = x_edge_upto16[i * u.n + j4];
+        }
+        var x5: f32;
+        if (j5 < u.n) {
+            x5 = x_edge_upto16[i * u.n + j5];
+        }
+        var x6: f32;
+        if (j6 < u.n) {
+            x6 = x_edge_upto16[i * u.n + j6];
+        }
+        var x7: f32;
+        if (j7 < u.n) {
+            x7 = x_edge_upto16[i * u.n + j7];
+        }
+        f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x0, comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j), comes_after(x0, i32(j), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        if (j1 < u.n) {
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x1, comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j1), comes_after(x1, i32(j1), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        }
+        if (j2 < u.n) {
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x2, comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j2), comes_after(x2, i32(j2), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        }
+        if (j3 < u.n) {
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x3, comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j3), comes_after(x3, i32(j3), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        }
+        if (j4 < u.n) {
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x4, comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j4), comes_after(x4, i32(j4), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        }
+        if (j5 < u.n) {
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x5, comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j5), comes_after(x5, i32(j5), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        }
+        if (j6 < u.n) {
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x6, comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j6), comes_after(x6, i32(j6), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
+        }
+        if (j7 < u.n) {
+            f_new_part = better(f_new_part, vec2i(select(i32(-2147483648), float_rank(select(-infinity(), x7, comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new)), select(-1, i32(j7), comes_after(x7, i32(j7), x_edge_upto16[i * u.n + u32(clamp(e_new, 0, i32(u.n) - 1))], e_new))));
         }
     }
     let f_new = row_argmax(f_new_part, lane).y;

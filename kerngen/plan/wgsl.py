@@ -1,0 +1,108 @@
+"""Declarations of a WGSL file, and those that one of its entry points uses.
+
+A file has several entry points, which share what they can:
+
+    struct Uniform { ... }                          of both
+    var<storage, read> x: array<vec4f>;             of `main`
+    fn main() { ... x[element] ... }
+    var<storage, read> x_edge: array<f32>;          of `edge`, at the same binding
+    fn edge() { ... x_edge[element] ... }
+
+A driver is to compile what it runs, and no more: naga takes 0.2 ms for each kilobyte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, final
+
+MAIN: Final = "main"
+"""The entry point of a file that has no other name for it."""
+
+_DECLARATION: Final = re.compile(
+    r"^(?:(?://|@compute)[^\n]*\n)*"
+    r"(?:@group[^\n]*\) )?(?:fn|struct|const|override|var<[^>\n]*>) (\w+)[^\n]*\n"
+    r"(?:(?:[ })][^\n]*)?\n)*",
+    re.MULTILINE,
+)
+"""A declaration at the left margin, with the comments right above it."""
+
+_COMMENT: Final = re.compile(r"//[^\n]*")
+_WORD: Final = re.compile(r"[.@]?\w+")
+"""A word; one with its dot is a member, one with `@` an attribute."""
+
+_NAME: Final = re.compile(r"//[^\n]*|@builtin\(\w+\)|[.@]\w+|\b([A-Za-z_]\w*)")
+"""A name that may be a declaration's: not that of a comment, attribute or member."""
+
+
+@final
+class Code:
+    """The declarations of a WGSL text by name, in its order, and what each uses."""
+
+    def __init__(self, text: str) -> None:
+        """Find the declarations of a text."""
+        self.texts = {found[1]: found[0] for found in _DECLARATION.finditer(text)}
+        self._used: dict[str, frozenset[str]] = {}
+
+    def used(self, name: str) -> frozenset[str]:
+        """Return the names of other declarations that one uses: none of its own."""
+        if name not in self._used:
+            text = _COMMENT.sub("", self.texts[name])
+            words = self.texts.keys() & _WORD.findall(text)
+            self._used[name] = frozenset(x for x in words if not _declares(text, x))
+        return self._used[name] - {name}
+
+    def reached(self, entry: str) -> frozenset[str]:
+        """Return what an entry point uses, what that uses, and the entry point."""
+        seen = {entry}
+        left = [entry]
+        while left:
+            more = self.used(left.pop()) - seen
+            seen |= more
+            left += more
+        return frozenset(seen)
+
+    def is_entry_point(self, name: str) -> bool:
+        """Return whether a declaration is an entry point."""
+        return "\n@compute" in f"\n{self.texts.get(name)}"
+
+
+def _declares(text: str, name: str) -> bool:
+    """Return whether a declaration has a local, parameter or member of a name."""
+    return any(
+        each in text
+        for each in (f" {name}: ", f"({name}: ", f"let {name} =", f"var {name} =")
+    )
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a declaration's text with other names for what it uses or declares."""
+    if all(name == shown for name, shown in names.items()):
+        return text
+
+    def shown(found: re.Match[str]) -> str:
+        return names.get(found[1], found[0]) if found[1] else found[0]
+
+    return _NAME.sub(shown, text)
+
+
+def only(text: str, entry: str) -> str | None:
+    """Return a file's text with empty lines for what an entry point does not use.
+
+    So messages about it have the lines of the file.  None if it has no such entry point.
+    """
+    code = Code(text)
+    if not code.is_entry_point(entry):
+        return None
+    kept = code.reached(entry)
+
+    def shown(match: re.Match[str]) -> str:
+        return match[0] if match[1] in kept else "\n" * match[0].count("\n")
+
+    return text if len(kept) == len(code.texts) else _DECLARATION.sub(shown, text)
+
+
+def compact(text: str) -> str:
+    """Return a shader's text with one empty line where there are several, for people."""
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
