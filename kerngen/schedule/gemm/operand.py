@@ -16,8 +16,9 @@ from typing import Final, TypeVar, final
 
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Expr, Index
-from kerngen.schedule.contraction import tile_axis
+from kerngen.schedule.contraction import memory_axis, tile_axis
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
+from kerngen.schedule.gemm.windows import Digits, Neighbours, WindowReader
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import identity
@@ -47,6 +48,8 @@ class Operand:
     last place, as nobody uses it; terms beyond the last one are 0.  Where all is
     `whole`, vectors in memory are, and a turn of the loop has all its terms.
     `tiles` has those of operands of other loops, by name and type: it takes one of them.
+    A factor that is no matrix has a `group` of indices of its own, which one counter goes
+    over; `outer` is the last of them (`windows.py`).
     """
 
     builder: ShaderBuilder
@@ -61,12 +64,17 @@ class Operand:
     origin: t.Expr = t.ZERO
     batch: dict[Index, t.Expr] = field(default_factory=dict)
     tiles: dict[tuple[str, str], t.Expr] = field(default_factory=dict)
+    group: tuple[Index, ...] = ()
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
     def __post_init__(self) -> None:
         """Declare the tile."""
         axis = tile_axis(self.factor, self.over[-1], self.outer)
+        if self.group:
+            # Strides are numbers of the call: neighbours of the result are as good as any.
+            own = memory_axis(self.factor, self.over[-1], self.outer)
+            axis = own or self.outer
         self.along_terms = axis == self.over[-1]
         self.turns_over = self.along_terms and self.whole
         self.lines = VECTOR if self.turns_over else 1
@@ -88,6 +96,9 @@ class Operand:
             made = self.builder.workgroup_array(f"{self.name}_tile", type_, size)
             self.tiles[self.name, type_] = made
         self._tile = made
+        self._neighbours: list[Neighbours] = []
+        self._digits: list[Digits] = []
+        self._reader = WindowReader(self.builder, self.factor, self.name)
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
         """Return the tile; of two, the one of that number."""
@@ -112,19 +123,31 @@ class Operand:
         """Find this invocation's vectors in the tile."""
         self.batch = dict(batch)
         turns = -(-self.count // self.tiling.invocations)
+        self._neighbours, self._digits = [], []
         self._units = [_Unit(self, number, turns) for number in range(turns)]
         return [stmt for unit in self._units for stmt in unit.place()]
 
     def declare(self) -> list[t.Stmt]:
         """Declare the registers between storage and tile."""
-        return [
+        registers = [
             t.Var(register.name, None, self.vector_type)
             for unit in self._units
             for register in unit.registers
         ]
+        digits = (stmt for digits in self._digits for stmt in digits.declare())
+        return [*registers, *digits]
+
+    def begin(self, first: t.Expr) -> list[t.Stmt]:
+        """Load the terms of the first turn, from `first` on, into registers."""
+        found = [stmt for u in self._units for stmt in u.find_term(first)]
+        return [*found, *self._load(first)]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms from `first` on into registers."""
+        """Load the terms of the next turn, from `first` on, into registers."""
+        advanced = [stmt for digits in self._digits for stmt in digits.advance()]
+        return [*advanced, *self._load(first)]
+
+    def _load(self, first: t.Expr) -> list[t.Stmt]:
         return [
             stmt for unit in self._units for stmt in unit.guarded(unit.fetch(first))
         ]
@@ -189,6 +212,30 @@ class Operand:
     def clear(self, count: t.Expr) -> list[t.Stmt]:
         """Set the terms in registers to 0 that are not among the first `count`."""
         return [stmt for unit in self._units for stmt in unit.clear(count)]
+
+    # Windows
+
+    def neighbours(self, name: str) -> tuple[Neighbours, bool]:
+        """Return the places of a turn's vector, and whether another turn has found them."""
+        if self._neighbours and not self.along_terms and self._same(self.line):
+            return self._neighbours[0], True
+        self._neighbours.append(Neighbours(self.builder, self.group, name))
+        return self._neighbours[-1], False
+
+    def digits(self, name: str) -> tuple[Digits, bool]:
+        """Return the indices of a turn's term, and whether another turn has found them."""
+        if self._digits and self.along_terms and self._same(self.tiling.k):
+            return self._digits[0], True
+        self._digits.append(Digits(self.builder, self.over, name, self.tiling.k))
+        return self._digits[-1], False
+
+    def window(self, neighbours: Neighbours, digits: Digits) -> t.Expr:
+        """Return the four neighbours of a term."""
+        return self._reader.vector(self.batch, neighbours, digits.at)
+
+    def _same(self, length: int) -> bool:
+        """Whether an invocation has the same place of a line in all of its turns."""
+        return self.tiling.invocations % length == 0
 
     # The edge
 
@@ -290,6 +337,10 @@ class _Unit:
         self._unit, self._at = self._name("unit"), self._name("at")
         self._over = self._name(operand.counter)
         self._starts = self._name_lines("from") if operand.linear else []
+        named = f"{operand.name}{self._turn}"
+        if operand.group:
+            self._neighbours, self._are_found = operand.neighbours(named)
+            self._digits, self._is_counted = operand.digits(named)
 
     def _name(self, what: str, line: str = "") -> t.Ident:
         o = self._operand
@@ -314,6 +365,10 @@ class _Unit:
         yield t.Let(self._unit.name, unit)
         yield t.Let(self._at.name, at)
         yield t.Let(self._over.name, over)
+        if o.group:
+            if not self._are_found:
+                yield from self._neighbours.find(o.origin + self._at * VECTOR)
+            return
         for line, place in enumerate(self._places):
             yield t.Let(place.name, o.inside(o.origin + (self._at * VECTOR + line)))
         if o.linear:
@@ -326,6 +381,11 @@ class _Unit:
             at = o.batch | {o.outer: place, o.over[0]: self._over}
             yield t.Let(start.name, linear.address(o.builder, at, o.lanes))
 
+    def find_term(self, first: t.Expr) -> Iterator[t.Stmt]:
+        """Write the indices of the first turn's term, unless another unit has."""
+        if self._operand.group and not self._is_counted:
+            yield from self._digits.begin(first + self._over)
+
     def guarded(self, body: list[t.Stmt]) -> list[t.Stmt]:
         """Leave out the invocations that have nothing to bring in this turn."""
         o = self._operand
@@ -337,6 +397,9 @@ class _Unit:
         """Load the terms from `first` on."""
         o = self._operand
         body: list[t.Stmt] = []
+        if o.group:
+            value = o.window(self._neighbours, self._digits)
+            return [t.Assign(self.registers[0], value)]
         if o.linear:
             step = o.linear.step(o.builder, o.over[0], first, o.lanes)
             for register, start in zip(self.registers, self._starts, strict=True):

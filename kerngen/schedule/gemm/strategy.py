@@ -18,6 +18,7 @@ from kerngen.schedule.contraction import (
     contraction_of,
     memory_axis,
     product_of,
+    sides_of,
 )
 from kerngen.schedule.gemm.shader import GemmShader, wide_tensors
 from kerngen.schedule.gemm.stream import TermShares, joining_shader
@@ -106,6 +107,8 @@ def _whole_vectors(task: Task) -> Guard:
     found, row = product_of(task)
     axes = [axis or found.last for axis in _axes(found, row)]
     if len(found.over) > 1 and not all(_axes(found, row)):
+        return NEVER
+    if any(len(side) > 1 for side in sides_of(task)):
         return NEVER
     column = found.column
     names = vector_tensors(task.stage, task.values, column)

@@ -16,7 +16,6 @@ Matrix-Matrix Multiplication on the GPU", 2023.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -33,7 +32,7 @@ from kerngen.plan.size import (
     remainder,
     select,
 )
-from kerngen.schedule.contraction import product_of
+from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import (
@@ -47,7 +46,7 @@ from kerngen.schedule.lowering.steps import vector_tensors, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader
-from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import domain_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
@@ -87,11 +86,8 @@ class TermShares:
     @property
     def tiled_axes(self) -> tuple[Size, Size]:
         """How many tiles lie along the rows of the result, and along its columns."""
-        found, row = product_of(self.task)
-        return (
-            ceil_div(extent_size(row.extent), self.m),
-            ceil_div(extent_size(found.column.extent), self.n),
-        )
+        rows, columns = map(domain_size, sides_of(self.task))
+        return ceil_div(rows, self.m), ceil_div(columns, self.n)
 
     @property
     def tiles(self) -> Size:
@@ -141,8 +137,8 @@ class TermShares:
 
 def batch_of(task: Task) -> tuple[Index, ...]:
     """Return the indices of the domain that no tile covers."""
-    found, row = product_of(task)
-    return tuple(index for index in task.domain if index not in (row, found.column))
+    rows, columns = sides_of(task)
+    return tuple(index for index in task.domain if index not in rows + columns)
 
 
 def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
@@ -228,7 +224,7 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     tiling, so that all tilings share the shader.
     """
     task = replace(task, label="gemm_stream")
-    reduce, (found, row) = reduction_of(task), product_of(task)
+    reduce, (found, _) = reduction_of(task), product_of(task)
     names = vector_tensors(task.stage, task.values, found.column)
     names.add(task.scratch_name("parts"))
     lanes = LANES if wide else 1
@@ -254,8 +250,11 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
         *_joined_rows(shader, reduce, total, lanes),
     ]
     at, tile_row, tile_column = tiles.place(place.tile)
-    at |= {row: tile_row + element // n, found.column: tile_column + element % n}
-    body.append(leave_outside(shader, at))
+    rows, columns = sides_of(task)
+    row, column = tile_row + element // n, tile_column + element % n
+    body.append(leave_outside(shader, row, column))
+    at |= side_places(shader, body, rows, row)
+    at |= side_places(shader, body, columns, column)
     vector = found.column if wide else None
     lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
     lowerer.reduced[reduce] = Value(total, wide=wide)
@@ -342,8 +341,20 @@ def _joined_rows(
     ]
 
 
-def leave_outside(shader: ShaderBuilder, at: Mapping[Index, t.Expr]) -> t.Stmt:
+def leave_outside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Stmt:
     """Return the statement that leaves an element beyond the rows or the columns."""
-    found, row = product_of(shader.task)
-    bounds = (at[x] >= shader.extent(x.extent) for x in (row, found.column))
-    return t.If(t.any_of(*bounds), (t.Return(),))
+    rows, columns = map(shader.size, sides_of(shader.task))
+    return t.If(t.any_of(row >= rows, column >= columns), (t.Return(),))
+
+
+def side_places(
+    shader: ShaderBuilder, body: list[t.Stmt], side: tuple[Index, ...], at: t.Expr
+) -> dict[Index, t.Expr]:
+    """Return the index of a side at a place, or write its indices if it has several."""
+    if len(side) == 1:
+        return {side[0]: at}
+    if not isinstance(at, t.Ident):
+        named = t.Ident(shader.fresh("place"))
+        body.append(t.Let(named.name, at))
+        at = named
+    return unravel(shader, body, side, at)
