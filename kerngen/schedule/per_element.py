@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import ALWAYS, NEVER, ceil_div, divides
+from kerngen.plan.size import ALWAYS, NEVER, all_of, ceil_div, compare, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import (
@@ -29,6 +29,8 @@ from kerngen.shader import tree as t
 
 MAP_SIZE: Final = 256
 GENERIC_SIZE: Final = 64
+MANY: Final = 2**18
+"""So many results keep a device busy with a fourth of the invocations."""
 
 
 def fits_generic(task: Task) -> str:
@@ -38,9 +40,32 @@ def fits_generic(task: Task) -> str:
 
 
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield one shader: one invocation per element, serial loops."""
+    """Yield serial loops: of four neighbours each where there are many, and of one."""
     del options
+    if aligned := _four_sums(task):
+        yield aligned
     yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
+
+
+def _four_sums(task: Task) -> Variant | None:
+    """Return the variant for four neighbours of many: they share what is the same for all.
+
+    Places are found for four at once, and what does not depend on the last index is read
+    once for them.
+    """
+    if task.reduction is None or task.stage.loop or not task.domain:
+        return None
+    if not is_scalar_only(task.stage):
+        return None
+    names = vector_tensors(task.stage, task.values, task.domain[-1])
+    extents = last_extents(task.stage, task.values, names)
+    when = all_of(
+        all_divisible([task.domain[-1].extent, *extents], LANES),
+        compare(">=", domain_size(task.domain), MANY),
+    )
+    if when == NEVER:
+        return None
+    return Variant("aligned", when, (_row_vector_shader(task, names),))
 
 
 def fits_map(task: Task) -> str:
@@ -133,6 +158,8 @@ def _row_vector_shader(task: Task, names: set[str]) -> Shader:
         groups=ceil_div(domain_size(task.domain), MAP_SIZE * LANES),
         workgroup_size=MAP_SIZE,
         summary=f"four elements along {lane.name} per invocation.",
+        variant="aligned" if task.reduction else "",
+        trips=loop_trips(task, {}),
     )
 
 
