@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Index
 from kerngen.plan.size import ALWAYS, NEVER, all_of, ceil_div, compare, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
@@ -44,6 +45,12 @@ def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
     del options
     if aligned := _four_sums(task):
         yield aligned
+    if task.reduction is not None and task.domain:
+        many = compare(">=", domain_size(task.domain), MANY)
+        shader = _scalar_shader(task, MAP_SIZE, variant="", named=True)
+        yield Variant("many", many, (shader,))
+        yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant="", named=True),))
+        return
     yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
 
 
@@ -58,6 +65,8 @@ def _four_sums(task: Task) -> Variant | None:
     if not is_scalar_only(task.stage):
         return None
     names = vector_tensors(task.stage, task.values, task.domain[-1])
+    if not _shares(task):
+        return None
     extents = last_extents(task.stage, task.values, names)
     when = all_of(
         all_divisible([task.domain[-1].extent, *extents], LANES),
@@ -66,6 +75,13 @@ def _four_sums(task: Task) -> Variant | None:
     if when == NEVER:
         return None
     return Variant("aligned", when, (_row_vector_shader(task, names),))
+
+
+def _shares(task: Task) -> bool:
+    """Whether neighbours along the last index read something in common."""
+    assert task.reduction is not None, "asked of reductions"
+    last = task.domain[-1]
+    return any(last not in free_indices(load) for load in loads(task.reduction.body))
 
 
 def fits_map(task: Task) -> str:
@@ -100,9 +116,14 @@ def _vector_variant(task: Task) -> Variant | None:
     return Variant("aligned", aligned, (_row_vector_shader(task, names),))
 
 
-def _scalar_shader(task: Task, size: int, variant: str) -> Shader:
+def _scalar_shader(
+    task: Task, size: int, variant: str, *, named: bool = False
+) -> Shader:
+    """Return the shader of one element each; the pipeline may have the `named` size."""
     shader = ShaderBuilder(task, {})
-    body, at = start_invocation(shader, size, shader.size(task.domain))
+    workgroup = shader.override("WORKGROUP", size) if named else None
+    total = shader.size(task.domain)
+    body, at = start_invocation(shader, workgroup or size, total)
     lowerer = Lowerer(shader, {}, body)
     if is_flat(task.stage):
         lowerer = Lowerer(shader, {}, body, element=(task.domain, at))
@@ -113,6 +134,7 @@ def _scalar_shader(task: Task, size: int, variant: str) -> Shader:
         body,
         groups=ceil_div(domain_size(task.domain), size),
         workgroup_size=size,
+        workgroup_name=workgroup.name if workgroup else "",
         summary="one invocation per element.",
         variant=variant,
         trips=loop_trips(task, {}),
@@ -164,7 +186,7 @@ def _row_vector_shader(task: Task, names: set[str]) -> Shader:
 
 
 def start_invocation(
-    shader: ShaderBuilder, size: int, total: t.Expr
+    shader: ShaderBuilder, size: t.Operand, total: t.Expr
 ) -> tuple[list[t.Stmt], t.Ident]:
     """Number the invocations of a folded grid, and leave those past the last one."""
     name = shader.fresh("element")
