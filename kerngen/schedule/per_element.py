@@ -49,7 +49,9 @@ def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
         many = compare(">=", domain_size(task.domain), MANY)
         shader = _scalar_shader(task, MAP_SIZE, variant="", named=True)
         yield Variant("many", many, (shader,))
-        yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant="", named=True),))
+        yield Variant(
+            "", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant="", named=True),)
+        )
         return
     yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
 

@@ -106,10 +106,10 @@ class GemmShader:
 
     def _lanes(self, found: Contraction) -> dict[str, int]:
         """Bind as vectors what whole vectors read and write in runs."""
-        if not self.whole:
-            return {}
-        wide = wide_tensors(found, self.row)
-        wide |= vector_tensors(self.task.stage, self.task.values, self.column)
+        wide: set[str] = set()
+        if self.whole:
+            wide = wide_tensors(found, self.row)
+            wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         if self.tiling.stream:
             wide.add(self.task.scratch_name("parts"))
         return dict.fromkeys(wide, LANES)
@@ -351,11 +351,19 @@ class GemmShader:
         totals, number = (t.Ident(self.builder.fresh(x)) for x in ("totals", "number"))
         every = self.registers.totals
         type_ = f"array<{wgsl_type(self.registers.found.type, LANES)}, {len(every)}>"
-        place = self.registers.place_of(number)
-        calls = self._calls(finish, batch, place, totals[number])
+        row, columns = self.registers.place_of(number)
+        total = totals[number]
+        calls = (*self._calls(finish, batch, (row, columns), total),)
+        kept = keep_total(
+            self.builder, self.tiling, self.slot, (row, columns[0]), total
+        )
+        each = (
+            t.If(self.whole_tile, calls),
+            t.If(t.Unary("!", self.whole_tile), (kept,)),
+        )
         return [
             t.Var(totals.name, t.Call(type_, (*every,))),
-            t.count_up(number.name, 0, t.u32(len(every)), 1, *calls),
+            t.count_up(number.name, 0, t.u32(len(every)), 1, *each),
         ]
 
     def _calls(
@@ -367,11 +375,10 @@ class GemmShader:
     ) -> Iterator[t.Stmt]:
         """Yield the call for a total, or for each of its four components."""
         i, columns = place
-        slot = (self.whole_tile, self.slot) if self.tiling.stream else ()
         each = [total] if self.whole else [t.Member(total, c) for c in COMPONENTS]
         for j, part in zip(columns, each, strict=False):
             place = self.left.origin + i, self.right.origin + j
-            yield t.Evaluate(t.call(finish, *slot, *self._ordered(batch, place), part))
+            yield t.Evaluate(t.call(finish, *self._ordered(batch, place), part))
 
     def _ordered(
         self, batch: dict[Index, t.Expr], place: tuple[t.Expr, t.Expr]
@@ -410,14 +417,6 @@ class GemmShader:
         ordered = self._ordered({**batch}, (row, column))
         inputs = [(name.name, "u32") for name in ordered if isinstance(name, t.Ident)]
         about = f"What becomes of {'four neighbouring totals of a row' if self.whole else 'one total'}"
-        if self.tiling.stream:
-            whole, slot = (t.Ident(s.fresh(name)) for name in ("is_whole", "in_slot"))
-            inputs = [(whole.name, "bool"), (slot.name, "u32"), *inputs]
-            keep = keep_total(s, self.tiling, slot, (row, column), value, lanes)
-            rows, columns = map(s.size, self.sides)
-            inside = t.all_of(whole, row < rows, column < columns)
-            body = [t.If(t.Unary("!", whole), (keep,)), t.If(inside, (*steps,))]
-            about += "; those of a part of a tile are kept"
         type_ = wgsl_type(self.registers.found.type, lanes)
         signature = (*inputs, (value.name, type_))
         s.declare(

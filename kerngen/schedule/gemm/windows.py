@@ -9,10 +9,13 @@ those of the terms are counted up in it, like the digits of a clock.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import final
 
 from kerngen.ir.analysis.reads import free_indices
-from kerngen.ir.nodes import Expr, Index
+from kerngen.ir.nodes import Binary, Constant, Expr, Index, UniformValue
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, walk
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.values import LANES
@@ -96,7 +99,7 @@ class Digits:
         for index in self._over:
             yield t.Assign(self._named[index], self._steps[index], "+=")
         inner_first = [*reversed(self._over)]
-        for index, outer in zip(inner_first, inner_first[1:], strict=False):
+        for index, outer in pairwise(inner_first):
             digit, extent = self._named[index], self._builder.extent(index.extent)
             carry = (
                 t.Assign(digit, t.Binary("-", digit, extent)),
@@ -136,11 +139,53 @@ class WindowReader:
         named = {index: s.name(index.name) for index in indices}
         body: list[t.Stmt] = []
         at: dict[Index, t.Expr] = {i: t.Ident(name) for i, name in named.items()}
-        value = Lowerer(s, at, body, label=self._name).lower(self._factor).expr
-        body.append(t.Return(value))
+        divisors = {*_divisors(self._factor)}
+        if divisors:
+            of_one = (divisor.equals(1) for divisor in self._places_of(divisors))
+            undivided: list[t.Stmt] = []
+            self._return(_undivided(self._factor), at, undivided)
+            body.append(t.If(t.all_of(*of_one), (*undivided,)))
+        self._return(self._factor, at, body)
         parameters = tuple((name, "u32") for name in named.values())
         type_ = wgsl_type(self._factor.type)
         about = f"An element of the operand {self._name}."
         function = wgsl.Function(self._declared, parameters, type_, tuple(body), about)
         s.declare(f"function {self._declared}", function)
         return self._declared
+
+    def _return(self, value: Expr, at: dict[Index, t.Expr], body: list[t.Stmt]) -> None:
+        lowerer = Lowerer(self._builder, at, body, label=self._name)
+        body.append(t.Return(lowerer.lower(value).expr))
+
+    def _places_of(self, divisors: set[UniformValue]) -> Iterator[t.Expr]:
+        lowerer = Lowerer(self._builder, {}, [])
+        for divisor in sorted(divisors, key=lambda each: each.name):
+            yield t.call("u32", lowerer.lower(divisor).expr)
+
+
+def _divisors(factor: Expr) -> Iterator[UniformValue]:
+    """Yield the integers of the call that a factor divides by.
+
+    In the gradient of a convolution that is the stride, which mostly is 1: divisions would
+    take as long as the product.
+    """
+    for node in walk(factor):
+        if isinstance(node, Binary) and node.op in ("/", "%"):
+            integer = node.type in (Scalar.I32, Scalar.U32)
+            if integer and isinstance(node.right, UniformValue):
+                yield node.right
+
+
+def _undivided(factor: Expr) -> Expr:
+    """Return what a factor is where all of its divisors are 1."""
+    own = {*_divisors(factor)}
+
+    def visit(expr: Expr) -> Expr:
+        if isinstance(expr, Binary) and expr.right in own:
+            if expr.op == "/":
+                return visit(expr.left)
+            if expr.op == "%":
+                return Constant(0, expr.type)
+        return map_children(expr, visit)
+
+    return visit(factor)
