@@ -50,6 +50,10 @@ class Operand:
     `tiles` has those of operands of other loops, by name and type: it takes one of them.
     A factor that is no matrix has a `group` of indices of its own, which one counter goes
     over; `outer` is the last of them (`windows.py`).
+
+    Where vectors in memory are not whole, an invocation reads four elements one by one.
+    If it `spreads` them, they are as far apart as a tile has vectors, so that neighbouring
+    invocations read neighbouring elements, and write such.
     """
 
     builder: ShaderBuilder
@@ -65,6 +69,7 @@ class Operand:
     batch: dict[Index, t.Expr] = field(default_factory=dict)
     tiles: dict[tuple[str, str], t.Expr] = field(default_factory=dict)
     group: tuple[Index, ...] = ()
+    spreads: bool = False
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
@@ -77,6 +82,8 @@ class Operand:
             axis = own or self.outer
         self.along_terms = axis == self.over[-1]
         self.turns_over = self.along_terms and self.whole
+        spread = self.spreads and not (self.whole or self.along_terms)
+        self.gap = self.blocks * self.across if spread else 1
         self.lines = VECTOR if self.turns_over else 1
         self.linear = linear_read(self.factor, self.outer, self.over, axis)
         self.line = self.blocks * self.across
@@ -219,7 +226,8 @@ class Operand:
         """Return the places of a turn's vector, and whether another turn has found them."""
         if self._neighbours and not self.along_terms and self._same(self.line):
             return self._neighbours[0], True
-        self._neighbours.append(Neighbours(self.builder, self.group, name))
+        found = Neighbours(self.builder, self.group, name, self.gap)
+        self._neighbours.append(found)
         return self._neighbours[-1], False
 
     def digits(self, name: str) -> tuple[Digits, bool]:
@@ -249,17 +257,28 @@ class Operand:
         start, last = t.Ident(s.fresh("start")), t.Ident(s.fresh("last"))
         body: list[t.Stmt] = [t.Let(last.name, linear.last(s))]
         addresses = (
-            start + linear.step(s, self.outer, t.u32(n), 1) for n in range(VECTOR)
+            start + linear.step(s, self.outer, t.u32(n * self.gap), 1)
+            for n in range(VECTOR)
         )
         elements = tuple(
             self._at_address(linear.indices, t.call("min", address, last), body)
             for address in addresses
         )
         about = (
-            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
-            "beyond its end, the last one."
+            f"{self._shown} of the operand {self.name}; beyond its end, the last one."
         )
         return self._declare(name, ((start.name, "u32"),), body, elements, about)
+
+    @property
+    def _shown(self) -> str:
+        """What a vector is, in a comment."""
+        if self.gap == 1:
+            return f"Four neighbours along {self.outer.name}"
+        return f"Four elements along {self.outer.name}, {self.gap} apart,"
+
+    def first(self, vector: t.Expr) -> t.Expr:
+        """Return where along its own index a vector of the tile begins."""
+        return self.origin + (vector if self.gap > 1 else vector * VECTOR)
 
     def _declare(
         self,
@@ -294,8 +313,7 @@ class Operand:
         body: list[t.Stmt] = []
         elements = tuple(self._elements(at, t.Ident(number), body))
         about = (
-            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
-            "beyond an end, the last ones."
+            f"{self._shown} of the operand {self.name}; beyond an end, the last ones."
         )
         parameters = tuple((called, "u32") for called in place)
         return self._declare(name, parameters, body, elements, about)
@@ -309,7 +327,7 @@ class Operand:
         flat = flat_terms(self.factor, self.over)
         terms = {} if flat else unravel(s, body, self.over, nearest)
         for n in range(VECTOR):
-            outer = self._before_end(at[self.outer] + n, 1)
+            outer = self._before_end(at[self.outer] + n * self.gap, 1)
             if flat:
                 own = {**at, self.outer: outer}
                 address = flat.address(s, own, s.size(self.over), nearest)
@@ -367,10 +385,15 @@ class _Unit:
         yield t.Let(self._over.name, over)
         if o.group:
             if not self._are_found:
-                yield from self._neighbours.find(o.origin + self._at * VECTOR)
+                yield from self._neighbours.find(o.first(self._at))
             return
         for line, place in enumerate(self._places):
-            yield t.Let(place.name, o.inside(o.origin + (self._at * VECTOR + line)))
+            place_in_line = (
+                o.first(self._at)
+                if o.gap > 1
+                else o.origin + (self._at * VECTOR + line)
+            )
+            yield t.Let(place.name, o.inside(place_in_line))
         if o.linear:
             yield from self._start(o.linear)
 

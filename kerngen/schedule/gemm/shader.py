@@ -95,7 +95,12 @@ class GemmShader:
         self.left = self._operand(found.left, rows, "a", *left)
         self.right = self._operand(found.right, columns, "b", *right)
         self.registers = RegisterTile(
-            self.builder, self.tiling, found, self.left, self.right
+            self.builder,
+            self.tiling,
+            found,
+            self.left,
+            self.right,
+            gaps=(self.left.gap, self.right.gap),
         )
         self.tiles = Tiles(self.builder, self.body, self.shares, {})
         self.whole_tile: t.Expr = t.ZERO
@@ -134,6 +139,7 @@ class GemmShader:
             self.tiling,
             self.whole,
             group=side if self.joins and not flat else (),
+            spreads=True,
         )
 
     def shader(self) -> Shader:
@@ -354,9 +360,8 @@ class GemmShader:
         row, columns = self.registers.place_of(number)
         total = totals[number]
         calls = (*self._calls(finish, batch, (row, columns), total),)
-        kept = keep_total(
-            self.builder, self.tiling, self.slot, (row, columns[0]), total
-        )
+        place = row, self.registers.vector_of(number)
+        kept = keep_total(self.builder, self.tiling, self.slot, place, total)
         each = (
             t.If(self.whole_tile, calls),
             t.If(t.Unary("!", self.whole_tile), (kept,)),

@@ -81,13 +81,15 @@ def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
     whole = name != "edge"
     if not whole and replace(tiling, stream=0) == DEFAULT:
         tiling = replace(tiling, micro_n=EDGE_COLUMNS)
-    shader = GemmShader(task, tiling, whole=whole, padded=name == "padded").shader()
+    writer = GemmShader(task, tiling, whole=whole, padded=name == "padded")
+    shader = writer.shader()
     if not tiling.stream:
         return Variant(name, when, (shader,))
     shares = TermShares.of(task, tiling)
     slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
     scratch = Scratch(task.scratch_name("parts"), slots)
-    joined = joining_shader(task, tiling, wide=whole)
+    spread = writer.right.gap > 1
+    joined = joining_shader(task, tiling, wide=whole, spread=spread)
     return Variant(name, when, (shader, joined), (scratch,))
 
 

@@ -205,12 +205,12 @@ def keep_total(
 ) -> t.Stmt:
     """Return the statement that stores four totals of a row in a slot.
 
-    `at` is their row and first column in the tile: a slot has whole vectors wherever the
-    matrix ends.
+    `at` is their row in the tile, and which of the row's vectors they are: a slot has
+    whole ones wherever the matrix ends.
     """
     kept = shader.scratch("parts", reduction_of(shader.task).type, written=True)
-    row, column = at
-    vector = row * (tiling.n // LANES) + column // LANES
+    row, number = at
+    vector = row * (tiling.n // LANES) + number
     return kept.store(slot * (tiling.m * tiling.n // LANES) + vector, total)
 
 
@@ -219,7 +219,7 @@ def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
     return group * 2 + t.call("u32", begun)
 
 
-def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
+def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> Shader:
     """Return the second dispatch: it adds the slots of each tile that has several.
 
     A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
@@ -254,13 +254,14 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     ]
     at, tile_row, tile_column = tiles.place(place.tile)
     row = tiles.let("result_row", tile_row + element // n)
-    column = tiles.let("result_column", tile_column + element % n)
+    first = element % n // LANES if spread else element % n
+    column = tiles.let("result_column", tile_column + first)
     if wide:
         body.append(leave_outside(shader, row, column))
         body += _finished(shader, at, (row, column), Value(total, wide=True))
     else:
         number = t.Ident(shader.fresh("number"))
-        here = row, column + number
+        here = row, column + (number * (n // LANES) if spread else number)
         steps = _finished(shader, at, here, Value(total[number]))
         inside = t.If(is_inside(shader, *here), (*steps,))
         body.append(t.count_up(number.name, 0, t.u32(LANES), 1, inside))

@@ -26,12 +26,13 @@ from kerngen.shader import tree as t
 
 @final
 class Neighbours:
-    """Where four neighbours along a group of indices are; behind the last, the last."""
+    """Where four elements along a group of indices are; behind the last, the last."""
 
     def __init__(
-        self, builder: ShaderBuilder, group: tuple[Index, ...], name: str
+        self, builder: ShaderBuilder, group: tuple[Index, ...], name: str, gap: int
     ) -> None:
-        """Name the indices of each."""
+        """Name the indices of each; they lie `gap` apart."""
+        self._gap = gap
         self._builder = builder
         self._group = group
         self._flat = [t.Ident(builder.fresh(f"{name}_place_{n}")) for n in range(LANES)]
@@ -44,11 +45,11 @@ class Neighbours:
         ]
 
     def find(self, first: t.Expr) -> Iterator[t.Stmt]:
-        """Write the indices of the place `first`, and of the three behind it."""
+        """Write the indices of the place `first`, and of the three that follow."""
         s = self._builder
         last = t.Binary("-", s.size(self._group), t.ONE)
         for n, (flat, named) in enumerate(zip(self._flat, self.at, strict=True)):
-            yield t.Let(flat.name, t.call("min", first + n, last))
+            yield t.Let(flat.name, t.call("min", first + n * self._gap, last))
             for index, value in places(s, self._group, flat).items():
                 yield t.Let(named[index].name, value)
 
@@ -110,7 +111,7 @@ class Digits:
 
 @final
 class WindowReader:
-    """Reads four neighbours of a factor, each by the function for one element."""
+    """Reads four elements of a factor, each by the function for one."""
 
     def __init__(self, builder: ShaderBuilder, factor: Expr, name: str) -> None:
         """Declare nothing yet."""
@@ -125,7 +126,7 @@ class WindowReader:
         neighbours: Neighbours,
         term: Mapping[Index, t.Expr],
     ) -> t.Expr:
-        """Return the four neighbours' elements of a term."""
+        """Return the four elements of a term."""
         used = free_indices(self._factor)
         each = [{**batch, **at, **term} for at in neighbours.at]
         indices = [index for index in each[0] if index in used]
