@@ -382,8 +382,8 @@ class GemmShader:
         i, columns = place
         each = [total] if self.whole else [t.Member(total, c) for c in COMPONENTS]
         for j, part in zip(columns, each, strict=False):
-            place = self.left.origin + i, self.right.origin + j
-            yield t.Evaluate(t.call(finish, *self._ordered(batch, place), part))
+            at = self.left.origin + i, self.right.origin + j
+            yield t.Evaluate(t.call(finish, *self._ordered(batch, at), part))
 
     def _ordered(
         self, batch: dict[Index, t.Expr], place: tuple[t.Expr, t.Expr]

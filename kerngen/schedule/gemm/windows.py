@@ -185,7 +185,7 @@ def _undivided(factor: Expr) -> Expr:
         if isinstance(expr, Binary) and expr.right in own:
             if expr.op == "/":
                 return visit(expr.left)
-            if expr.op == "%":
+            if expr.op == "%" and isinstance(expr.type, Scalar):
                 return Constant(0, expr.type)
         return map_children(expr, visit)
 
