@@ -276,9 +276,10 @@ class Operand:
             return f"Four neighbours along {self.outer.name}"
         return f"Four elements along {self.outer.name}, {self.gap} apart,"
 
-    def first(self, vector: t.Expr) -> t.Expr:
-        """Return where along its own index a vector of the tile begins."""
-        return self.origin + (vector if self.gap > 1 else vector * VECTOR)
+    def first(self, vector: t.Expr, line: int = 0) -> t.Expr:
+        """Return where along its own index a vector of the tile begins, or a line of it."""
+        width = 1 if self.gap > 1 else VECTOR
+        return self.origin + (vector * width + line)
 
     def _declare(
         self,
@@ -388,12 +389,7 @@ class _Unit:
                 yield from self._neighbours.find(o.first(self._at))
             return
         for line, place in enumerate(self._places):
-            place_in_line = (
-                o.first(self._at)
-                if o.gap > 1
-                else o.origin + (self._at * VECTOR + line)
-            )
-            yield t.Let(place.name, o.inside(place_in_line))
+            yield t.Let(place.name, o.inside(o.first(self._at, line)))
         if o.linear:
             yield from self._start(o.linear)
 
