@@ -11,7 +11,7 @@ from typing import Final
 
 from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import ALWAYS, NEVER, all_of, ceil_div, compare, divides
+from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, ceil_div, compare, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import (
@@ -43,47 +43,40 @@ def fits_generic(task: Task) -> str:
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
     """Yield serial loops: of four neighbours each where there are many, and of one."""
     del options
-    if aligned := _four_sums(task):
-        yield aligned
-    if task.reduction is not None and task.domain:
-        many = compare(">=", domain_size(task.domain), MANY)
-        shader = _scalar_shader(task, MAP_SIZE, variant="", named=True)
-        yield Variant("many", many, (shader,))
-        yield Variant(
-            "", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant="", named=True),)
-        )
-        return
-    yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
-
-
-def _four_sums(task: Task) -> Variant | None:
-    """Return the variant for four neighbours of many: they share what is the same for all.
-
-    Places are found for four at once, and what does not depend on the last index is read
-    once for them.
-    """
-    if task.reduction is None or task.stage.loop or not task.domain:
-        return None
-    if not is_scalar_only(task.stage):
-        return None
-    names = vector_tensors(task.stage, task.values, task.domain[-1])
     if not _shares(task):
-        return None
-    extents = last_extents(task.stage, task.values, names)
-    when = all_of(
-        all_divisible([task.domain[-1].extent, *extents], LANES),
-        compare(">=", domain_size(task.domain), MANY),
-    )
-    if when == NEVER:
-        return None
-    return Variant("aligned", when, (_row_vector_shader(task, names),))
+        yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
+        return
+    many = compare(">=", domain_size(task.domain), MANY)
+    if aligned := _four_sums(task, many):
+        yield aligned
+    for name, when, size in (("many", many, MAP_SIZE), ("", ALWAYS, GENERIC_SIZE)):
+        if when != NEVER:
+            shader = _scalar_shader(task, size, variant="", named=True)
+            yield Variant(name, when, (shader,))
 
 
 def _shares(task: Task) -> bool:
-    """Whether neighbours along the last index read something in common."""
-    assert task.reduction is not None, "asked of reductions"
+    """Whether the sums of neighbours along the last index read something in common."""
+    if task.reduction is None or not task.domain:
+        return False
     last = task.domain[-1]
     return any(last not in free_indices(load) for load in loads(task.reduction.body))
+
+
+def _four_sums(task: Task, many: Guard) -> Variant | None:
+    """Return the variant for four neighbours of many.
+
+    Their places are found at once, and what they share is read once for them.
+    """
+    if not is_scalar_only(task.stage):
+        return None
+    names = vector_tensors(task.stage, task.values, task.domain[-1])
+    extents = last_extents(task.stage, task.values, names)
+    whole = all_divisible([task.domain[-1].extent, *extents], LANES)
+    when = all_of(whole, many)
+    if when == NEVER:
+        return None
+    return Variant("aligned", when, (_row_vector_shader(task, names),))
 
 
 def fits_map(task: Task) -> str:

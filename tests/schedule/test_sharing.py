@@ -71,7 +71,7 @@ def test_lengths_of_rows_are_constants_of_one_shader(ctx: Context) -> None:
         assert (internals(ctx).counters - before).pipelines_created == number + 1
 
 
-RUNGS = (32, 128, 512, 2048, 4096)
+RUNGS = (32, 128, 256, 512, 1024, 2048, 4096)
 """The longest rows of each pipeline."""
 
 
