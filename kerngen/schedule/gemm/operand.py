@@ -155,9 +155,19 @@ class Operand:
         return [*advanced, *self._load(first)]
 
     def _load(self, first: t.Expr) -> list[t.Stmt]:
+        if self.group:
+            return self._load_windows()
         return [
             stmt for unit in self._units for stmt in unit.guarded(unit.fetch(first))
         ]
+
+    def _load_windows(self) -> list[t.Stmt]:
+        """Load all of a turn under one condition, so that no load waits for another."""
+        loaded: list[t.Stmt] = []
+        for form, condition in self._reader.cases():
+            body = [s for u in self._units for s in u.guarded(u.fetch_window(form))]
+            loaded += body if condition is None else [t.If(condition, (*body,))]
+        return loaded
 
     def stage(self, buffer: t.Expr | None) -> list[t.Stmt]:
         """Store the registers to the tile."""
@@ -237,9 +247,9 @@ class Operand:
         self._digits.append(Digits(self.builder, self.over, name, self.tiling.k))
         return self._digits[-1], False
 
-    def window(self, neighbours: Neighbours, digits: Digits) -> t.Expr:
-        """Return the four neighbours of a term."""
-        return self._reader.vector(self.batch, neighbours, digits.at)
+    def window(self, form: Expr, neighbours: Neighbours, digits: Digits) -> t.Expr:
+        """Return four elements of a term, of a form of the factor."""
+        return self._reader.vector(form, self.batch, neighbours, digits.at)
 
     def _same(self, length: int) -> bool:
         """Whether an invocation has the same place of a line in all of its turns."""
@@ -416,9 +426,6 @@ class _Unit:
         """Load the terms from `first` on."""
         o = self._operand
         body: list[t.Stmt] = []
-        if o.group:
-            value = o.window(self._neighbours, self._digits)
-            return [t.Assign(self.registers[0], value)]
         if o.linear:
             step = o.linear.step(o.builder, o.over[0], first, o.lanes)
             for register, start in zip(self.registers, self._starts, strict=True):
@@ -429,6 +436,11 @@ class _Unit:
             value = o.vector(place, first + self._over, body)
             body.append(t.Assign(register, value))
         return body
+
+    def fetch_window(self, form: Expr) -> list[t.Stmt]:
+        """Load the counted term."""
+        value = self._operand.window(form, self._neighbours, self._digits)
+        return [t.Assign(self.registers[0], value)]
 
     def clear(self, count: t.Expr) -> Iterator[t.Stmt]:
         """Set to 0 what was loaded of a term that is not among the first `count`."""

@@ -111,17 +111,33 @@ class Digits:
 
 @final
 class WindowReader:
-    """Reads four elements of a factor, each by the function for one."""
+    """Reads four elements of a factor, each by the function for one.
+
+    A factor that divides by numbers of the call has another function for where these are 1.
+    """
 
     def __init__(self, builder: ShaderBuilder, factor: Expr, name: str) -> None:
         """Declare nothing yet."""
         self._builder = builder
         self._factor = factor
         self._name = name
-        self._declared = ""
+        self._declared: dict[Expr, str] = {}
+
+    def cases(self) -> Iterator[tuple[Expr, t.Expr | None]]:
+        """Yield the forms of the factor, each with the condition that it has."""
+        divisors = sorted({*_divisors(self._factor)}, key=lambda each: each.name)
+        if not divisors:
+            yield self._factor, None
+            return
+        lowerer = Lowerer(self._builder, {}, [])
+        ones = (t.call("u32", lowerer.lower(x).expr).equals(1) for x in divisors)
+        undivided = t.all_of(*ones)
+        yield _undivided(self._factor), undivided
+        yield self._factor, t.Unary("!", undivided)
 
     def vector(
         self,
+        form: Expr,
         batch: Mapping[Index, t.Expr],
         neighbours: Neighbours,
         term: Mapping[Index, t.Expr],
@@ -130,38 +146,27 @@ class WindowReader:
         used = free_indices(self._factor)
         each = [{**batch, **at, **term} for at in neighbours.at]
         indices = [index for index in each[0] if index in used]
-        function = self._declared or self._declare(indices)
+        function = self._declared.get(form) or self._declare(form, indices)
         elements = (t.call(function, *(at[i] for i in indices)) for at in each)
-        return t.Call(wgsl_type(self._factor.type, LANES), tuple(elements))
+        return t.Call(wgsl_type(form.type, LANES), tuple(elements))
 
-    def _declare(self, indices: list[Index]) -> str:
+    def _declare(self, form: Expr, indices: list[Index]) -> str:
         s = self._builder
-        self._declared = s.fresh(f"{self._name}_element")
+        function = self._declared[form] = s.fresh(f"{self._name}_element")
         named = {index: s.name(index.name) for index in indices}
         body: list[t.Stmt] = []
         at: dict[Index, t.Expr] = {i: t.Ident(name) for i, name in named.items()}
-        divisors = {*_divisors(self._factor)}
-        if divisors:
-            of_one = (divisor.equals(1) for divisor in self._places_of(divisors))
-            undivided: list[t.Stmt] = []
-            self._return(_undivided(self._factor), at, undivided)
-            body.append(t.If(t.all_of(*of_one), (*undivided,)))
-        self._return(self._factor, at, body)
+        value = Lowerer(s, at, body, label=self._name).lower(form).expr
+        body.append(t.Return(value))
         parameters = tuple((name, "u32") for name in named.values())
-        type_ = wgsl_type(self._factor.type)
         about = f"An element of the operand {self._name}."
-        function = wgsl.Function(self._declared, parameters, type_, tuple(body), about)
-        s.declare(f"function {self._declared}", function)
-        return self._declared
-
-    def _return(self, value: Expr, at: dict[Index, t.Expr], body: list[t.Stmt]) -> None:
-        lowerer = Lowerer(self._builder, at, body, label=self._name)
-        body.append(t.Return(lowerer.lower(value).expr))
-
-    def _places_of(self, divisors: set[UniformValue]) -> Iterator[t.Expr]:
-        lowerer = Lowerer(self._builder, {}, [])
-        for divisor in sorted(divisors, key=lambda each: each.name):
-            yield t.call("u32", lowerer.lower(divisor).expr)
+        s.declare(
+            f"function {function}",
+            wgsl.Function(
+                function, parameters, wgsl_type(form.type), tuple(body), about
+            ),
+        )
+        return function
 
 
 def _divisors(factor: Expr) -> Iterator[UniformValue]:
