@@ -35,6 +35,7 @@ from kerngen.schedule.gemv.strategy import fits_gemv
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
+from kerngen.schedule.per_element import shares_reads
 from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
@@ -58,6 +59,11 @@ MANY_RESULTS: Final = 16384
 NARROW: Final = 64
 SMALL_PRODUCT: Final = 512 * 512
 """The sides, or the elements, up to which a product has small tiles."""
+
+MANY_NEIGHBOURS: Final = 2**18
+"""So many results keep a device busy with a fourth of the invocations, and in workgroups
+of many.  On an H200, 4096 x 4096 sums of 3 terms take 36 us four at a time; one at a time
+65 us in workgroups of 256, and 160 us in those of 64."""
 
 FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
@@ -151,13 +157,26 @@ def default_choices(task: Task) -> Iterator[Choice]:
     All of them stay within WebGPU's default limits, but for those whose guards ask what
     the adapter offers.
     """
-    for choice in _candidates(task):
+    for choice in _of_many(task):
         holds = True if choice.guard is None else _holds(choice.guard)
         if holds is False:
             continue
         if holds is True:
             yield replace(choice, guard=None)
             return
+        yield choice
+
+
+def _of_many(task: Task) -> Iterator[Choice]:
+    """Yield the candidates: serial sums of neighbours together where there are many."""
+    for choice in _candidates(task):
+        if choice.strategy == "generic" and shares_reads(task):
+            many = _compare(_size(task.domain), ">=", MANY_NEIGHBOURS)
+            guard = many if choice.guard is None else _both(choice.guard, many)
+            reason = f"{choice.reason}; neighbours share what they read"
+            yield replace(
+                choice, guard=guard, options={"neighbours": (4,)}, reason=reason
+            )
         yield choice
 
 
@@ -312,8 +331,9 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
         return
     short = _compare(_size(found.over), "<=", SHORT_TERMS)
     many = _compare(_size(task.domain), ">=", MANY_OF_SHORT)
-    shallow = f"{reason}; there are few terms"
-    yield Choice("gemm", shallow, _both(_both(narrow, short), many), SHALLOW_OPTIONS)
+    if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
+        shallow = _both(_both(narrow, short), many)
+        yield Choice("gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS)
     few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)
     yield Choice("gemm", small, _either(narrow, few), SMALL_OPTIONS)
     yield Choice("gemm", reason, None, LARGE_OPTIONS)

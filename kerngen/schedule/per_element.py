@@ -11,7 +11,7 @@ from typing import Final
 
 from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, ceil_div, compare, divides
+from kerngen.plan.size import ALWAYS, NEVER, ceil_div, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.steps import (
@@ -30,8 +30,6 @@ from kerngen.shader import tree as t
 
 MAP_SIZE: Final = 256
 GENERIC_SIZE: Final = 64
-MANY: Final = 2**18
-"""So many results keep a device busy with a fourth of the invocations."""
 
 
 def fits_generic(task: Task) -> str:
@@ -40,22 +38,24 @@ def fits_generic(task: Task) -> str:
     return ""
 
 
+def by_neighbours(options: Options) -> bool:
+    """Return whether a schedule asks for four neighbours at a time."""
+    return "neighbours" in options
+
+
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield serial loops: of four neighbours each where there are many, and of one."""
-    del options
-    if not _shares(task):
-        yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
+    """Yield serial loops for each element; for many, as many as `neighbours` at once."""
+    shares = shares_reads(task)
+    if not by_neighbours(options):
+        shader = _scalar_shader(task, GENERIC_SIZE, variant="", named=shares)
+        yield Variant("", ALWAYS, (shader,))
         return
-    many = compare(">=", domain_size(task.domain), MANY)
-    if aligned := _four_sums(task, many):
+    if shares and (aligned := _four_sums(task)):
         yield aligned
-    for name, when, size in (("many", many, MAP_SIZE), ("", ALWAYS, GENERIC_SIZE)):
-        if when != NEVER:
-            shader = _scalar_shader(task, size, variant="", named=True)
-            yield Variant(name, when, (shader,))
+    yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, "edge", named=True),))
 
 
-def _shares(task: Task) -> bool:
+def shares_reads(task: Task) -> bool:
     """Whether the sums of neighbours along the last index read something in common."""
     if task.reduction is None or not task.domain:
         return False
@@ -63,8 +63,8 @@ def _shares(task: Task) -> bool:
     return any(last not in free_indices(load) for load in loads(task.reduction.body))
 
 
-def _four_sums(task: Task, many: Guard) -> Variant | None:
-    """Return the variant for four neighbours of many.
+def _four_sums(task: Task) -> Variant | None:
+    """Return the variant for four neighbours.
 
     Their places are found at once, and what they share is read once for them.
     """
@@ -73,10 +73,9 @@ def _four_sums(task: Task, many: Guard) -> Variant | None:
     names = vector_tensors(task.stage, task.values, task.domain[-1])
     extents = last_extents(task.stage, task.values, names)
     whole = all_divisible([task.domain[-1].extent, *extents], LANES)
-    when = all_of(whole, many)
-    if when == NEVER:
+    if whole == NEVER:
         return None
-    return Variant("aligned", when, (_row_vector_shader(task, names),))
+    return Variant("aligned", whole, (_row_vector_shader(task, names),))
 
 
 def fits_map(task: Task) -> str:

@@ -142,18 +142,17 @@ SUMS = """
 kernel near(a: f32[m, d], b: f32[n, d]) -> y: f32[m, n] {
     y[i, j] = sum[p when p <= j] (a[i, p] - b[j, p]) * (a[i, p] - b[j, p]) + f32(j);
 }
-schedule near { generic }
+schedule near { generic neighbours(4) }
 """
 
 
 def test_serial_sums_of_four_neighbours(ctx: gpu.Context) -> None:
-    """Many results are computed four at a time, or in larger workgroups."""
+    """Four neighbours are computed at once, where a row has whole vectors of them."""
     rng = np.random.default_rng(4)
     with built_module(SUMS) as module:
         for m, n, shader in (
-            (1100, 256, "near.generic.aligned"),
-            (1100, 255, "near.generic"),
-            (9, 12, "near.generic"),
+            (11, 256, "near.generic_neighbours4.aligned"),
+            (11, 255, "near.generic_neighbours4.edge"),
         ):
             a, b = (rng.standard_normal((size, 3), np.float32) for size in (m, n))
             squares = (a[:, None, :].astype(np.float64) - b[None]) ** 2
