@@ -74,6 +74,7 @@ LIGHT_WINDOW: Final = 640
 """So many results of a convolution, of up to so many terms, keep a device busy without
 shares of tiles, which would cost more than they gain."""
 
+FEWEST_TERMS: Final = 8
 SHORT_TERMS: Final = 32
 MANY_OF_SHORT: Final = 2**18
 """Up to so many terms, for so many results, deeper tiles would be empty."""
@@ -332,6 +333,8 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
     short = _compare(_size(found.over), "<=", SHORT_TERMS)
     many = _compare(_size(task.domain), ">=", MANY_OF_SHORT)
     if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
+        fewest = _both(_compare(_size(found.over), "<", FEWEST_TERMS), many)
+        yield Choice("generic", f"below {FEWEST_TERMS} terms", fewest)
         shallow = _both(_both(narrow, short), many)
         yield Choice("gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS)
     few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)

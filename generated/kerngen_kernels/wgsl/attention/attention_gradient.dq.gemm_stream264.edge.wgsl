@@ -16,7 +16,7 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> k: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dq: array<f32>;
 @group(0) @binding(3) var<storage, read> dscore: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(4) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
@@ -26,20 +26,18 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(dscore[min(start, last)], dscore[min(start + u.t, last)], dscore[min(start + 2u * u.t, last)], dscore[min(start + 3u * u.t, last)]);
 }
 
-// Four neighbours along p of the operand b; beyond its end, the last one.
+// Four elements along p, 32 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.b * u.h * u.t * u.d - 1u;
-    return vec4f(k[min(start_, last_)], k[min(start_ + 1u, last_)], k[min(start_ + 2u, last_)], k[min(start_ + 3u, last_)]);
+    return vec4f(k[min(start_, last_)], k[min(start_ + 32u, last_)], k[min(start_ + 64u, last_)], k[min(start_ + 96u, last_)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, p: u32, dq_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 16384u + ((i & 127u) * 128u + (p & 127u))] = dq_sum;
+// What becomes of one total.
+fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: f32) {
+    if (i >= u.s || p >= u.d) {
+        return;
     }
-    if (is_whole && i < u.s && p < u.d) {
-        dq[((n * u.h + g) * u.s + i) * u.d + p] = u.scale * dq_sum;
-    }
+    dq[((n * u.h + g) * u.s + i) * u.d + p] = u.scale * dq_sum;
 }
 
 @compute @workgroup_size(256)
@@ -84,12 +82,12 @@ fn main(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 31u;
         let b_j_0 = b_unit_0 >> 5u;
-        let b_p_0 = tile_column + b_at_0 * 4u;
+        let b_p_0 = tile_column + b_at_0;
         let b_from_0 = ((n * u.h + g) * u.t + b_j_0) * u.d + b_p_0;
         let b_unit_1 = lane + 256u;
         let b_at_1 = b_unit_1 & 31u;
         let b_j_1 = b_unit_1 >> 5u;
-        let b_p_1 = tile_column + b_at_1 * 4u;
+        let b_p_1 = tile_column + b_at_1;
         let b_from_1 = ((n * u.h + g) * u.t + b_j_1) * u.d + b_p_1;
 
         var acc_0_0 = vec4f(0.0);
@@ -493,10 +491,15 @@ fn main(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u), totals[number].x);
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 32u), totals[number].y);
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 64u), totals[number].z);
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 96u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

@@ -22,14 +22,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 16384u + ((i & 127u) * 128u + (p & 127u))) >> 2u] = dq_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
+    if (i >= u.s || p >= u.d) {
+        return;
     }
-    if (is_whole && i < u.s && p < u.d) {
-        dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = u.scale * dq_sum;
-    }
+    dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = u.scale * dq_sum;
 }
 
 @compute @workgroup_size(128)
@@ -818,7 +816,12 @@ fn main(
 
         var totals = array<vec4f, 32>(acc_0_0, acc_0_1, acc_0_2, acc_0_3, acc_1_0, acc_1_1, acc_1_2, acc_1_3, acc_2_0, acc_2_1, acc_2_2, acc_2_3, acc_3_0, acc_3_1, acc_3_2, acc_3_3, acc_4_0, acc_4_1, acc_4_2, acc_4_3, acc_5_0, acc_5_1, acc_5_2, acc_5_3, acc_6_0, acc_6_1, acc_6_2, acc_6_3, acc_7_0, acc_7_1, acc_7_2, acc_7_3);
         for (var number = 0u; number < 32u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)) * 32u + (column + (number & 3u) * 8u))] = totals[number];
+            }
         }
     }
 }

@@ -22,14 +22,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (p & 31u))) >> 2u] = dq_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
+    if (i >= u.s || p >= u.d) {
+        return;
     }
-    if (is_whole && i < u.s && p < u.d) {
-        dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = u.scale * dq_sum;
-    }
+    dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = u.scale * dq_sum;
 }
 
 @compute @workgroup_size(64)
@@ -406,7 +404,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

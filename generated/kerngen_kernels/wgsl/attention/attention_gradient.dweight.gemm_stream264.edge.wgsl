@@ -17,7 +17,7 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> v: array<f32>;
 @group(0) @binding(2) var<storage, read> dy: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dweight: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(4) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<array<vec4f, 16>, 2>, 16>;
 
@@ -33,14 +33,12 @@ fn b_vector(start_: u32) -> vec4f {
     return vec4f(v[min(start_, last_)], v[min(start_ + u.e, last_)], v[min(start_ + 2u * u.e, last_)], v[min(start_ + 3u * u.e, last_)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))] = dweight_sum;
+// What becomes of one total.
+fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
+    if (i >= u.s || j >= u.t) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.t) {
-        dweight[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
-    }
+    dweight[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
 }
 
 @compute @workgroup_size(256)
@@ -494,10 +492,15 @@ fn main(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
+                finish(n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

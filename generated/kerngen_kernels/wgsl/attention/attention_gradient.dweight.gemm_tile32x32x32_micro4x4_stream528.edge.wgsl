@@ -17,7 +17,7 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> v: array<f32>;
 @group(0) @binding(2) var<storage, read> dy: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dweight: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(4) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 32>;
 
@@ -33,14 +33,12 @@ fn b_vector(start_: u32) -> vec4f {
     return vec4f(v[min(start_, last_)], v[min(start_ + u.e, last_)], v[min(start_ + 2u * u.e, last_)], v[min(start_ + 3u * u.e, last_)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = dweight_sum;
+// What becomes of one total.
+fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
+    if (i >= u.s || j >= u.t) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.t) {
-        dweight[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
-    }
+    dweight[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
 }
 
 @compute @workgroup_size(64)
@@ -426,10 +424,15 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

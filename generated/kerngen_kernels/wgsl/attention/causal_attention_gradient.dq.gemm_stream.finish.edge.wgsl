@@ -19,8 +19,8 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read_write> dq: array<f32>;
-@group(0) @binding(2) var<storage, read> parts: array<f32>;
-var<workgroup> totals: array<f32, 256>;
+@group(0) @binding(2) var<storage, read> parts: array<vec4f>;
+var<workgroup> totals: array<vec4f, 256>;
 
 @compute @workgroup_size(256)
 fn main(
@@ -28,7 +28,7 @@ fn main(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let pieces = (TILE_M * TILE_N) >> 6u;
+    let pieces = (TILE_M * TILE_N) >> 8u;
     let number = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + TILE_M - 1u) / TILE_M;
     let tile_columns = (u.d + TILE_N - 1u) / TILE_N;
@@ -44,10 +44,10 @@ fn main(
     if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
         return;
     }
-    let element = number % pieces * 64u + (lane & 63u);
-    var total_ = 0.0;
+    let element = (number % pieces * 64u + (lane & 63u)) * 4u;
+    var total_ = vec4f(0.0);
     for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
-        total_ += parts[(part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element];
+        total_ += parts[((part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element) >> 2u];
     }
     totals[lane] = total_;
     workgroupBarrier();
@@ -61,8 +61,11 @@ fn main(
     let g = tile / tile_columns / tile_rows % u.h;
     let tile_row = tile / tile_columns % tile_rows * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.d) {
-        return;
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + ((element % TILE_N) >> 2u);
+    for (var number_ = 0u; number_ < 4u; number_ += 1u) {
+        if (result_row < u.s && result_column + number_ * (TILE_N >> 2u) < u.d) {
+            dq[((n * u.h + g) * u.s + result_row) * u.d + (result_column + number_ * (TILE_N >> 2u))] = total_[number_];
+        }
     }
-    dq[((n * u.h + g) * u.s + (tile_row + element / TILE_N)) * u.d + (tile_column + element % TILE_N)] = total_;
 }

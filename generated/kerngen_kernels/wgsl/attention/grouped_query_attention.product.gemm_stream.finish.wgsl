@@ -62,8 +62,10 @@ fn main(
     let g = tile / tile_columns / tile_rows % u.h;
     let tile_row = tile / tile_columns % tile_rows * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.t) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.s || result_column >= u.t) {
         return;
     }
-    product[(((n * u.h + g) * u.s + (tile_row + element / TILE_N)) * u.t + (tile_column + element % TILE_N)) >> 2u] = total_;
+    product[(((n * u.h + g) * u.s + result_row) * u.t + result_column) >> 2u] = total_;
 }

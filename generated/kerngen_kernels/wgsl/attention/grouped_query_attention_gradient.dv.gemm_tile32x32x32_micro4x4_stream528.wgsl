@@ -24,14 +24,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<vec4f, 8>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, c: u32, dv_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((j & 31u) * 32u + (c & 31u))) >> 2u] = dv_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, j: u32, c: u32, dv_sum: vec4f) {
+    if (j >= u.t || c >= u.e) {
+        return;
     }
-    if (is_whole && j < u.t && c < u.e) {
-        dv[(((n * u.r + g) * u.t + j) * u.e + c) >> 2u] = dv_sum;
-    }
+    dv[(((n * u.r + g) * u.t + j) * u.e + c) >> 2u] = dv_sum;
 }
 
 @compute @workgroup_size(64)
@@ -409,7 +407,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

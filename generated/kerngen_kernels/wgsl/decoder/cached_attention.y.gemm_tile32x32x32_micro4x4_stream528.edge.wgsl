@@ -16,7 +16,7 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> v: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 @group(0) @binding(3) var<storage, read> weight: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(4) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
@@ -26,20 +26,18 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(weight[min(start, last)], weight[min(start + u.t, last)], weight[min(start + 2u * u.t, last)], weight[min(start + 3u * u.t, last)]);
 }
 
-// Four neighbours along c of the operand b; beyond an end, the last ones.
+// Four elements along c, 8 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(g: u32, j: u32, c: u32) -> vec4f {
     let nearest = min(j, u.t - 1u);
-    return vec4f(v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c, u.e - 1u)], v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 1u, u.e - 1u)], v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 2u, u.e - 1u)], v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 3u, u.e - 1u)]);
+    return vec4f(v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c, u.e - 1u)], v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 8u, u.e - 1u)], v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 16u, u.e - 1u)], v[(nearest * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.e + min(c + 24u, u.e - 1u)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, g: u32, c: u32, y_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 1024u + ((i & 31u) * 32u + (c & 31u))] = y_sum;
+// What becomes of one total.
+fn finish(i: u32, g: u32, c: u32, y_sum: f32) {
+    if (i >= u.s || c >= u.e) {
+        return;
     }
-    if (is_whole && i < u.s && c < u.e) {
-        y[(i * u.h + g) * u.e + c] = y_sum;
-    }
+    y[(i * u.h + g) * u.e + c] = y_sum;
 }
 
 @compute @workgroup_size(64)
@@ -93,19 +91,19 @@ fn main(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_j_0 = b_unit_0 >> 3u;
-        let b_c_0 = tile_column + b_at_0 * 4u;
+        let b_c_0 = tile_column + b_at_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_j_1 = b_unit_1 >> 3u;
-        let b_c_1 = tile_column + b_at_1 * 4u;
+        let b_c_1 = tile_column + b_at_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 & 7u;
         let b_j_2 = b_unit_2 >> 3u;
-        let b_c_2 = tile_column + b_at_2 * 4u;
+        let b_c_2 = tile_column + b_at_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 & 7u;
         let b_j_3 = b_unit_3 >> 3u;
-        let b_c_3 = tile_column + b_at_3 * 4u;
+        let b_c_3 = tile_column + b_at_3;
 
         var acc_0 = vec4f(0.0);
         var acc_1 = vec4f(0.0);
@@ -420,10 +418,15 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + column * 4u, totals[number].x);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + (column * 4u + 1u), totals[number].y);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + (column * 4u + 2u), totals[number].z);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + column, totals[number].x);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + (column + 8u), totals[number].y);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + (column + 16u), totals[number].z);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + (column + 24u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

@@ -22,14 +22,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, g: u32, c: u32, y_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (c & 31u))) >> 2u] = y_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(i: u32, g: u32, c: u32, y_sum: vec4f) {
+    if (i >= u.s || c >= u.e) {
+        return;
     }
-    if (is_whole && i < u.s && c < u.e) {
-        y[((i * u.h + g) * u.e + c) >> 2u] = y_sum;
-    }
+    y[((i * u.h + g) * u.e + c) >> 2u] = y_sum;
 }
 
 @compute @workgroup_size(64)
@@ -401,7 +399,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), g, tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

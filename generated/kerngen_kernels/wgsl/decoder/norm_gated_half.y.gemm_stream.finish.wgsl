@@ -64,9 +64,11 @@ fn main(
     total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.f) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.s || result_column >= u.f) {
         return;
     }
     let passed = total;
-    y[((tile_row + element / TILE_N) * u.f + (tile_column + element % TILE_N)) >> 2u] = swish4(scale[tile_row + element / TILE_N] * opened[((tile_row + element / TILE_N) * u.f + (tile_column + element % TILE_N)) >> 2u]) * (scale[tile_row + element / TILE_N] * passed);
+    y[(result_row * u.f + result_column) >> 2u] = swish4(scale[result_row] * opened[(result_row * u.f + result_column) >> 2u]) * (scale[result_row] * passed);
 }

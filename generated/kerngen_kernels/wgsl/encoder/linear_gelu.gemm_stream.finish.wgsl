@@ -75,9 +75,11 @@ fn main(
     total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.f) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.s || result_column >= u.f) {
         return;
     }
-    let z = total + bias[(tile_column + element % TILE_N) >> 2u];
-    y[((tile_row + element / TILE_N) * u.f + (tile_column + element % TILE_N)) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
+    let z = total + bias[result_column >> 2u];
+    y[(result_row * u.f + result_column) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
 }

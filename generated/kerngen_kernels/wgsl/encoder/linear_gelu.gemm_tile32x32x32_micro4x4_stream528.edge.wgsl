@@ -16,7 +16,7 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> w: array<f32>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
-@group(0) @binding(5) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(5) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 32>;
 
@@ -49,15 +49,13 @@ fn erf(x: f32) -> f32 {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < f32(1.0));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = z_sum;
+// What becomes of one total.
+fn finish(i: u32, j: u32, z_sum: f32) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        let z = z_sum + bias[j];
-        y[i * u.f + j] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
-    }
+    let z = z_sum + bias[j];
+    y[i * u.f + j] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
 }
 
 @compute @workgroup_size(64)
@@ -441,10 +439,15 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

@@ -38,15 +38,13 @@ fn erf4(x: vec4f) -> vec4f {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < vec4f(1.0));
 }
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))) >> 2u] = z_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(i: u32, j: u32, z_sum: vec4f) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        let z = z_sum + bias[j >> 2u];
-        y[(i * u.f + j) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
-    }
+    let z = z_sum + bias[j >> 2u];
+    y[(i * u.f + j) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
 }
 
 @compute @workgroup_size(64)
@@ -412,7 +410,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

@@ -59,8 +59,10 @@ fn main(
     total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.m || tile_column + element % TILE_N >= u.n) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.m || result_column >= u.n) {
         return;
     }
-    c[((tile_row + element / TILE_N) * u.n + (tile_column + element % TILE_N)) >> 2u] = vec4h(u.alpha * total);
+    c[(result_row * u.n + result_column) >> 2u] = vec4h(u.alpha * total);
 }

@@ -15,7 +15,7 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> a: array<f16>;
 @group(0) @binding(2) var<storage, read> b: array<f16>;
 @group(0) @binding(3) var<storage, read_write> c: array<f16>;
-@group(0) @binding(4) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(4) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
@@ -25,20 +25,18 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(f32(a[min(start, last)]), f32(a[min(start + u.k, last)]), f32(a[min(start + 2u * u.k, last)]), f32(a[min(start + 3u * u.k, last)]));
 }
 
-// Four neighbours along j of the operand b; beyond its end, the last one.
+// Four elements along j, 32 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.k * u.n - 1u;
-    return vec4f(f32(b[min(start_, last_)]), f32(b[min(start_ + 1u, last_)]), f32(b[min(start_ + 2u, last_)]), f32(b[min(start_ + 3u, last_)]));
+    return vec4f(f32(b[min(start_, last_)]), f32(b[min(start_ + 32u, last_)]), f32(b[min(start_ + 64u, last_)]), f32(b[min(start_ + 96u, last_)]));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))] = c_sum;
+// What becomes of one total.
+fn finish(i: u32, j: u32, c_sum: f32) {
+    if (i >= u.m || j >= u.n) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.n) {
-        c[i * u.n + j] = f16(u.alpha * c_sum);
-    }
+    c[i * u.n + j] = f16(u.alpha * c_sum);
 }
 
 @compute @workgroup_size(256)
@@ -81,12 +79,12 @@ fn main(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 31u;
         let b_p_0 = b_unit_0 >> 5u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_from_0 = b_p_0 * u.n + b_j_0;
         let b_unit_1 = lane + 256u;
         let b_at_1 = b_unit_1 & 31u;
         let b_p_1 = b_unit_1 >> 5u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_from_1 = b_p_1 * u.n + b_j_1;
 
         var acc_0_0 = vec4f(0.0);
@@ -490,10 +488,15 @@ fn main(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u), totals[number].x);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 32u), totals[number].y);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 64u), totals[number].z);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 96u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ struct Uniform {
 @group(0) @binding(1) var<storage, read> a: array<f16>;
 @group(0) @binding(2) var<storage, read> b: array<f16>;
 @group(0) @binding(3) var<storage, read_write> c: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(4) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
@@ -25,20 +25,18 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(f32(a[min(start, last)]), f32(a[min(start + u.k, last)]), f32(a[min(start + 2u * u.k, last)]), f32(a[min(start + 3u * u.k, last)]));
 }
 
-// Four neighbours along j of the operand b; beyond its end, the last one.
+// Four elements along j, 8 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.k * u.n - 1u;
-    return vec4f(f32(b[min(start_, last_)]), f32(b[min(start_ + 1u, last_)]), f32(b[min(start_ + 2u, last_)]), f32(b[min(start_ + 3u, last_)]));
+    return vec4f(f32(b[min(start_, last_)]), f32(b[min(start_ + 8u, last_)]), f32(b[min(start_ + 16u, last_)]), f32(b[min(start_ + 24u, last_)]));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = c_sum;
+// What becomes of one total.
+fn finish(i: u32, j: u32, c_sum: f32) {
+    if (i >= u.m || j >= u.n) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.n) {
-        c[i * u.n + j] = u.alpha * c_sum;
-    }
+    c[i * u.n + j] = u.alpha * c_sum;
 }
 
 @compute @workgroup_size(64)
@@ -91,22 +89,22 @@ fn main(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_p_0 = b_unit_0 >> 3u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_from_0 = b_p_0 * u.n + b_j_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_p_1 = b_unit_1 >> 3u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_from_1 = b_p_1 * u.n + b_j_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 & 7u;
         let b_p_2 = b_unit_2 >> 3u;
-        let b_j_2 = tile_column + b_at_2 * 4u;
+        let b_j_2 = tile_column + b_at_2;
         let b_from_2 = b_p_2 * u.n + b_j_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 & 7u;
         let b_p_3 = b_unit_3 >> 3u;
-        let b_j_3 = tile_column + b_at_3 * 4u;
+        let b_j_3 = tile_column + b_at_3;
         let b_from_3 = b_p_3 * u.n + b_j_3;
 
         var acc_0 = vec4f(0.0);
@@ -422,10 +420,15 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, totals[number].x);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), totals[number].y);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), totals[number].z);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

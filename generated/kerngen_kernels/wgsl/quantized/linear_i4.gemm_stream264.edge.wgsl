@@ -16,7 +16,7 @@ struct Uniform {
 @group(0) @binding(2) var<storage, read> w: array<u32>;
 @group(0) @binding(3) var<storage, read> scale: array<f16>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
-@group(0) @binding(5) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(5) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<array<vec4f, 16>, 2>, 16>;
 
@@ -37,14 +37,12 @@ fn b_vector(j: u32, p: u32) -> vec4f {
     return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest)));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, y_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))] = y_sum;
+// What becomes of one total.
+fn finish(i: u32, j: u32, y_sum: f32) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        y[i * u.f + j] = y_sum;
-    }
+    y[i * u.f + j] = y_sum;
 }
 
 @compute @workgroup_size(256)
@@ -494,10 +492,15 @@ fn main(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
+                finish(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read> scale: array<f16>;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 @group(0) @binding(6) var<storage, read> size: array<f32>;
-@group(0) @binding(7) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(7) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 32>;
 
@@ -40,14 +40,12 @@ fn b_vector(j: u32, p: u32) -> vec4f {
     return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest_) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest_)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest_) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest_)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest_) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest_)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest_) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest_)));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, y_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = y_sum;
+// What becomes of one total.
+fn finish(i: u32, j: u32, y_sum: f32) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        y[i * u.f + j] = size[i] * y_sum;
-    }
+    y[i * u.f + j] = size[i] * y_sum;
 }
 
 @compute @workgroup_size(64)
@@ -423,10 +421,15 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

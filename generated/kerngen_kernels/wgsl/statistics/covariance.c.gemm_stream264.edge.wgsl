@@ -12,30 +12,28 @@ struct Uniform {
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read_write> c: array<f32>;
 @group(0) @binding(2) var<storage, read> d: array<f32>;
-@group(0) @binding(3) var<storage, read_write> parts: array<f32>;
+@group(0) @binding(3) var<storage, read_write> parts: array<vec4f>;
 var<workgroup> a_tile: array<array<vec4f, 32>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
-// Four neighbours along p of the operand a; beyond its end, the last one.
+// Four elements along p, 32 apart, of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
     let last = u.m * u.n - 1u;
-    return vec4f(d[min(start, last)], d[min(start + 1u, last)], d[min(start + 2u, last)], d[min(start + 3u, last)]);
+    return vec4f(d[min(start, last)], d[min(start + 32u, last)], d[min(start + 64u, last)], d[min(start + 96u, last)]);
 }
 
-// Four neighbours along q of the operand b; beyond its end, the last one.
+// Four elements along q, 32 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.m * u.n - 1u;
-    return vec4f(d[min(start_, last_)], d[min(start_ + 1u, last_)], d[min(start_ + 2u, last_)], d[min(start_ + 3u, last_)]);
+    return vec4f(d[min(start_, last_)], d[min(start_ + 32u, last_)], d[min(start_ + 64u, last_)], d[min(start_ + 96u, last_)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, p: u32, q: u32, c_sum: f32) {
-    if (!is_whole) {
-        parts[in_slot * 16384u + ((p & 127u) * 128u + (q & 127u))] = c_sum;
+// What becomes of one total.
+fn finish(p: u32, q: u32, c_sum: f32) {
+    if (p >= u.n || q >= u.n) {
+        return;
     }
-    if (is_whole && p < u.n && q < u.n) {
-        c[p * u.n + q] = c_sum / u.divisor;
-    }
+    c[p * u.n + q] = c_sum / u.divisor;
 }
 
 @compute @workgroup_size(256)
@@ -68,22 +66,22 @@ fn main(
         let a_unit_0 = lane;
         let a_at_0 = a_unit_0 & 31u;
         let a_i_0 = a_unit_0 >> 5u;
-        let a_p_0 = tile_row + a_at_0 * 4u;
+        let a_p_0 = tile_row + a_at_0;
         let a_from_0 = a_i_0 * u.n + a_p_0;
         let a_unit_1 = lane + 256u;
         let a_at_1 = a_unit_1 & 31u;
         let a_i_1 = a_unit_1 >> 5u;
-        let a_p_1 = tile_row + a_at_1 * 4u;
+        let a_p_1 = tile_row + a_at_1;
         let a_from_1 = a_i_1 * u.n + a_p_1;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 31u;
         let b_i_0 = b_unit_0 >> 5u;
-        let b_q_0 = tile_column + b_at_0 * 4u;
+        let b_q_0 = tile_column + b_at_0;
         let b_from_0 = b_i_0 * u.n + b_q_0;
         let b_unit_1 = lane + 256u;
         let b_at_1 = b_unit_1 & 31u;
         let b_i_1 = b_unit_1 >> 5u;
-        let b_q_1 = tile_column + b_at_1 * 4u;
+        let b_q_1 = tile_column + b_at_1;
         let b_from_1 = b_i_1 * u.n + b_q_1;
 
         var acc_0_0 = vec4f(0.0);
@@ -487,10 +485,15 @@ fn main(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish(tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u), totals[number].x);
+                finish(tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 32u), totals[number].y);
+                finish(tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 64u), totals[number].z);
+                finish(tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 96u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

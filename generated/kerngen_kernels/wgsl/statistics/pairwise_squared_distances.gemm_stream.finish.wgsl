@@ -55,8 +55,10 @@ fn main(
     total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.m || tile_column + element % TILE_N >= u.k) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.m || result_column >= u.k) {
         return;
     }
-    d[((tile_row + element / TILE_N) * u.k + (tile_column + element % TILE_N)) >> 2u] = total;
+    d[(result_row * u.k + result_column) >> 2u] = total;
 }
