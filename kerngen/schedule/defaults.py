@@ -81,16 +81,12 @@ MANY_OF_SHORT: Final = 2**18
 
 FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (32, {"tile": (64, 64, 32)}),
-    (64, {"tile": (64, 128, 64)}),
     (64, {}),
-    (256, {"tile": (128, 128, 128)}),
     (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
 )
-"""The tiles of `flash` for attention of up to so many columns; the first that an adapter runs.
+"""The tiles of `flash` for attention of up to so many columns.
 
-Beyond those of a tile the scores are computed again for each.  Tiles of 128 keys have
-twice the invocations, with the same scores each: on an H200, attention of 64 heads and
-2,048 positions takes 2.0 ms with them, 2.8 with tiles of 64.
+Beyond those of a tile the scores are computed again for each.
 """
 
 FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
