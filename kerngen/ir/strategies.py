@@ -148,7 +148,11 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
         "depth": OptionRule("depth(terms, weights)", 2, tried=((16, 16), (8, 16))),
         "rows": OptionRule("rows(4)", 1, lowest=4, highest=4, tried=((4,),)),
     },
-    "generic": {},
+    "generic": {
+        "neighbours": OptionRule(
+            "neighbours(4)", 1, lowest=4, highest=4, tried=((4,),)
+        ),
+    },
     "fold": {},
     "loop": {},
     "recur": {},

@@ -16,8 +16,10 @@ from typing import Final, final
 from kerngen.ir.analysis.reads import free_indices, holds_reduce, loads
 from kerngen.ir.nodes import (
     Binary,
+    Cast,
     Expr,
     Index,
+    IndexValue,
     Load,
     LocalValue,
     Reduce,
@@ -107,6 +109,32 @@ def product_of(task: Task) -> tuple[Contraction, Index]:
     assert not isinstance(found, str), found
     assert found.row is not None, "not of two matrices"
     return found, found.row
+
+
+def sides_of(task: Task) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+    """Return the indices of a product's rows, and of its columns.
+
+    Of matrices, each side has one.  Of a reduction over several indices whose factors are
+    no plain elements, as in a convolution, a side has all indices of the result on which
+    only its factor depends: so an image of any width fills its tiles.
+    """
+    found, row = product_of(task)
+    factors = found.left, found.right
+    if len(found.over) == 1 or all(is_plain(factor) for factor in factors):
+        return (row,), (found.column,)
+    left, right = map(free_indices, factors)
+    rows = (index for index in task.domain if index in left - right)
+    columns = (index for index in task.domain if index in right - left)
+    return (*rows,), (*columns,)
+
+
+def is_plain(factor: Expr) -> bool:
+    """Whether a factor is one element at bare indices."""
+    while isinstance(factor, Cast):
+        factor = factor.operand
+    return isinstance(factor, Load) and all(
+        isinstance(subscript, IndexValue) for subscript in factor.subscripts
+    )
 
 
 def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:

@@ -19,19 +19,23 @@ from kerngen.ir.nodes import (
     UniformValue,
 )
 from kerngen.ir.types import Scalar
-from kerngen.schedule.contraction import product_of
+from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.flash.attention_sums import AttentionSums
 from kerngen.schedule.flash.strategy import flash_of, suits_flash
 from kerngen.schedule.gemm.strategy import fits_gemm, row_of
 from kerngen.schedule.gemm.tiling import (
     LARGE_OPTIONS,
+    MANY_WINDOWS_OPTIONS,
+    SHALLOW_OPTIONS,
     SMALL,
     SMALL_OPTIONS,
+    WINDOW_OPTIONS,
 )
 from kerngen.schedule.gemv.strategy import fits_gemv
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
 from kerngen.schedule.orientation import is_columnwise, is_contiguous_at_all
+from kerngen.schedule.per_element import shares_reads
 from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
@@ -56,9 +60,24 @@ NARROW: Final = 64
 SMALL_PRODUCT: Final = 512 * 512
 """The sides, or the elements, up to which a product has small tiles."""
 
+MANY_NEIGHBOURS: Final = 2**18
+"""So many results keep a device busy with a fourth of the invocations, and in workgroups
+of many.  On an H200, 4096 x 4096 sums of 3 terms take 36 us four at a time; one at a time
+65 us in workgroups of 256, and 160 us in those of 64."""
+
 FEW_ROWS: Final = 64
 LONG_ROW: Final = 65536
 """Fewer rows than that, of more elements, are work for several workgroups each."""
+
+MANY_WINDOWED: Final = 2**20
+LIGHT_WINDOW: Final = 640
+"""So many results of a convolution, of up to so many terms, keep a device busy without
+shares of tiles, which would cost more than they gain."""
+
+FEWEST_TERMS: Final = 8
+SHORT_TERMS: Final = 32
+MANY_OF_SHORT: Final = 2**18
+"""Up to so many terms, for so many results, deeper tiles would be empty."""
 
 FLASH_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (32, {"tile": (64, 64, 32)}),
@@ -105,6 +124,13 @@ FEW_BINS: Final = 16
 comparisons, that is faster than the three dispatches of atomics, or the ten of a sort;
 and with few bins, faster than any sort."""
 
+FEW_WITH_VECTORS: Final = 65536
+LANES_OF_VECTORS: Final = 256
+"""Up to so many results, of at least so many terms each, do not keep a device busy alone.
+
+On an H200, the forces of 1,000 bodies on each other take 9 us with a workgroup for each
+body, 150 us with an invocation; of 16,384, 0.7 and 2.5 ms; of 65,536, the same."""
+
 MANY_WINDOWS: Final = 1024
 LONGEST_ROW_OF_WINDOWS: Final = 65_500
 """Windows of longer rows might be as long, and llvmpipe ends loops there."""
@@ -137,13 +163,26 @@ def default_choices(task: Task) -> Iterator[Choice]:
     All of them stay within WebGPU's default limits, but for those whose guards ask what
     the adapter offers.
     """
-    for choice in _candidates(task):
+    for choice in _of_many(task):
         holds = True if choice.guard is None else _holds(choice.guard)
         if holds is False:
             continue
         if holds is True:
             yield replace(choice, guard=None)
             return
+        yield choice
+
+
+def _of_many(task: Task) -> Iterator[Choice]:
+    """Yield the candidates: serial sums of neighbours together where there are many."""
+    for choice in _candidates(task):
+        if choice.strategy == "generic" and shares_reads(task):
+            many = _compare(_size(task.domain), ">=", MANY_NEIGHBOURS)
+            guard = many if choice.guard is None else _both(choice.guard, many)
+            reason = f"{choice.reason}; neighbours share what they read"
+            yield replace(
+                choice, guard=guard, options={"neighbours": (4,)}, reason=reason
+            )
         yield choice
 
 
@@ -280,12 +319,30 @@ def _attention_sums(found: AttentionSums) -> Iterator[Choice]:
 
 def _in_tiles(task: Task) -> Iterator[Choice]:
     """Yield tiles by the size of a product: small ones or large ones."""
-    found, row = product_of(task)
-    sides = row.extent, found.column.extent
-    narrow = _either(*(_compare(side, "<=", NARROW) for side in sides))
-    few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)
+    found, _ = product_of(task)
+    sides = sides_of(task)
+    narrow = _either(*(_compare(_size(side), "<=", NARROW) for side in sides))
     reason = "two factors, each read once per tile"
     small = f"{reason}; there would be few large tiles"
+    if any(len(side) > 1 for side in sides):
+        rows, _ = sides
+        many = _compare(_size(task.domain), ">=", MANY_WINDOWED)
+        tall = _compare(_size(rows), ">", NARROW // 2)
+        low = _compare(_size(rows), "<=", NARROW)
+        light = _either(low, _compare(_size(found.over), "<=", LIGHT_WINDOW))
+        apart = _both(_both(many, tall), light)
+        yield Choice("gemm", reason, apart, MANY_WINDOWS_OPTIONS)
+        yield Choice("gemm", small, narrow, SMALL_OPTIONS)
+        yield Choice("gemm", reason, None, WINDOW_OPTIONS)
+        return
+    short = _compare(_size(found.over), "<=", SHORT_TERMS)
+    many = _compare(_size(task.domain), ">=", MANY_OF_SHORT)
+    if len(task.domain) == 2:  # Points, as a rule: heads of attention have more terms.
+        fewest = _both(_compare(_size(found.over), "<", FEWEST_TERMS), many)
+        yield Choice("generic", f"below {FEWEST_TERMS} terms", fewest)
+        shallow = _both(_both(narrow, short), many)
+        yield Choice("gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS)
+    few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)
     yield Choice("gemm", small, _either(narrow, few), SMALL_OPTIONS)
     yield Choice("gemm", reason, None, LARGE_OPTIONS)
 
@@ -304,6 +361,9 @@ def _with_vectors(task: Task) -> Iterator[Choice]:
         return
     few = _compare(_size(task.domain), "<", FEW_ROWS)
     yield Choice("reduce", reason, _both(few, long))
+    some = _compare(_size(task.domain), "<", FEW_WITH_VECTORS)
+    enough = _compare(_size(task.reduction.indices), ">=", LANES_OF_VECTORS)
+    yield Choice("reduce", "lanes share the terms of each result", _both(some, enough))
     yield Choice("generic", "an invocation per result")
 
 
@@ -320,10 +380,11 @@ def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
     A tile pays off where it is as deep as the terms are many, at most, and where a
     quarter of each side is filled.
     """
-    found, row = product_of(task)
-    few_terms = _compare(_size(found.over), "<", SMALL.k)
-    few_rows = _compare(row.extent, "<", SMALL.m)
-    few_columns = _compare(found.column.extent, "<", SMALL.n // 4)
+    found, _ = product_of(task)
+    rows, columns = sides_of(task)
+    few_terms = _compare(_size(found.over), "<", SMALL.k // 2)
+    few_rows = _compare(_size(rows), "<", SMALL.m // 4)
+    few_columns = _compare(_size(columns), "<", SMALL.n // 4)
     empty = _either(_either(few_terms, few_rows), few_columns)
     for choice in _untiled(task):
         guard = empty if choice.guard is None else _both(empty, choice.guard)

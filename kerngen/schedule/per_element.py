@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kerngen.ir.analysis.reads import free_indices, loads
 from kerngen.ir.nodes import Index
 from kerngen.plan.size import ALWAYS, NEVER, ceil_div, divides
 from kerngen.schedule.lowering.builder import ShaderBuilder
@@ -37,10 +38,44 @@ def fits_generic(task: Task) -> str:
     return ""
 
 
+def by_neighbours(options: Options) -> bool:
+    """Return whether a schedule asks for four neighbours at a time."""
+    return "neighbours" in options
+
+
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield one shader: one invocation per element, serial loops."""
-    del options
-    yield Variant("", ALWAYS, (_scalar_shader(task, GENERIC_SIZE, variant=""),))
+    """Yield serial loops for each element; for many, as many as `neighbours` at once."""
+    shares = shares_reads(task)
+    if not by_neighbours(options):
+        shader = _scalar_shader(task, GENERIC_SIZE, variant="", named=shares)
+        yield Variant("", ALWAYS, (shader,))
+        return
+    if shares and (aligned := _four_sums(task)):
+        yield aligned
+    yield Variant("edge", ALWAYS, (_scalar_shader(task, MAP_SIZE, "edge", named=True),))
+
+
+def shares_reads(task: Task) -> bool:
+    """Whether the sums of neighbours along the last index read something in common."""
+    if task.reduction is None or not task.domain:
+        return False
+    last = task.domain[-1]
+    return any(last not in free_indices(load) for load in loads(task.reduction.body))
+
+
+def _four_sums(task: Task) -> Variant | None:
+    """Return the variant for four neighbours.
+
+    Their places are found at once, and what they share is read once for them.
+    """
+    if not is_scalar_only(task.stage):
+        return None
+    names = vector_tensors(task.stage, task.values, task.domain[-1])
+    extents = last_extents(task.stage, task.values, names)
+    whole = all_divisible([task.domain[-1].extent, *extents], LANES)
+    if whole == NEVER:
+        return None
+    return Variant("aligned", whole, (_row_vector_shader(task, names),))
 
 
 def fits_map(task: Task) -> str:
@@ -75,9 +110,14 @@ def _vector_variant(task: Task) -> Variant | None:
     return Variant("aligned", aligned, (_row_vector_shader(task, names),))
 
 
-def _scalar_shader(task: Task, size: int, variant: str) -> Shader:
+def _scalar_shader(
+    task: Task, size: int, variant: str, *, named: bool = False
+) -> Shader:
+    """Return the shader of one element each; the pipeline may have the `named` size."""
     shader = ShaderBuilder(task, {})
-    body, at = start_invocation(shader, size, shader.size(task.domain))
+    workgroup = shader.override("WORKGROUP", size) if named else None
+    total = shader.size(task.domain)
+    body, at = start_invocation(shader, workgroup or size, total)
     lowerer = Lowerer(shader, {}, body)
     if is_flat(task.stage):
         lowerer = Lowerer(shader, {}, body, element=(task.domain, at))
@@ -88,6 +128,7 @@ def _scalar_shader(task: Task, size: int, variant: str) -> Shader:
         body,
         groups=ceil_div(domain_size(task.domain), size),
         workgroup_size=size,
+        workgroup_name=workgroup.name if workgroup else "",
         summary="one invocation per element.",
         variant=variant,
         trips=loop_trips(task, {}),
@@ -133,11 +174,13 @@ def _row_vector_shader(task: Task, names: set[str]) -> Shader:
         groups=ceil_div(domain_size(task.domain), MAP_SIZE * LANES),
         workgroup_size=MAP_SIZE,
         summary=f"four elements along {lane.name} per invocation.",
+        variant="aligned" if task.reduction else "",
+        trips=loop_trips(task, {}),
     )
 
 
 def start_invocation(
-    shader: ShaderBuilder, size: int, total: t.Expr
+    shader: ShaderBuilder, size: t.Operand, total: t.Expr
 ) -> tuple[list[t.Stmt], t.Ident]:
     """Number the invocations of a folded grid, and leave those past the last one."""
     name = shader.fresh("element")

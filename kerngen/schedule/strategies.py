@@ -27,6 +27,7 @@ from kerngen.schedule.lowering.joining import by_subgroups, suits_subgroups
 from kerngen.schedule.lowering.ranks import ranked
 from kerngen.schedule.orientation import is_columnwise
 from kerngen.schedule.per_element import (
+    by_neighbours,
     fits_generic,
     fits_map,
     lower_generic,
@@ -208,7 +209,7 @@ _AT_ONCE: Final = map(
             settled=flash_tiling,
             faults=_flash_faults,
         ),
-        Strategy("generic", fits_generic, lower_generic),
+        Strategy("generic", fits_generic, lower_generic, settled=by_neighbours),
     ),
 )
 

@@ -269,6 +269,56 @@ def test_rows_without_keys(ctx: gpu.Context) -> None:
             assert np.isfinite(y[5:]).all()
 
 
+GUARDED = """
+kernel f(q: f32[s, d], k: f32[t, d], v: f32[t, e], keep: u32[t]) -> y: f32[s, e] {
+    let score[i, j] = sum[p] q[i, p] * k[j, p];
+    let top[i] = max[j when keep[j] != 0 and j <= i] score[i, j];
+    let weight[i, j] = WEIGHT;
+    let total[i] = sum[j] weight[i, j];
+    y[i, c] = RESULT;
+}
+schedule f { TILES }
+"""
+SEEN = "keep[j] != 0 and j <= i"
+OF_ROWS = f"if top[i] > -inf and {SEEN} {{ exp(score[i, j] - top[i]) }} else {{ 0.0 }}"
+NESTED = (
+    f"if top[i] > -inf {{ if {SEEN} {{ exp(score[i, j] - top[i]) }} else {{ 0.0 }} }} "
+    "else { 0.0 }"
+)
+TOTALLED = (
+    "if total[i] > 0.0 { (sum[j] weight[i, j] * v[j, c]) / total[i] } else { 0.0 }"
+)
+EACH = "sum[j] (if total[i] > 0.0 { weight[i, j] / total[i] } else { 0.0 }) * v[j, c]"
+UNGUARDED = "(sum[j] weight[i, j] * v[j, c]) / total[i]"
+
+
+@pytest.mark.parametrize(
+    ("weight", "result", "nothing", "tiles"),
+    [
+        (OF_ROWS, TOTALLED, 0.0, TILES),
+        (NESTED, EACH, 0.0, FEW),
+        (OF_ROWS, UNGUARDED, np.nan, TILES),
+    ],
+)
+def test_conditions_on_a_row(
+    ctx: gpu.Context, weight: str, result: str, nothing: float, tiles: str
+) -> None:
+    """`if top > -inf` decides about all of a row: one that sees no key is 0, not NaN."""
+    text = GUARDED.replace("WEIGHT", weight).replace("RESULT", result)
+    q, k, v = (x[0, 0] for x in arguments((1, 1, 1, 40, 37, 8, 20)))
+    keep = (np.arange(37) > 6).astype(np.uint32)
+    seen = (keep != 0) & (np.arange(37) <= np.arange(40)[:, None])
+    score = np.where(seen, q.astype(np.float64) @ k.T, -np.inf)[7:]
+    exact = np.exp(score - score.max(1, keepdims=True))
+    with built_module(text.replace("TILES", tiles)) as module:
+        (chosen,) = ctx.choices(module.f, s=40, t=37, d=8, e=20)
+        assert chosen.strategy.startswith("flash")
+        y = module.f(*map(ctx.tensor, (q, k, v, keep))).numpy()
+        np.testing.assert_array_equal(y[:7], np.full((7, 20), nothing, np.float32))
+        wanted = exact @ v / exact.sum(1, keepdims=True)
+        np.testing.assert_allclose(y[7:], wanted, rtol=2e-5, atol=2e-6)
+
+
 SCORE = "let score[i, j] = sum[p] q[i, p] * k[j, p];"
 TOP = "let top[i] = max[j] score[i, j];"
 OTHERS = {

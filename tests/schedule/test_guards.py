@@ -37,6 +37,9 @@ WIDE = "rows_lanes1024_subgroups1 when"
 LARGE = "gemm tile(256, 128, 16) micro(8, 8)"
 NAMED = "gemm_tile256x128x16_micro8x8"
 TILES = [
+    "generic_neighbours4 when",
+    "generic when",
+    "gemm_tile64x64x8_micro4x8 when",
     "gemm_tile32x32x32_micro4x4_stream528 when",
     "gemm_stream264",
 ]

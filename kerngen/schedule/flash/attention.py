@@ -14,10 +14,10 @@ maximum of `s`, may be summed block by block, if what is there is multiplied by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Final, final
+from typing import Final, Literal, final
 
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.analysis.reads import free_indices, is_at, loads
@@ -359,9 +359,11 @@ class Term:
 
     score: Expr
     factors: tuple[Expr, ...] = ()
-    outer: tuple[tuple[BinaryOp, Expr], ...] = ()
+    outer: tuple[tuple[BinaryOp | Literal["if", "unless"], Expr], ...] = ()
     conditions: tuple[tuple[Expr, bool], ...] = ()
     """Those of its score, each with the outcome that lets the term count."""
+    guards: tuple[tuple[Expr, bool], ...] = ()
+    """Those of the whole row, as `TOP > -inf`: where one does not hold, all terms are 0."""
 
 
 def weighted(expr: Expr, key: Index) -> Term | None:
@@ -380,10 +382,10 @@ def weighted(expr: Expr, key: Index) -> Term | None:
             return None if found is None else _multiplied(found, "/", right, key)
         case Select(condition, then, otherwise) if otherwise == _ZERO:
             found = weighted(then, key)
-            return None if found is None else _under(found, condition, holds=True)
+            return None if found is None else _under(found, condition, key, holds=True)
         case Select(condition, then, otherwise) if then == _ZERO:
             found = weighted(otherwise, key)
-            return None if found is None else _under(found, condition, holds=False)
+            return None if found is None else _under(found, condition, key, holds=False)
         case _:
             return None
 
@@ -396,10 +398,37 @@ def _multiplied(term: Term, op: BinaryOp, by: Expr, key: Index) -> Term | None:
     return replace(term, factors=(*term.factors, by))
 
 
-def _under(term: Term, condition: Expr, *, holds: bool) -> Term:
-    sides = (term.score, _LOWEST) if holds else (_LOWEST, term.score)
-    score = Select(condition, *sides, Scalar.F32)
-    return replace(term, score=score, conditions=(*term.conditions, (condition, holds)))
+def _under(term: Term, condition: Expr, key: Index, *, holds: bool) -> Term:
+    """Put a term under a condition: one of the row is the same for all of its terms.
+
+    `if top[i] > -inf and j <= i` is both: of the row, so that the whole sum is 0 where it
+    does not hold, and of the key.
+    """
+    parts = [*all_parts(condition, holds=holds)]
+    of_row = [part for part in parts if _is_of_row(part[0], key)]
+    rest = [part for part in parts if part not in of_row]
+    for guard, wanted in of_row:
+        term = replace(term, outer=(*term.outer, ("if" if wanted else "unless", guard)))
+    if not of_row:
+        rest = [(condition, holds)]
+    elif rest and all(wanted for _, wanted in rest):
+        # As one condition, which it is where the largest score is found.
+        rest = [(reduce(_and, (each for each, _ in rest)), True)]
+    for each, wanted in rest:
+        sides = (term.score, _LOWEST) if wanted else (_LOWEST, term.score)
+        score = Select(each, *sides, Scalar.F32)
+        term = replace(term, score=score, conditions=(*term.conditions, (each, wanted)))
+    return term
+
+
+def _is_of_row(condition: Expr, key: Index) -> bool:
+    """Whether a condition is on what is known of a whole row."""
+    nodes = set(walk(condition))
+    return (
+        not nodes.isdisjoint((TOP, TOTAL))
+        and DOT not in nodes
+        and (key not in free_indices(condition))
+    )
 
 
 def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Expr:
@@ -411,11 +440,17 @@ def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Exp
         return total
     value: Expr = total
     outer = [*term.outer]
-    if total != TOTAL and ("/", TOTAL) in outer:
+    if total != TOTAL and ("/", TOTAL) in outer[: _guarded_from(outer)]:
         value = mean
         outer.remove(("/", TOTAL))
     for op, factor in outer:
-        value = Binary(op, value, factor, Scalar.F32)
+        match op:
+            case "if":
+                value = Select(factor, value, _ZERO, Scalar.F32)
+            case "unless":
+                value = Select(factor, _ZERO, value, Scalar.F32)
+            case _:
+                value = Binary(op, value, factor, Scalar.F32)
     if term.conditions:
         empty: Expr = Binary("==", TOTAL, _ZERO, Scalar.BOOL)
     elif isinstance(keys, str):
@@ -424,6 +459,16 @@ def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Exp
     else:
         return value
     return Select(empty, _ZERO, value, Scalar.F32)
+
+
+def _guarded_from(outer: Sequence[tuple[str, Expr]]) -> int:
+    """Return how many of a term's factors come before the first condition of its row."""
+    ops = [op for op, _ in outer]
+    return next((n for n, op in enumerate(ops) if op in ("if", "unless")), len(ops))
+
+
+def _and(left: Expr, right: Expr) -> Expr:
+    return Binary("and", left, right, Scalar.BOOL)
 
 
 def _times(left: Expr, right: Expr) -> Expr:

@@ -16,8 +16,9 @@ from typing import Final, TypeVar, final
 
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Expr, Index
-from kerngen.schedule.contraction import tile_axis
+from kerngen.schedule.contraction import memory_axis, tile_axis
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
+from kerngen.schedule.gemm.windows import Digits, Neighbours, WindowReader
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import identity
@@ -47,6 +48,12 @@ class Operand:
     last place, as nobody uses it; terms beyond the last one are 0.  Where all is
     `whole`, vectors in memory are, and a turn of the loop has all its terms.
     `tiles` has those of operands of other loops, by name and type: it takes one of them.
+    A factor that is no matrix has a `group` of indices of its own, which one counter goes
+    over; `outer` is the last of them (`windows.py`).
+
+    Where vectors in memory are not whole, an invocation reads four elements one by one.
+    If it `spreads` them, they are as far apart as a tile has vectors, so that neighbouring
+    invocations read neighbouring elements, and write such.
     """
 
     builder: ShaderBuilder
@@ -61,14 +68,22 @@ class Operand:
     origin: t.Expr = t.ZERO
     batch: dict[Index, t.Expr] = field(default_factory=dict)
     tiles: dict[tuple[str, str], t.Expr] = field(default_factory=dict)
+    group: tuple[Index, ...] = ()
+    spreads: bool = False
     _units: list[_Unit] = field(default_factory=list)
     _vector: str = ""
 
     def __post_init__(self) -> None:
         """Declare the tile."""
         axis = tile_axis(self.factor, self.over[-1], self.outer)
+        if self.group:
+            # Strides are numbers of the call: neighbours of the result are as good as any.
+            own = memory_axis(self.factor, self.over[-1], self.outer)
+            axis = own or self.outer
         self.along_terms = axis == self.over[-1]
         self.turns_over = self.along_terms and self.whole
+        spread = self.spreads and not (self.whole or self.along_terms)
+        self.gap = self.blocks * self.across if spread else 1
         self.lines = VECTOR if self.turns_over else 1
         self.linear = linear_read(self.factor, self.outer, self.over, axis)
         self.line = self.blocks * self.across
@@ -88,6 +103,9 @@ class Operand:
             made = self.builder.workgroup_array(f"{self.name}_tile", type_, size)
             self.tiles[self.name, type_] = made
         self._tile = made
+        self._neighbours: list[Neighbours] = []
+        self._digits: list[Digits] = []
+        self._reader = WindowReader(self.builder, self.factor, self.name)
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
         """Return the tile; of two, the one of that number."""
@@ -112,22 +130,44 @@ class Operand:
         """Find this invocation's vectors in the tile."""
         self.batch = dict(batch)
         turns = -(-self.count // self.tiling.invocations)
+        self._neighbours, self._digits = [], []
         self._units = [_Unit(self, number, turns) for number in range(turns)]
         return [stmt for unit in self._units for stmt in unit.place()]
 
     def declare(self) -> list[t.Stmt]:
         """Declare the registers between storage and tile."""
-        return [
+        registers = [
             t.Var(register.name, None, self.vector_type)
             for unit in self._units
             for register in unit.registers
         ]
+        digits = (stmt for digits in self._digits for stmt in digits.declare())
+        return [*registers, *digits]
+
+    def begin(self, first: t.Expr) -> list[t.Stmt]:
+        """Load the terms of the first turn, from `first` on, into registers."""
+        found = [stmt for u in self._units for stmt in u.find_term(first)]
+        return [*found, *self._load(first)]
 
     def fetch(self, first: t.Expr) -> list[t.Stmt]:
-        """Load the terms from `first` on into registers."""
+        """Load the terms of the next turn, from `first` on, into registers."""
+        advanced = [stmt for digits in self._digits for stmt in digits.advance()]
+        return [*advanced, *self._load(first)]
+
+    def _load(self, first: t.Expr) -> list[t.Stmt]:
+        if self.group:
+            return self._load_windows()
         return [
             stmt for unit in self._units for stmt in unit.guarded(unit.fetch(first))
         ]
+
+    def _load_windows(self) -> list[t.Stmt]:
+        """Load all of a turn under one condition, so that no load waits for another."""
+        loaded: list[t.Stmt] = []
+        for form, condition in self._reader.cases():
+            body = [s for u in self._units for s in u.guarded(u.fetch_window(form))]
+            loaded += body if condition is None else [t.If(condition, (*body,))]
+        return loaded
 
     def stage(self, buffer: t.Expr | None) -> list[t.Stmt]:
         """Store the registers to the tile."""
@@ -190,6 +230,31 @@ class Operand:
         """Set the terms in registers to 0 that are not among the first `count`."""
         return [stmt for unit in self._units for stmt in unit.clear(count)]
 
+    # Windows
+
+    def neighbours(self, name: str) -> tuple[Neighbours, bool]:
+        """Return the places of a turn's vector, and whether another turn has found them."""
+        if self._neighbours and not self.along_terms and self._same(self.line):
+            return self._neighbours[0], True
+        found = Neighbours(self.builder, self.group, name, self.gap)
+        self._neighbours.append(found)
+        return self._neighbours[-1], False
+
+    def digits(self, name: str) -> tuple[Digits, bool]:
+        """Return the indices of a turn's term, and whether another turn has found them."""
+        if self._digits and self.along_terms and self._same(self.tiling.k):
+            return self._digits[0], True
+        self._digits.append(Digits(self.builder, self.over, name, self.tiling.k))
+        return self._digits[-1], False
+
+    def window(self, form: Expr, neighbours: Neighbours, digits: Digits) -> t.Expr:
+        """Return four elements of a term, of a form of the factor."""
+        return self._reader.vector(form, self.batch, neighbours, digits.at)
+
+    def _same(self, length: int) -> bool:
+        """Whether an invocation has the same place of a line in all of its turns."""
+        return self.tiling.invocations % length == 0
+
     # The edge
 
     def _declare_vector_from(self, linear: Linear) -> str:
@@ -202,17 +267,29 @@ class Operand:
         start, last = t.Ident(s.fresh("start")), t.Ident(s.fresh("last"))
         body: list[t.Stmt] = [t.Let(last.name, linear.last(s))]
         addresses = (
-            start + linear.step(s, self.outer, t.u32(n), 1) for n in range(VECTOR)
+            start + linear.step(s, self.outer, t.u32(n * self.gap), 1)
+            for n in range(VECTOR)
         )
         elements = tuple(
             self._at_address(linear.indices, t.call("min", address, last), body)
             for address in addresses
         )
         about = (
-            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
-            "beyond its end, the last one."
+            f"{self._shown} of the operand {self.name}; beyond its end, the last one."
         )
         return self._declare(name, ((start.name, "u32"),), body, elements, about)
+
+    @property
+    def _shown(self) -> str:
+        """What a vector is, in a comment."""
+        if self.gap == 1:
+            return f"Four neighbours along {self.outer.name}"
+        return f"Four elements along {self.outer.name}, {self.gap} apart,"
+
+    def first(self, vector: t.Expr, line: int = 0) -> t.Expr:
+        """Return where along its own index a vector of the tile begins, or a line of it."""
+        width = 1 if self.gap > 1 else VECTOR
+        return self.origin + (vector * width + line)
 
     def _declare(
         self,
@@ -247,8 +324,7 @@ class Operand:
         body: list[t.Stmt] = []
         elements = tuple(self._elements(at, t.Ident(number), body))
         about = (
-            f"Four neighbours along {self.outer.name} of the operand {self.name}; "
-            "beyond an end, the last ones."
+            f"{self._shown} of the operand {self.name}; beyond an end, the last ones."
         )
         parameters = tuple((called, "u32") for called in place)
         return self._declare(name, parameters, body, elements, about)
@@ -262,7 +338,7 @@ class Operand:
         flat = flat_terms(self.factor, self.over)
         terms = {} if flat else unravel(s, body, self.over, nearest)
         for n in range(VECTOR):
-            outer = self._before_end(at[self.outer] + n, 1)
+            outer = self._before_end(at[self.outer] + n * self.gap, 1)
             if flat:
                 own = {**at, self.outer: outer}
                 address = flat.address(s, own, s.size(self.over), nearest)
@@ -290,6 +366,10 @@ class _Unit:
         self._unit, self._at = self._name("unit"), self._name("at")
         self._over = self._name(operand.counter)
         self._starts = self._name_lines("from") if operand.linear else []
+        named = f"{operand.name}{self._turn}"
+        if operand.group:
+            self._neighbours, self._are_found = operand.neighbours(named)
+            self._digits, self._is_counted = operand.digits(named)
 
     def _name(self, what: str, line: str = "") -> t.Ident:
         o = self._operand
@@ -314,8 +394,12 @@ class _Unit:
         yield t.Let(self._unit.name, unit)
         yield t.Let(self._at.name, at)
         yield t.Let(self._over.name, over)
+        if o.group:
+            if not self._are_found:
+                yield from self._neighbours.find(o.first(self._at))
+            return
         for line, place in enumerate(self._places):
-            yield t.Let(place.name, o.inside(o.origin + (self._at * VECTOR + line)))
+            yield t.Let(place.name, o.inside(o.first(self._at, line)))
         if o.linear:
             yield from self._start(o.linear)
 
@@ -325,6 +409,11 @@ class _Unit:
         for start, place in zip(self._starts, self._places, strict=True):
             at = o.batch | {o.outer: place, o.over[0]: self._over}
             yield t.Let(start.name, linear.address(o.builder, at, o.lanes))
+
+    def find_term(self, first: t.Expr) -> Iterator[t.Stmt]:
+        """Write the indices of the first turn's term, unless another unit has."""
+        if self._operand.group and not self._is_counted:
+            yield from self._digits.begin(first + self._over)
 
     def guarded(self, body: list[t.Stmt]) -> list[t.Stmt]:
         """Leave out the invocations that have nothing to bring in this turn."""
@@ -347,6 +436,11 @@ class _Unit:
             value = o.vector(place, first + self._over, body)
             body.append(t.Assign(register, value))
         return body
+
+    def fetch_window(self, form: Expr) -> list[t.Stmt]:
+        """Load the counted term."""
+        value = self._operand.window(form, self._neighbours, self._digits)
+        return [t.Assign(self.registers[0], value)]
 
     def clear(self, count: t.Expr) -> Iterator[t.Stmt]:
         """Set to 0 what was loaded of a term that is not among the first `count`."""

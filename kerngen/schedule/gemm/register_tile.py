@@ -57,8 +57,14 @@ class RegisterTile:
         left: Factor,
         right: Factor,
         name: str = "acc",
+        *,
+        gaps: tuple[int, int] = (1, 1),
     ) -> None:
-        """Name the accumulators: one vector per row and four columns."""
+        """Name the accumulators: one vector per row and four columns.
+
+        Four rows, or columns, of a vector lie `gaps` apart in the tile.
+        """
+        self._row_gap, self._column_gap = gaps
         self.found = found
         self._builder = builder
         self._tiling = tiling
@@ -126,16 +132,29 @@ class RegisterTile:
         """Return the row and the columns of the total that has a number."""
         t_, vectors = self._tiling, len(self._vectors)
         r, v = number // vectors, number % vectors
-        row = self._row * VECTOR + (r // VECTOR) * (t_.rows * VECTOR) + r % VECTOR
-        first = self._column * VECTOR + v * (t_.columns * VECTOR)
-        return row, [first + n for n in range(VECTOR)]
+        row_scale = VECTOR if self._row_gap == 1 else 1
+        row = self._row * row_scale + (r // VECTOR) * (t_.rows * row_scale)
+        column_scale = VECTOR if self._column_gap == 1 else 1
+        first = self._column * column_scale + v * (t_.columns * column_scale)
+        columns = [first + n * self._column_gap for n in range(VECTOR)]
+        return row + r % VECTOR * self._row_gap, columns
+
+    def vector_of(self, number: t.Expr) -> t.Expr:
+        """Return which vector of a row of the tile the total of a number is."""
+        return self._column + number % len(self._vectors) * self._tiling.columns
 
     def tile_row(self, r: int) -> t.Expr:
         """Return the place in the tile of a row of this invocation."""
         block, within = divmod(r, VECTOR)
+        if self._row_gap > 1:
+            return self._row + (block * self._tiling.rows + within * self._row_gap)
         return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
 
     def _tile_columns(self, v: int) -> list[t.Expr]:
+        if self._column_gap > 1:
+            first = v * self._tiling.columns
+            every = range(first, first + VECTOR * self._column_gap, self._column_gap)
+            return [self._column + n for n in every]
         first = v * self._tiling.columns * VECTOR
         return [self._column * VECTOR + (first + n) for n in range(VECTOR)]
 

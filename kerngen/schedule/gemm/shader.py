@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Index
 from kerngen.plan.size import ALWAYS, ZERO, ceil_div, divides, maximum
 from kerngen.schedule.contraction import (
     Contraction,
     product_of,
+    sides_of,
     tile_axis,
 )
 from kerngen.schedule.gemm.operand import Operand
@@ -25,8 +26,10 @@ from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.gemm.stream import (
     TermShares,
     Tiles,
+    batch_of,
     keep_total,
     leave_outside,
+    side_places,
     slot_of,
 )
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
@@ -37,6 +40,7 @@ from kerngen.schedule.lowering.cooperation import (
     reduction_of,
 )
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.linear import flat_terms
 from kerngen.schedule.lowering.steps import (
     tensors_in_runs,
     vector_tensors,
@@ -59,6 +63,9 @@ def wide_tensors(found: Contraction, row: Index) -> set[str]:
     return names
 
 
+_SIDES: Final = ("row", "column")
+
+
 @final
 @dataclass
 class GemmShader:
@@ -77,16 +84,23 @@ class GemmShader:
     def __post_init__(self) -> None:
         found, self.row = product_of(self.task)
         self.column, self.over = found.column, found.over
-        self.tiled = self.row, self.column
+        self.sides = sides_of(self.task)
+        rows, columns = self.sides
+        self.joins = len(rows) > 1 or len(columns) > 1
         self.shares = TermShares.of(self.task, self.tiling)
         self.builder = ShaderBuilder(self.task, self._lanes(found))
         t_ = self.tiling
         left = t_.micro_m // VECTOR, t_.rows
         right = t_.micro_n // VECTOR, t_.columns
-        self.left = self._operand(found.left, self.row, "a", *left)
-        self.right = self._operand(found.right, self.column, "b", *right)
+        self.left = self._operand(found.left, rows, "a", *left)
+        self.right = self._operand(found.right, columns, "b", *right)
         self.registers = RegisterTile(
-            self.builder, self.tiling, found, self.left, self.right
+            self.builder,
+            self.tiling,
+            found,
+            self.left,
+            self.right,
+            gaps=(self.left.gap, self.right.gap),
         )
         self.tiles = Tiles(self.builder, self.body, self.shares, {})
         self.whole_tile: t.Expr = t.ZERO
@@ -97,27 +111,35 @@ class GemmShader:
 
     def _lanes(self, found: Contraction) -> dict[str, int]:
         """Bind as vectors what whole vectors read and write in runs."""
-        if not self.whole:
-            return {}
-        wide = wide_tensors(found, self.row)
-        wide |= vector_tensors(self.task.stage, self.task.values, self.column)
+        wide: set[str] = set()
+        if self.whole:
+            wide = wide_tensors(found, self.row)
+            wide |= vector_tensors(self.task.stage, self.task.values, self.column)
         if self.tiling.stream:
             wide.add(self.task.scratch_name("parts"))
         return dict.fromkeys(wide, LANES)
 
     def _operand(
-        self, factor: Expr, own: Index, name: str, blocks: int, across: int
+        self,
+        factor: Expr,
+        side: tuple[Index, ...],
+        name: str,
+        blocks: int,
+        across: int,
     ) -> Operand:
+        flat = len(side) == 1 and flat_terms(factor, self.over)
         return Operand(
             self.builder,
             factor,
-            own,
+            side[-1],
             self.over,
             name,
             blocks,
             across,
             self.tiling,
             self.whole,
+            group=side if self.joins and not flat else (),
+            spreads=True,
         )
 
     def shader(self) -> Shader:
@@ -226,7 +248,8 @@ class GemmShader:
         if self.whole:
             begin = self._fetch_begin()
         else:
-            begin = [t.If(self.begin < self.end, (*self._fetch(self.begin),))]
+            loaded = (x for o in operands for x in o.begin(self.begin))
+            begin = [t.If(self.begin < self.end, (*loaded,))]
         turn = self._turn_of_two if self.tiling.buffers > 1 else self._turn
         return [*declared, *begin, *turn(t.Ident(self.builder.fresh("following")))]
 
@@ -337,11 +360,18 @@ class GemmShader:
         totals, number = (t.Ident(self.builder.fresh(x)) for x in ("totals", "number"))
         every = self.registers.totals
         type_ = f"array<{wgsl_type(self.registers.found.type, LANES)}, {len(every)}>"
-        place = self.registers.place_of(number)
-        calls = self._calls(finish, batch, place, totals[number])
+        row, columns = self.registers.place_of(number)
+        total = totals[number]
+        calls = (*self._calls(finish, batch, (row, columns), total),)
+        place = row, self.registers.vector_of(number)
+        kept = keep_total(self.builder, self.tiling, self.slot, place, total)
+        each = (
+            t.If(self.whole_tile, calls),
+            t.If(t.Unary("!", self.whole_tile), (kept,)),
+        )
         return [
             t.Var(totals.name, t.Call(type_, (*every,))),
-            t.count_up(number.name, 0, t.u32(len(every)), 1, *calls),
+            t.count_up(number.name, 0, t.u32(len(every)), 1, *each),
         ]
 
     def _calls(
@@ -353,41 +383,48 @@ class GemmShader:
     ) -> Iterator[t.Stmt]:
         """Yield the call for a total, or for each of its four components."""
         i, columns = place
-        slot = (self.whole_tile, self.slot) if self.tiling.stream else ()
         each = [total] if self.whole else [t.Member(total, c) for c in COMPONENTS]
         for j, part in zip(columns, each, strict=False):
-            at = {
-                **batch,
-                self.row: self.left.origin + i,
-                self.column: self.right.origin + j,
-            }
-            ordered = (at[index] for index in self.task.domain)
-            yield t.Evaluate(t.call(finish, *slot, *ordered, part))
+            at = self.left.origin + i, self.right.origin + j
+            yield t.Evaluate(t.call(finish, *self._ordered(batch, at), part))
+
+    def _ordered(
+        self, batch: dict[Index, t.Expr], place: tuple[t.Expr, t.Expr]
+    ) -> list[t.Expr]:
+        """Return what `finish` takes of a place: its indices, or the row and the column."""
+        if self.joins:
+            return [*batch.values(), *place]
+        at = {**batch, self.row: place[0], self.column: place[1]}
+        return [at[index] for index in self.task.domain]
+
+    def _name_side(self, wanted: str, side: tuple[Index, ...]) -> t.Ident:
+        s = self.builder
+        several = len(side) > 1
+        return t.Ident(s.fresh(wanted) if several else s.name(side[0].name))
 
     def _declare_finish(self) -> str:
         """Declare the function that takes one total, or with whole vectors four."""
         s = self.builder
         lanes = LANES if self.whole else 1
         name = s.fresh("finish")
-        at = {index: t.Ident(s.name(index.name)) for index in self.task.domain}
+        batch = {x: t.Ident(s.name(x.name)) for x in batch_of(self.task)}
+        row, column = (
+            self._name_side(*side) for side in zip(_SIDES, self.sides, strict=True)
+        )
         value = t.Ident(
             s.fresh(f"{reduction_label(self.task)}_{self.registers.found.kind}")
         )
         steps: list[t.Stmt] = []
-        lowerer = Lowerer(s, {**at}, steps, vector=self.column if self.whole else None)
+        at: dict[Index, t.Expr] = {**batch}
+        for side, place in zip(self.sides, (row, column), strict=True):
+            at |= side_places(s, steps, side, place)
+        lowerer = Lowerer(s, at, steps, vector=self.column if self.whole else None)
         lowerer.reduced[reduction_of(self.task)] = Value(value, wide=self.whole)
         write_steps(lowerer, self.task.stage)
-        body: list[t.Stmt] = [leave_outside(s, at), *steps]
-        inputs = [(i.name, "u32") for i in at.values()]
+        body: list[t.Stmt] = [leave_outside(s, row, column), *steps]
+        ordered = self._ordered({**batch}, (row, column))
+        inputs = [(name.name, "u32") for name in ordered if isinstance(name, t.Ident)]
         about = f"What becomes of {'four neighbouring totals of a row' if self.whole else 'one total'}"
-        if self.tiling.stream:
-            whole, slot = (t.Ident(s.fresh(name)) for name in ("is_whole", "in_slot"))
-            inputs = [(whole.name, "bool"), (slot.name, "u32"), *inputs]
-            place = at[self.row], at[self.column]
-            keep = keep_total(s, self.tiling, slot, place, value, lanes)
-            inside = t.all_of(whole, *(at[x] < s.extent(x.extent) for x in self.tiled))
-            body = [t.If(t.Unary("!", whole), (keep,)), t.If(inside, (*steps,))]
-            about += "; those of a part of a tile are kept"
         type_ = wgsl_type(self.registers.found.type, lanes)
         signature = (*inputs, (value.name, type_))
         s.declare(

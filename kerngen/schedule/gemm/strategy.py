@@ -18,6 +18,7 @@ from kerngen.schedule.contraction import (
     contraction_of,
     memory_axis,
     product_of,
+    sides_of,
 )
 from kerngen.schedule.gemm.shader import GemmShader, wide_tensors
 from kerngen.schedule.gemm.stream import TermShares, joining_shader
@@ -80,13 +81,15 @@ def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
     whole = name != "edge"
     if not whole and replace(tiling, stream=0) == DEFAULT:
         tiling = replace(tiling, micro_n=EDGE_COLUMNS)
-    shader = GemmShader(task, tiling, whole=whole, padded=name == "padded").shader()
+    writer = GemmShader(task, tiling, whole=whole, padded=name == "padded")
+    shader = writer.shader()
     if not tiling.stream:
         return Variant(name, when, (shader,))
     shares = TermShares.of(task, tiling)
     slots = shares.if_joined(shares.groups * (2 * tiling.m * tiling.n))
     scratch = Scratch(task.scratch_name("parts"), slots)
-    joined = joining_shader(task, tiling, wide=whole)
+    spread = writer.right.gap > 1
+    joined = joining_shader(task, tiling, wide=whole, spread=spread)
     return Variant(name, when, (shader, joined), (scratch,))
 
 
@@ -106,6 +109,8 @@ def _whole_vectors(task: Task) -> Guard:
     found, row = product_of(task)
     axes = [axis or found.last for axis in _axes(found, row)]
     if len(found.over) > 1 and not all(_axes(found, row)):
+        return NEVER
+    if any(len(side) > 1 for side in sides_of(task)):
         return NEVER
     column = found.column
     names = vector_tensors(task.stage, task.values, column)

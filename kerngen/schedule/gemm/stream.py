@@ -33,7 +33,7 @@ from kerngen.plan.size import (
     remainder,
     select,
 )
-from kerngen.schedule.contraction import product_of
+from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.gemm.tiling import Tiling
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import (
@@ -47,7 +47,7 @@ from kerngen.schedule.lowering.steps import vector_tensors, write_steps
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader
-from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
+from kerngen.schedule.sizes import domain_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.schedule.trip_count import loop_trips
 from kerngen.shader import tree as t
@@ -87,11 +87,8 @@ class TermShares:
     @property
     def tiled_axes(self) -> tuple[Size, Size]:
         """How many tiles lie along the rows of the result, and along its columns."""
-        found, row = product_of(self.task)
-        return (
-            ceil_div(extent_size(row.extent), self.m),
-            ceil_div(extent_size(found.column.extent), self.n),
-        )
+        rows, columns = map(domain_size, sides_of(self.task))
+        return ceil_div(rows, self.m), ceil_div(columns, self.n)
 
     @property
     def tiles(self) -> Size:
@@ -141,8 +138,8 @@ class TermShares:
 
 def batch_of(task: Task) -> tuple[Index, ...]:
     """Return the indices of the domain that no tile covers."""
-    found, row = product_of(task)
-    return tuple(index for index in task.domain if index not in (row, found.column))
+    rows, columns = sides_of(task)
+    return tuple(index for index in task.domain if index not in rows + columns)
 
 
 def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
@@ -205,13 +202,16 @@ def keep_total(
     slot: t.Expr,
     at: tuple[t.Expr, t.Expr],
     total: t.Expr,
-    lanes: int,
 ) -> t.Stmt:
-    """Return the statement that stores a total, or four of a row, in a slot."""
+    """Return the statement that stores four totals of a row in a slot.
+
+    `at` is their row in the tile, and which of the row's vectors they are: a slot has
+    whole ones wherever the matrix ends.
+    """
     kept = shader.scratch("parts", reduction_of(shader.task).type, written=True)
-    row, column = at
-    element = row % tiling.m * tiling.n + column % tiling.n
-    return kept.store((slot * (tiling.m * tiling.n) + element) // lanes, total)
+    row, number = at
+    vector = row * (tiling.n // LANES) + number
+    return kept.store(slot * (tiling.m * tiling.n // LANES) + vector, total)
 
 
 def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
@@ -219,7 +219,7 @@ def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
     return group * 2 + t.call("u32", begun)
 
 
-def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
+def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> Shader:
     """Return the second dispatch: it adds the slots of each tile that has several.
 
     A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
@@ -228,11 +228,10 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     tiling, so that all tilings share the shader.
     """
     task = replace(task, label="gemm_stream")
-    reduce, (found, row) = reduction_of(task), product_of(task)
-    names = vector_tensors(task.stage, task.values, found.column)
+    reduce, (found, _) = reduction_of(task), product_of(task)
+    names = vector_tensors(task.stage, task.values, found.column) if wide else set()
     names.add(task.scratch_name("parts"))
-    lanes = LANES if wide else 1
-    shader = ShaderBuilder(task, dict.fromkeys(names, LANES) if wide else {})
+    shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     given = zip(NAMES, _numbers(tiling), strict=True)
     numbers: dict[Size, t.Expr] = {
         Symbol(f"tiling.{x}"): shader.override(x, value) for x, value in given
@@ -240,26 +239,32 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
     shares, body = TermShares(task, *numbers), list[t.Stmt]()
     tiles = Tiles(shader, body, shares, dict(numbers))
     m, n, *_ = numbers.values()
-    piece_size = JOIN_COLUMNS * lanes
+    piece_size = JOIN_COLUMNS * LANES
 
     pieces = tiles.let("pieces", m * n // piece_size)
     place = _find_slots(tiles, pieces)
     lane = shader.lane % JOIN_COLUMNS
     piece = place.number % pieces * JOIN_COLUMNS + lane
-    element = tiles.let("element", piece * lanes)
+    element = tiles.let("element", piece * LANES)
     total = t.Ident(shader.fresh("total"))
     body += [
-        t.Var(total.name, identity(shader, reduce.kind, reduce.type, lanes)),
-        _add_slots(shader, place, total, (m * n, element, lanes)),
-        *_joined_rows(shader, reduce, total, lanes),
+        t.Var(total.name, identity(shader, reduce.kind, reduce.type, LANES)),
+        _add_slots(shader, place, total, (m * n, element)),
+        *_joined_rows(shader, reduce, total),
     ]
     at, tile_row, tile_column = tiles.place(place.tile)
-    at |= {row: tile_row + element // n, found.column: tile_column + element % n}
-    body.append(leave_outside(shader, at))
-    vector = found.column if wide else None
-    lowerer = Lowerer(shader, at, body, vector=vector, label=reduction_label(task))
-    lowerer.reduced[reduce] = Value(total, wide=wide)
-    write_steps(lowerer, task.stage)
+    row = tiles.let("result_row", tile_row + element // n)
+    first = element % n // LANES if spread else element % n
+    column = tiles.let("result_column", tile_column + first)
+    if wide:
+        body.append(leave_outside(shader, row, column))
+        body += _finished(shader, at, (row, column), Value(total, wide=True))
+    else:
+        number = t.Ident(shader.fresh("number"))
+        here = row, column + (number * (n // LANES) if spread else number)
+        steps = _finished(shader, at, here, Value(total[number]))
+        inside = t.If(is_inside(shader, *here), (*steps,))
+        body.append(t.count_up(number.name, 0, t.u32(LANES), 1, inside))
     own = TermShares.of(task, tiling)
     return shader.finish(
         body,
@@ -269,6 +274,25 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool) -> Shader:
         variant="finish" if wide else "finish.edge",
         trips=loop_trips(task, {reduce: ceil_div(own.groups, JOIN_ROWS)}),
     )
+
+
+def _finished(
+    shader: ShaderBuilder,
+    batch: Mapping[Index, t.Expr],
+    place: tuple[t.Expr, t.Expr],
+    total: Value,
+) -> list[t.Stmt]:
+    """Write the steps of the stage for a total, or for four of a row."""
+    body: list[t.Stmt] = []
+    at = {**batch}
+    for side, position in zip(sides_of(shader.task), place, strict=True):
+        at |= side_places(shader, body, side, position)
+    vector = product_of(shader.task)[0].column if total.wide else None
+    label = reduction_label(shader.task)
+    lowerer = Lowerer(shader, at, body, vector=vector, label=label)
+    lowerer.reduced[reduction_of(shader.task)] = total
+    write_steps(lowerer, shader.task.stage)
+    return body
 
 
 @final
@@ -310,26 +334,24 @@ def _add_slots(
     shader: ShaderBuilder,
     slots: Slots,
     total: t.Ident,
-    at: tuple[t.Expr, t.Expr, int],
+    at: tuple[t.Expr, t.Expr],
 ) -> t.Stmt:
-    """Return the loop that takes an element, or four, of every fourth slot."""
-    reduce, (size, element, lanes) = reduction_of(shader.task), at
+    """Return the loop that takes four elements of every fourth slot."""
+    reduce, (size, element) = reduction_of(shader.task), at
     part = t.Ident(shader.fresh("part"))
     kept = shader.scratch("parts", reduce.type, written=False)
     slot = slot_of(part, begun=part.equals(slots.first))
-    value = kept.load((slot * size + element) // lanes)
+    value = kept.load((slot * size + element) // LANES)
     start = slots.first + shader.lane // JOIN_COLUMNS
     take = accumulate(reduce.kind, total, value)
     return t.count_up(part.name, start, slots.last + 1, JOIN_ROWS, take)
 
 
-def _joined_rows(
-    shader: ShaderBuilder, reduce: Reduce, total: t.Ident, lanes: int
-) -> list[t.Stmt]:
+def _joined_rows(shader: ShaderBuilder, reduce: Reduce, total: t.Ident) -> list[t.Stmt]:
     """Write the joining of what the rows of a workgroup have; the first goes on with it."""
-    type_ = wgsl_type(reduce.type, lanes)
+    type_ = wgsl_type(reduce.type, LANES)
     size = JOIN_COLUMNS * JOIN_ROWS
-    width = value_bytes(reduce.type) * lanes
+    width = value_bytes(reduce.type) * LANES
     shared = shader.workgroup_array("totals", f"array<{type_}, {size}>", size * width)
     return [
         t.Assign(shared[shader.lane], total),
@@ -342,8 +364,26 @@ def _joined_rows(
     ]
 
 
-def leave_outside(shader: ShaderBuilder, at: Mapping[Index, t.Expr]) -> t.Stmt:
+def leave_outside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Stmt:
     """Return the statement that leaves an element beyond the rows or the columns."""
-    found, row = product_of(shader.task)
-    bounds = (at[x] >= shader.extent(x.extent) for x in (row, found.column))
-    return t.If(t.any_of(*bounds), (t.Return(),))
+    rows, columns = map(shader.size, sides_of(shader.task))
+    return t.If(t.any_of(row >= rows, column >= columns), (t.Return(),))
+
+
+def is_inside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Expr:
+    """Return whether an element is one of the rows and of the columns."""
+    rows, columns = map(shader.size, sides_of(shader.task))
+    return t.all_of(row < rows, column < columns)
+
+
+def side_places(
+    shader: ShaderBuilder, body: list[t.Stmt], side: tuple[Index, ...], at: t.Expr
+) -> dict[Index, t.Expr]:
+    """Return the index of a side at a place, or write its indices if it has several."""
+    if len(side) == 1:
+        return {side[0]: at}
+    if not isinstance(at, t.Ident):
+        named = t.Ident(shader.fresh("place"))
+        body.append(t.Let(named.name, at))
+        at = named
+    return unravel(shader, body, side, at)

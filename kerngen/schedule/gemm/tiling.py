@@ -122,6 +122,20 @@ SMALL_OPTIONS: Final[Options] = {
     "stream": (528,),
 }
 SMALL: Final = tiling_of(SMALL_OPTIONS)
+SHALLOW_OPTIONS: Final[Options] = {"tile": (64, 64, 8), "micro": (4, 8)}
+"""For few terms, of one narrow side: 100,000 x 8 by 16 takes 10 us on an H200, and 22 in
+tiles of 32 terms."""
+
+WINDOW_OPTIONS: Final[Options] = {
+    "tile": (128, 128, 8),
+    "micro": (8, 8),
+    "stream": (264,),
+}
+MANY_WINDOWS_OPTIONS: Final[Options] = {"tile": (64, 128, 16), "micro": (8, 8)}
+"""For convolutions.  On an H200, 16 images of 256 x 14 x 14 by 256 kernels of 3 x 3 take 130
+us in shared tiles and 263 in those that are not; 4 of 3 x 224 x 224 by 64 of 7 x 7, 113 and
+53."""
+
 LARGE_OPTIONS: Final[Options] = {"stream": (264,)}
 """For products by their size.  On an H100, which has 132 multiprocessors and runs two
 workgroups of the large tile on each: 256 x 256 x 256 takes 6.6 and 13 us, 512 x 512 x 512

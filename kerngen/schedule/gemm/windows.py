@@ -1,0 +1,197 @@
+"""Factors of a product that are no matrices, as the image of a convolution is none.
+
+`x[n, q, i * step + u, j * step + v]` depends on several indices of the result, here n, i
+and j, and of the reduction, q, u and v.  One counter goes over each group, and to find the
+indices takes divisions.  Those of the result are found once, before the loop over terms;
+those of the terms are counted up in it, like the digits of a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import final
+
+from kerngen.ir.analysis.reads import free_indices
+from kerngen.ir.nodes import Binary, Constant, Expr, Index, UniformValue
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, walk
+from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.values import LANES
+from kerngen.schedule.per_element import places
+from kerngen.shader import declarations as wgsl
+from kerngen.shader import tree as t
+
+
+@final
+class Neighbours:
+    """Where four elements along a group of indices are; behind the last, the last."""
+
+    def __init__(
+        self, builder: ShaderBuilder, group: tuple[Index, ...], name: str, gap: int
+    ) -> None:
+        """Name the indices of each; they lie `gap` apart."""
+        self._gap = gap
+        self._builder = builder
+        self._group = group
+        self._flat = [t.Ident(builder.fresh(f"{name}_place_{n}")) for n in range(LANES)]
+        self.at = [
+            {
+                index: t.Ident(builder.fresh(f"{name}_{index.name}_{n}"))
+                for index in group
+            }
+            for n in range(LANES)
+        ]
+
+    def find(self, first: t.Expr) -> Iterator[t.Stmt]:
+        """Write the indices of the place `first`, and of the three that follow."""
+        s = self._builder
+        last = t.Binary("-", s.size(self._group), t.ONE)
+        for n, (flat, named) in enumerate(zip(self._flat, self.at, strict=True)):
+            yield t.Let(flat.name, t.call("min", first + n * self._gap, last))
+            for index, value in places(s, self._group, flat).items():
+                yield t.Let(named[index].name, value)
+
+
+@final
+class Digits:
+    """The indices of a term, which grow by `step` terms from turn to turn.
+
+    With indices q, u and v, step is `step_q`, `step_u`, `step_v` in their digits:
+
+        q += step_q; u += step_u; v += step_v;
+        if v >= v_length { v -= v_length; u += 1; }
+        if u >= u_length { u -= u_length; q += 1; }
+    """
+
+    def __init__(
+        self, builder: ShaderBuilder, over: tuple[Index, ...], name: str, step: int
+    ) -> None:
+        """Name the indices, and the digits of the step."""
+        self._builder = builder
+        self._over = over
+        self._step = step
+        self._named = {i: t.Ident(builder.fresh(f"{name}_{i.name}")) for i in over}
+        self._steps = {i: t.Ident(builder.fresh(f"{name}_step_{i.name}")) for i in over}
+
+    @property
+    def at(self) -> dict[Index, t.Expr]:
+        """The indices; behind the last term, those of any."""
+        first = self._over[0]
+        last = t.Binary("-", self._builder.extent(first.extent), t.ONE)
+        return {**self._named, first: t.call("min", self._named[first], last)}
+
+    def declare(self) -> Iterator[t.Stmt]:
+        """Declare them."""
+        for index, value in places(
+            self._builder, self._over, t.u32(self._step)
+        ).items():
+            yield t.Let(self._steps[index].name, value)
+            yield t.Var(self._named[index].name, None, "u32")
+
+    def begin(self, term: t.Expr) -> Iterator[t.Stmt]:
+        """Write the indices of a term: the divisions."""
+        for index, value in places(self._builder, self._over, term).items():
+            yield t.Assign(self._named[index], value)
+
+    def advance(self) -> Iterator[t.Stmt]:
+        """Write the indices of the term a step further on."""
+        for index in self._over:
+            yield t.Assign(self._named[index], self._steps[index], "+=")
+        inner_first = [*reversed(self._over)]
+        for index, outer in pairwise(inner_first):
+            digit, extent = self._named[index], self._builder.extent(index.extent)
+            carry = (
+                t.Assign(digit, t.Binary("-", digit, extent)),
+                t.Assign(self._named[outer], t.ONE, "+="),
+            )
+            yield t.If(digit >= extent, carry)
+
+
+@final
+class WindowReader:
+    """Reads four elements of a factor, each by the function for one.
+
+    A factor that divides by numbers of the call has another function for where these are 1.
+    """
+
+    def __init__(self, builder: ShaderBuilder, factor: Expr, name: str) -> None:
+        """Declare nothing yet."""
+        self._builder = builder
+        self._factor = factor
+        self._name = name
+        self._declared: dict[Expr, str] = {}
+
+    def cases(self) -> Iterator[tuple[Expr, t.Expr | None]]:
+        """Yield the forms of the factor, each with the condition that it has."""
+        divisors = sorted({*_divisors(self._factor)}, key=lambda each: each.name)
+        if not divisors:
+            yield self._factor, None
+            return
+        lowerer = Lowerer(self._builder, {}, [])
+        ones = (t.call("u32", lowerer.lower(x).expr).equals(1) for x in divisors)
+        undivided = t.all_of(*ones)
+        yield _undivided(self._factor), undivided
+        yield self._factor, t.Unary("!", undivided)
+
+    def vector(
+        self,
+        form: Expr,
+        batch: Mapping[Index, t.Expr],
+        neighbours: Neighbours,
+        term: Mapping[Index, t.Expr],
+    ) -> t.Expr:
+        """Return the four elements of a term."""
+        used = free_indices(self._factor)
+        each = [{**batch, **at, **term} for at in neighbours.at]
+        indices = [index for index in each[0] if index in used]
+        function = self._declared.get(form) or self._declare(form, indices)
+        elements = (t.call(function, *(at[i] for i in indices)) for at in each)
+        return t.Call(wgsl_type(form.type, LANES), tuple(elements))
+
+    def _declare(self, form: Expr, indices: list[Index]) -> str:
+        s = self._builder
+        function = self._declared[form] = s.fresh(f"{self._name}_element")
+        named = {index: s.name(index.name) for index in indices}
+        body: list[t.Stmt] = []
+        at: dict[Index, t.Expr] = {i: t.Ident(name) for i, name in named.items()}
+        value = Lowerer(s, at, body, label=self._name).lower(form).expr
+        body.append(t.Return(value))
+        parameters = tuple((name, "u32") for name in named.values())
+        about = f"An element of the operand {self._name}."
+        s.declare(
+            f"function {function}",
+            wgsl.Function(
+                function, parameters, wgsl_type(form.type), tuple(body), about
+            ),
+        )
+        return function
+
+
+def _divisors(factor: Expr) -> Iterator[UniformValue]:
+    """Yield the integers of the call that a factor divides by.
+
+    In the gradient of a convolution that is the stride, which mostly is 1: divisions would
+    take as long as the product.
+    """
+    for node in walk(factor):
+        if isinstance(node, Binary) and node.op in ("/", "%"):
+            integer = node.type in (Scalar.I32, Scalar.U32)
+            if integer and isinstance(node.right, UniformValue):
+                yield node.right
+
+
+def _undivided(factor: Expr) -> Expr:
+    """Return what a factor is where all of its divisors are 1."""
+    own = {*_divisors(factor)}
+
+    def visit(expr: Expr) -> Expr:
+        if isinstance(expr, Binary) and expr.right in own:
+            if expr.op == "/":
+                return visit(expr.left)
+            if expr.op == "%" and isinstance(expr.type, Scalar):
+                return Constant(0, expr.type)
+        return map_children(expr, visit)
+
+    return visit(factor)
