@@ -22,6 +22,7 @@ _KERNGEN = {
         *("Context", "Matrix", "Scalar", "Tensor", "Tensor3", "Tensor4", "Vector"),
         *(
             *_MATRICES,
+            "bound",
             "check_abi",
             "f16",
             "f32",

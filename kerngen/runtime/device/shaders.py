@@ -19,6 +19,7 @@ from kerngen.runtime.device.gpu import (
     Device,
     Pipeline,
     PipelineLayout,
+    ShaderModule,
     translate,
 )
 from kerngen.runtime.device.native import MakeModule, bind_groups_of
@@ -113,6 +114,11 @@ class Shaders:
             self.cache.put(key, shader)
             return shader
 
+    def module(self, text: str, label: str) -> ShaderModule:
+        """Return a new module of a text, for a pipeline that is made elsewhere."""
+        with self._compiler.lock:
+            return self._compiler.module(text, label)
+
     def forget(self, shaders: frozenset[CompiledShader]) -> None:
         """Drop compiled shaders; who needs one still compiles it anew."""
         with self._compiler.lock:
@@ -140,7 +146,7 @@ class _Compiler:
     def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
         """Return a new pipeline, with a number that no other one of the device has."""
         group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
-        module = self._make_module(label=label, code=self._accepted(text))
+        module = self.module(text, label)
         pipeline = self._device.create_compute_pipeline(
             label=label,
             layout=pipeline_layout,
@@ -153,6 +159,10 @@ class _Compiler:
         return CompiledShader(
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
         )
+
+    def module(self, text: str, label: str) -> ShaderModule:
+        """Return a new module of a text."""
+        return self._make_module(label=label, code=self._accepted(text))
 
     def _accepted(self, text: str) -> str:
         """Return a shader's text without the line that this naga refuses.
@@ -253,19 +263,25 @@ class BindGroups:
         ]
         if uniforms is not None and shader.uniform_bytes:
             entries.insert(0, _bind(0, uniforms, 0, shader.uniform_bytes))
+        return self.make(key, shader.label, shader.layout, entries)
+
+    def make(
+        self,
+        key: GroupKey,
+        label: str,
+        layout: BindGroupLayout,
+        entries: Sequence[Descriptor],
+    ) -> BindGroup:
+        """Create and remember a bind group of buffers."""
         try:
-            group = self._make(
-                label=shader.label, layout=shader.layout, entries=entries
-            )
+            group = self._make(label=label, layout=layout, entries=entries)
         except Exception as error:
-            raise translate(
-                error, f"to bind the arguments of {shader.label}"
-            ) from error
+            raise translate(error, f"to bind the arguments of {label}") from error
         self._counters.bind_groups_created += 1
         evicted = self.cache.put(key, group)
         if evicted is not None:
             self._unlink(evicted)
-        for uid, _, _ in bound:
+        for uid, _, _ in key[2]:
             self._users.setdefault(uid, set()).add(key)
         return group
 
