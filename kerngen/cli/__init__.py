@@ -19,6 +19,7 @@ with needing("The command line", COMPILER):
 
     from kerngen import __version__
     from kerngen.cli.bench import bench
+    from kerngen.cli.bind import bind
     from kerngen.cli.build import build
     from kerngen.cli.check import check
     from kerngen.cli.console import reporting_system
@@ -96,6 +97,7 @@ def main() -> None:
 for _command in (
     new,
     build,
+    bind,
     watch,
     check,
     fmt,
