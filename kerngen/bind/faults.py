@@ -150,3 +150,14 @@ class CircularDeclaration(
     message="'{name}' is declared by itself.",
 ):
     name: str
+
+
+class NagaMisreads(
+    Diagnostic,
+    code="KG1416",
+    message="naga, and so wgpu, puts '{member}' of '{struct}' elsewhere than WGSL does: "
+    "it forgets the '@align' within its type (gfx-rs/wgpu 4377).",
+    help="Write the same '@align' at '{member}' itself.",
+):
+    member: str
+    struct: str

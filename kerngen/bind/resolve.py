@@ -11,6 +11,7 @@ from kerngen.bind.constants import Constants, Kind, Value
 from kerngen.bind.faults import (
     DeclaredTwice,
     MissingBinding,
+    NagaMisreads,
     NotShareable,
     SameBinding,
     WrongValue,
@@ -26,6 +27,7 @@ from kerngen.bind.model import (
     Stage,
     memory_of,
 )
+from kerngen.bind.naga import misread
 from kerngen.bind.parser import parse
 from kerngen.bind.reach import Reach
 from kerngen.bind.types import Types
@@ -137,7 +139,8 @@ class _Reader:
         name = variable.name
         assert variable.type is not None, "the grammar of WGSL asks for one"
         type_ = self.types.resolve(variable.type)
-        is_memory = memory_of(type_) is not None
+        memory = memory_of(type_)
+        is_memory = memory is not None
         why = ""
         if isinstance(type_, Opaque):
             why = type_.why
@@ -150,6 +153,11 @@ class _Reader:
         if why:
             raise CompileError(
                 [NotShareable(span=variable.type.span, name=name.text, why=why)]
+            )
+        for struct, member in misread(memory) if memory is not None else ():
+            span = member.span or name.span
+            raise CompileError(
+                [NagaMisreads(span=span, member=member.name, struct=struct.name)]
             )
         kind = cast('Literal["uniform", "storage", "handle"]', space)
         writes = space == "storage" and words[:1] == ["read_write"]
