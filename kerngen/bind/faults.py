@@ -155,8 +155,8 @@ class CircularDeclaration(
 class NagaMisreads(
     Diagnostic,
     code="KG1416",
-    message="naga, and so wgpu, puts '{member}' of '{struct}' elsewhere than WGSL does: "
-    "it forgets the '@align' within its type (gfx-rs/wgpu 4377).",
+    message="naga, and so wgpu, lays '{struct}' out otherwise than WGSL: it forgets the "
+    "'@align' within the type of '{member}' (gfx-rs/wgpu 4377).",
     help="Write the same '@align' at '{member}' itself.",
 ):
     member: str

@@ -15,17 +15,20 @@ from kerngen.layout.types import StructLayout, lay_out
 
 
 def misread(type_: MemoryType) -> Iterator[tuple[Struct, Member]]:
-    """Yield the members that naga puts elsewhere, each with its struct."""
+    """Yield the structs that are other to naga, with the member that makes them so."""
     for struct in dict.fromkeys(structs_in(type_)):
         laid = lay_out(struct, Space.STORAGE)
         assert isinstance(laid, StructLayout), "a struct is laid out as one"
-        end = 0
-        for member, field in zip(struct.members, laid.fields, strict=True):
-            start = round_up(max(_align(member.type), member.align or 1), end)
-            if start != field.offset:
-                yield struct, member
-                break
+        aligns = [max(_align(m.type), m.align or 1) for m in struct.members]
+        end, same = 0, True
+        for align, field, member in zip(aligns, laid.fields, struct.members, strict=True):
+            start = round_up(align, end)
+            same = same and start == field.offset
             end = start + max(field.size, member.size or 0)
+        if same and round_up(max(aligns), end) == laid.size:
+            continue
+        pairs = zip(aligns, laid.fields, struct.members, strict=True)
+        yield struct, next(m for align, field, m in pairs if align < field.align)
 
 
 def _align(type_: MemoryType) -> int:
