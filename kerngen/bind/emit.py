@@ -13,6 +13,9 @@ from kerngen.bind.model import (
     Override,
     RuntimeArray,
     RuntimeStruct,
+    Sampler,
+    StorageTexture,
+    Texture,
     memory_of,
 )
 from kerngen.bind.names import Group, Names, names_of, struct_of
@@ -76,8 +79,9 @@ def _body(bound: Bound, names: Names) -> str:
         name = quoted(f"{module_name(bound.source.name)}.wgsl")
         writer.line(f"_SHADER = bound.Shader.of(__name__, __file__, {name})")
     write_structs(writer, module, names.structs)
+    filters = any(each.type == Sampler(comparison=False) for each in bound.bindings)
     for group in names.groups:
-        _write_group(writer, group, names)
+        _write_group(writer, group, names, filters=filters)
     for entry in bound.entries:
         if entry.stage == "compute":
             _write_pipeline(writer, entry, bound, names)
@@ -87,7 +91,9 @@ def _body(bound: Bound, names: Names) -> str:
 # ---- bind groups
 
 
-def _write_group(writer: Writer, group: Group, names: Names) -> None:
+def _write_group(
+    writer: Writer, group: Group, names: Names, *, filters: bool
+) -> None:
     fields = names.fields(group)
     writer.apart()
     writer.line("@dataclass(frozen=True, slots=True)")
@@ -98,7 +104,10 @@ def _write_group(writer: Writer, group: Group, names: Names) -> None:
             writer.line(f"{fields[each.name]}: {_annotation(each)}")
         writer.line()
         writer.line(f"GROUP = {group.index}")
-        specs = [_spec(each, fields[each.name], names) for each in group.bindings]
+        specs = [
+            _spec(each, fields[each.name], names, filters=filters)
+            for each in group.bindings
+        ]
         if len(specs) == 1:
             writer.line(f"BINDINGS = ({specs[0]},)")
             return
@@ -108,16 +117,13 @@ def _write_group(writer: Writer, group: Group, names: Names) -> None:
 
 
 def _annotation(binding: Binding) -> str:
-    memory = _memory(binding)
-    if binding.space == "uniform":
-        return memory_annotation(memory)
-    return f"Tensor[{_element(memory)}, Any]"
-
-
-def _memory(binding: Binding) -> MemoryType:
     memory = memory_of(binding.type)
-    assert memory is not None, "textures are no buffers"
-    return memory
+    if memory is None:
+        is_sampler = isinstance(binding.type, Sampler)
+        return f"bound.GPU{'Sampler' if is_sampler else 'TextureView'}"
+    if binding.space == "uniform":
+        return f"{memory_annotation(memory)} | bound.BufferBinding"
+    return f"Tensor[{_element(memory)}, Any]"
 
 
 def _element(memory: MemoryType) -> str:
@@ -126,10 +132,29 @@ def _element(memory: MemoryType) -> str:
     return inner.spelling if isinstance(inner, Leaf) else memory_annotation(inner)
 
 
-def _spec(binding: Binding, name: str, names: Names) -> str:
-    memory = _memory(binding)
-    size = lay_out(memory, Space.STORAGE).size
+def _spec(binding: Binding, name: str, names: Names, *, filters: bool) -> str:
+    """Return what the runtime checks a binding by."""
     head = f'"{name}", {binding.number}'
+    match binding.type:
+        case Texture(dimension, sample, multisampled):
+            if sample == "float" and (multisampled or not filters):
+                sample = "unfilterable-float"
+            multi = ", multisampled=True" if multisampled else ""
+            return f'bound.Texture({head}, "{sample}", "{dimension}"{multi})'
+        case StorageTexture(dimension, format_, access):
+            word = {"read": "read-only", "write": "write-only"}.get(access, "read-write")
+            return f'bound.StorageTexture({head}, "{format_}", "{word}", "{dimension}")'
+        case Sampler(comparison):
+            kind = ', "comparison"' if comparison else ""
+            return f"bound.Sampler({head}{kind})"
+        case _:
+            return _buffer_spec(binding, name, head, names)
+
+
+def _buffer_spec(binding: Binding, name: str, head: str, names: Names) -> str:
+    memory = memory_of(binding.type)
+    assert memory is not None, "the other types are no buffers"
+    size = lay_out(memory, Space.STORAGE).size
     if binding.space == "uniform":
         layout = place("", (Member(name, memory),), Space.STORAGE)
         printer = StructPrinter(Writer(), names.structs, {name: name})
@@ -152,7 +177,10 @@ def _write_pipeline(
         writer.line()
         for each in entry.overrides:
             writer.line(f"{overrides[each.name]}: {_override(each)}")
-        if entry.overrides:
+        if _may_filter(entry):
+            writer.line("unfilterable: tuple[str, ...] = ()")
+            write_docstring(writer, ["Textures and samplers that don't filter."])
+        if entry.overrides or _may_filter(entry):
             writer.line()
         writer.line("SHADER = _SHADER")
         writer.line(f'ENTRY = "{entry.name}"')
@@ -166,6 +194,13 @@ def _write_pipeline(
         writer.line()
         _write_workgroup(writer, entry, bound, overrides)
         _write_bind(writer, groups)
+
+
+def _may_filter(entry: EntryPoint) -> bool:
+    """Whether WGSL leaves open which textures of an entry point are filtered."""
+    types = [each.type for each in entry.bindings]
+    samples = {each.sample for each in types if isinstance(each, Texture)}
+    return Sampler(comparison=False) in types and "float" in samples
 
 
 def _override(override: Override) -> str:

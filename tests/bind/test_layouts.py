@@ -106,7 +106,7 @@ def test_least_sizes_are_tight_to_the_byte_for_naga(
     ctx: Context, tmp_path: Path
 ) -> None:
     module = module_of(TIGHT, tmp_path)
-    entries = [binding.layout for binding in module.Group0.BINDINGS]
+    entries = [binding.layout() for binding in module.Group0.BINDINGS]
     compile_with(ctx.device, entries)
     for number, entry in enumerate(entries):
         size = entry["buffer"]["min_binding_size"]

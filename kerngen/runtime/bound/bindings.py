@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
-from kerngen.runtime.errors import DtypeError, ShapeError
+from kerngen.runtime.device.gpu import UNIFORM, Descriptor, GPUBuffer
+from kerngen.runtime.errors import DtypeError, ShapeError, ValidationError
 from kerngen.runtime.struct import fit_of
 from kerngen.runtime.tensor import Tensor, is_tensor
 from kerngen.runtime.values.codec import Codec
@@ -15,17 +16,66 @@ from kerngen.runtime.values.fields import Field, is_leaf
 from kerngen.runtime.values.kinds import kind_of
 from kerngen.runtime.values.shapes import round_up
 
-if TYPE_CHECKING:
-    from kerngen.runtime.device.gpu import Descriptor
-
+VERTEX: Final = 1
+FRAGMENT: Final = 2
 COMPUTE: Final = 4
-"""The stage, as WebGPU numbers it."""
+"""The stages, as WebGPU numbers them."""
+
+_TEXTURE_BINDING: Final = 4
+_STORAGE_BINDING: Final = 8
+
+GPUTextureView: TypeAlias = Any
+"""A caller's `wgpu.GPUTextureView`."""
+
+GPUSampler: TypeAlias = Any
+"""A caller's `wgpu.GPUSampler`."""
+
+
+@final
+@dataclass(frozen=True)
+class BufferBinding:
+    """A part of the caller's own `wgpu.GPUBuffer`, of the usage UNIFORM.
+
+    `size` are its bytes from `offset` on; None is up to the end of the buffer.
+    """
+
+    buffer: GPUBuffer
+    offset: int = 0
+    size: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are bound."""
+        whole: int = self.buffer.size
+        return whole - self.offset if self.size is None else self.size
+
+    def check(self, where: str, least: int) -> None:
+        """Raise unless the buffer can be bound where the shader reads so many bytes."""
+        if not (hasattr(self.buffer, "usage") and hasattr(self.buffer, "map_state")):
+            raise DtypeError(
+                f"'{where}' is bound to {kind_of(self.buffer)}; expected a "
+                f"wgpu.GPUBuffer."
+            )
+        if not self.buffer.usage & UNIFORM:
+            raise ValidationError(f"'{where}': the buffer lacks the usage UNIFORM.")
+        if self.offset < 0 or self.offset + self.nbytes > self.buffer.size:
+            raise ShapeError(
+                f"'{where}': {self.nbytes} bytes from {self.offset} on are not within "
+                f"the {self.buffer.size} bytes of the buffer."
+            )
+        if self.nbytes < least:
+            raise ShapeError(
+                f"'{where}' has {self.nbytes} bytes; the shader reads {least} or more."
+            )
 
 
 @final
 @dataclass(frozen=True)
 class Uniform:
-    """A variable in the address space 'uniform': its value is packed at each dispatch."""
+    """A variable in the address space 'uniform'.
+
+    Its value is packed at each dispatch, unless it is in a buffer of the caller's.
+    """
 
     name: str
     binding: int
@@ -33,9 +83,8 @@ class Uniform:
     size: int
     visibility: int = COMPUTE
 
-    @property
     def layout(self) -> Descriptor:
-        """Its entry in the layout of a bind group."""
+        """Return its entry in the layout of a bind group."""
         buffer = {
             "type": "uniform",
             "has_dynamic_offset": True,
@@ -48,7 +97,10 @@ class Uniform:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a value as it is kept."""
+        """Return a value as it is kept, or a caller's buffer that can be bound."""
+        if isinstance(value, BufferBinding):
+            value.check(where, self.size)
+            return value
         try:
             return fit_of(self.field.type, self.field.lengths)(value)
         except Misfit as misfit:
@@ -99,9 +151,8 @@ class Storage:
     writes: bool = False
     visibility: int = COMPUTE
 
-    @property
     def layout(self) -> Descriptor:
-        """Its entry in the layout of a bind group."""
+        """Return its entry in the layout of a bind group."""
         kind = "storage" if self.writes else "read-only-storage"
         buffer = {"type": kind, "min_binding_size": self.least}
         return {
@@ -135,7 +186,111 @@ class Storage:
         return value
 
 
-Binding: TypeAlias = Uniform | Storage
+@final
+@dataclass(frozen=True)
+class Texture:
+    """A texture that the shader samples or loads from."""
+
+    name: str
+    binding: int
+    sample: str
+    dimension: str
+    multisampled: bool = False
+    visibility: int = COMPUTE
+
+    def layout(self) -> Descriptor:
+        """Return its entry in the layout of a bind group."""
+        texture = {
+            "sample_type": self.sample,
+            "view_dimension": self.dimension,
+            "multisampled": self.multisampled,
+        }
+        return {
+            "binding": self.binding,
+            "visibility": self.visibility,
+            "texture": texture,
+        }
+
+    def checked(self, value: object, where: str) -> object:
+        """Return a view that can be bound."""
+        return _view(value, where, _TEXTURE_BINDING, "TEXTURE_BINDING")
+
+
+@final
+@dataclass(frozen=True)
+class StorageTexture:
+    """A texture that the shader loads from or stores to."""
+
+    name: str
+    binding: int
+    format: str
+    access: str
+    dimension: str
+    visibility: int = COMPUTE
+
+    def layout(self) -> Descriptor:
+        """Return its entry in the layout of a bind group."""
+        texture = {
+            "access": self.access,
+            "format": self.format,
+            "view_dimension": self.dimension,
+        }
+        return {
+            "binding": self.binding,
+            "visibility": self.visibility,
+            "storage_texture": texture,
+        }
+
+    def checked(self, value: object, where: str) -> object:
+        """Return a view that can be bound."""
+        view = _view(value, where, _STORAGE_BINDING, "STORAGE_BINDING")
+        found: str = view.texture.format
+        if found != self.format:
+            raise DtypeError(
+                f"'{where}' has the format {found}; the shader has {self.format} there."
+            )
+        return view
+
+
+@final
+@dataclass(frozen=True)
+class Sampler:
+    """A sampler: 'filtering', 'non-filtering' or 'comparison'."""
+
+    name: str
+    binding: int
+    kind: str = "filtering"
+    visibility: int = COMPUTE
+
+    def layout(self) -> Descriptor:
+        """Return its entry in the layout of a bind group."""
+        return {
+            "binding": self.binding,
+            "visibility": self.visibility,
+            "sampler": {"type": self.kind},
+        }
+
+    def checked(self, value: object, where: str) -> object:
+        """Return a sampler that can be bound."""
+        if type(value).__name__ != "GPUSampler":
+            raise DtypeError(
+                f"'{where}' is {kind_of(value)}; expected a wgpu.GPUSampler."
+            )
+        return value
+
+
+def _view(value: object, where: str, usage: int, word: str) -> Any:
+    if type(value).__name__ != "GPUTextureView":
+        raise DtypeError(
+            f"'{where}' is {kind_of(value)}; expected a wgpu.GPUTextureView."
+        )
+    view: Any = value
+    if not view.texture.usage & usage:
+        raise ValidationError(f"'{where}': the texture lacks the usage {word}.")
+    return view
+
+
+Binding: TypeAlias = Uniform | Storage | Texture | StorageTexture | Sampler
 
 
 def bound_bytes(tensor: Tensor[Any, Any]) -> int:

@@ -57,6 +57,11 @@ class ComputePipeline:
     GROUPS: ClassVar[tuple[type[BindGroup], ...]] = ()
     OVERRIDES: ClassVar[tuple[Override, ...]] = ()
 
+    @property
+    def unfiltered(self) -> frozenset[str]:
+        """The textures and samplers that don't filter; a class with such has a field."""
+        return frozenset(getattr(self, "unfilterable", ()))
+
     def __post_init__(self) -> None:
         """Check the overrides."""
         for override in self.OVERRIDES:

@@ -118,7 +118,9 @@ class GpuBackend:
         self._map = mapping_of(device, _POLLING[self.kind])
         self._transfers = self._make_transfers(self._recorder)
         self._planner = Planner(capabilities, self._shaders)
-        self._bound = BoundPipelines(device, capabilities, self._shaders, counters)
+        self._bound = BoundPipelines(
+            device, capabilities, self._shaders, self._memory, counters
+        )
         self._plans: Cache[PlanKey, CallPlan] = Cache("plans", 4096)
         self._recorded = self._make_launcher(
             self._bind_groups, arena, self._recorder, self._transfers

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, count
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from kerngen.runtime.bound.bindings import Binding, Storage, Uniform, bound_bytes
+from kerngen.runtime.bound.bindings import (
+    Binding,
+    BufferBinding,
+    Sampler,
+    Storage,
+    StorageTexture,
+    Texture,
+    Uniform,
+    bound_bytes,
+)
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.calls.call_plan import Capabilities, Origin, Step
 from kerngen.runtime.counters import Counters
@@ -22,6 +31,7 @@ from kerngen.runtime.device.gpu import (
     Pipeline,
     translate,
 )
+from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.shaders import (
     BindGroups,
     Bound,
@@ -29,7 +39,7 @@ from kerngen.runtime.device.shaders import (
     Shaders,
 )
 from kerngen.runtime.device.storage import Block, Lease
-from kerngen.runtime.errors import AliasError, LimitError
+from kerngen.runtime.errors import AliasError, LimitError, ShapeError
 from kerngen.runtime.values.shapes import round_up
 
 if TYPE_CHECKING:
@@ -61,6 +71,18 @@ class Compiled:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Use:
+    """A buffer that is bound: which part of it, and whether the shader may write it."""
+
+    name: str
+    lease: Lease[Buffer]
+    offset: int
+    nbytes: int
+    writes: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class BoundDispatch:
     """A dispatch with all that it binds; `groups` are index, group and dynamic offsets."""
 
@@ -71,6 +93,8 @@ class BoundDispatch:
     leases: tuple[Lease[Buffer], ...]
     written: tuple[Block[Buffer], ...]
     step: Step
+    kept: tuple[Group, ...]
+    """What it binds, which must not go before a capture does."""
 
     def encode(self, compute: ComputePass) -> None:
         """Record it in a pass."""
@@ -89,9 +113,11 @@ class BoundPipelines:
         device: Device,
         capabilities: Capabilities,
         shaders: Shaders,
+        memory: Memory,
         counters: Counters,
     ) -> None:
         """Start with nothing compiled."""
+        self._memory = memory
         self._device = device
         self._capabilities = capabilities
         self._shaders = shaders
@@ -109,8 +135,9 @@ class BoundPipelines:
             raise LimitError(
                 f"{name}: {max(grid)} workgroups along an axis; the adapter runs {most}."
             )
-        written = _check_aliases(name, call.groups)
         compiled = self._compiled(name, pipeline)
+        uses = [use for group in call.groups for use in self._uses(name, group)]
+        written = _check_aliases(name, uses)
         chunk, offsets = self._pack(call.groups, arena)
         groups = tuple(
             (
@@ -122,22 +149,38 @@ class BoundPipelines:
                 zip(compiled.layouts, call.groups, strict=True)
             )
         )
-        tensors = [
-            value
-            for group in call.groups
-            for binding, value in group.items()
-            if isinstance(binding, Storage)
-        ]
         self._counters.calls += 1
         return BoundDispatch(
             name,
             compiled.pipeline,
             groups,
             grid,
-            tuple(tensor.lease for tensor in tensors),
+            tuple(use.lease for use in uses),
             written,
             _step(name, compiled, grid),
+            call.groups,
         )
+
+    def _uses(self, name: str, group: Group) -> Iterator[Use]:
+        """Yield the buffers that a group binds, but for packed uniforms."""
+        for binding, value in group.items():
+            if isinstance(binding, Storage):
+                yield Use(
+                    binding.name,
+                    value.lease,
+                    value.offset,
+                    bound_bytes(value),
+                    binding.writes,
+                )
+            elif isinstance(value, BufferBinding):
+                align = self._capabilities.uniform_alignment
+                if value.offset % align:
+                    raise ShapeError(
+                        f"{name}: '{binding.name}' begins at byte {value.offset} of its "
+                        f"buffer; the adapter binds at multiples of {align}."
+                    )
+                lease = self._memory.lease_foreign(value.buffer, value.nbytes)
+                yield Use(binding.name, lease, value.offset, value.nbytes, writes=False)
 
     def _compiled(self, name: str, pipeline: ComputePipeline) -> Compiled:
         found = self._pipelines.get(pipeline)
@@ -152,8 +195,11 @@ class BoundPipelines:
         return found
 
     def _compile(self, name: str, pipeline: ComputePipeline) -> Compiled:
-        numbered = {each.GROUP: self._layout(each.BINDINGS) for each in pipeline.GROUPS}
-        empty = self._layout(())
+        numbered = {
+            each.GROUP: self._layout(each.BINDINGS, pipeline.unfiltered)
+            for each in pipeline.GROUPS
+        }
+        empty = self._layout((), frozenset())
         layouts = [
             numbered.get(index, empty) for index in range(max(numbered, default=-1) + 1)
         ]
@@ -170,12 +216,13 @@ class BoundPipelines:
         )
         return Compiled(made, tuple(numbered.items()))
 
-    def _layout(self, bindings: Entries) -> Layout:
-        found = self._layouts.get(bindings)
+    def _layout(self, bindings: Entries, unfiltered: frozenset[str]) -> Layout:
+        key = tuple(without_filter(each, unfiltered) for each in bindings)
+        found = self._layouts.get(key)
         if found is None:
-            entries = [binding.layout for binding in bindings]
+            entries = [binding.layout() for binding in key]
             layout = self._device.create_bind_group_layout(entries=entries)
-            found = self._layouts[bindings] = Layout(-next(_numbers), layout)
+            found = self._layouts[key] = Layout(-next(_numbers), layout)
         return found
 
     def _pack(
@@ -187,9 +234,14 @@ class BoundPipelines:
             [(b, value) for b, value in group.items() if isinstance(b, Uniform)]
             for group in groups
         ]
-        total = sum(round_up(b.size, align) for each in uniforms for b, _ in each)
+        total = sum(
+            round_up(binding.size, align)
+            for each in uniforms
+            for binding, value in each
+            if not isinstance(value, BufferBinding)
+        )
         if not total:
-            return None, [() for _ in groups]
+            return None, [(0,) * len(each) for each in uniforms]
         if total > CHUNK_BYTES:
             raise LimitError(
                 f"The uniforms of a dispatch have {total} bytes; {CHUNK_BYTES} fit."
@@ -199,6 +251,9 @@ class BoundPipelines:
         for each in uniforms:
             starts: list[int] = []
             for binding, value in each:
+                if isinstance(value, BufferBinding):
+                    starts.append(0)
+                    continue
                 binding.pack_into(chunk.data, at, value)
                 starts.append(at)
                 at += round_up(binding.size, align)
@@ -214,48 +269,65 @@ class BoundPipelines:
         chunk: Chunk | None,
         bind_groups: BindGroups,
     ) -> BindGroup:
+        """Return the bind group of some values, made if it is new."""
         bound: list[Bound] = []
         entries: list[Descriptor] = []
+        others = False
+        uses = {use.name: use for use in self._uses(name, group)}
         for binding, value in group.items():
-            if isinstance(binding, Uniform):
-                assert chunk is not None, "uniforms were packed"
-                block, offset, size = chunk.block, 0, binding.size
+            if isinstance(binding, Texture | StorageTexture | Sampler):
+                others = True
+                entries.append({"binding": binding.binding, "resource": value})
+                continue
+            use = uses.get(binding.name)
+            if use is not None:
+                block, offset, size = use.lease.block, use.offset, use.nbytes
             else:
-                block, offset, size = (
-                    value.lease.block,
-                    value.offset,
-                    bound_bytes(value),
-                )
+                assert chunk is not None, "uniforms were packed"
+                assert isinstance(binding, Uniform), "tensors are uses"
+                block, offset, size = chunk.block, 0, binding.size
             bound.append((block.uid, offset, size))
             resource = {"buffer": block.memory, "offset": offset, "size": size}
             entries.append({"binding": binding.binding, "resource": resource})
+        if others:
+            # Views come and go, with no number of ours: their groups are made anew.
+            try:
+                return self._device.create_bind_group(
+                    label=name, layout=layout.layout, entries=entries
+                )
+            except Exception as error:
+                raise translate(error, f"to bind the arguments of {name}") from error
         key = (layout.uid, -1, tuple(bound))
         known = bind_groups.cache.get(key)
-        if known is not None:
-            return known
-        return bind_groups.make(key, name, layout.layout, entries)
+        return known or bind_groups.make(key, name, layout.layout, entries)
 
 
-def _check_aliases(name: str, groups: Sequence[Group]) -> tuple[Block[Any], ...]:
+def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
+    """Return a binding as a pipeline has it for whose textures no filter is allowed."""
+    if binding.name not in unfiltered:
+        return binding
+    match binding:
+        case Texture(sample="float"):
+            return replace(binding, sample="unfilterable-float")
+        case Sampler(kind="filtering"):
+            return replace(binding, kind="non-filtering")
+        case _:
+            return binding
+
+
+def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[Buffer], ...]:
     """Refuse what WebGPU would at the submission; return the blocks that are written."""
-    used = [
-        (binding, value)
-        for group in groups
-        for binding, value in group.items()
-        if isinstance(binding, Storage)
-    ]
-    for (first, a), (second, b) in combinations(used, 2):
-        shared = a.lease.block is b.lease.block
-        apart = a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
-        if not shared or not (first.writes or second.writes):
+    for a, b in combinations(uses, 2):
+        if a.lease.block is not b.lease.block or not (a.writes or b.writes):
             continue
-        if first.writes and second.writes and apart:
+        apart = a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
+        if a.writes and b.writes and apart:
             continue
         raise AliasError(
-            f"{name}: '{first.name}' and '{second.name}' are in one buffer, and the "
-            f"shader may write it; copy one of them."
+            f"{name}: '{a.name}' and '{b.name}' are in one buffer, and the shader may "
+            f"write it; copy one of them."
         )
-    return tuple(value.lease.block for binding, value in used if binding.writes)
+    return tuple(use.lease.block for use in uses if use.writes)
 
 
 def _step(name: str, compiled: Compiled, grid: Size) -> Step:

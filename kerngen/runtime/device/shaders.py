@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, final
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.gpu import (
+    STORAGE,
     BindGroup,
     BindGroupLayout,
     Buffer,
@@ -244,7 +245,7 @@ class BindGroups:
         self.changes = 0
         """How often groups were forgotten: what was found before may be gone."""
         self._users: dict[int, set[GroupKey]] = {}
-        self._probe: BindGroupLayout | None = None
+        self._probes: dict[bool, BindGroupLayout] = {}
 
     def create(
         self,
@@ -287,12 +288,15 @@ class BindGroups:
 
     def probe(self, buffer: Buffer) -> None:
         """Raise wgpu's error about a destroyed buffer, before a submission aborts."""
-        if self._probe is None:
-            self._probe = self._device.create_bind_group_layout(
-                entries=[_storage_entry(0, writes=False)]
-            )
+        is_storage = bool(buffer.usage & STORAGE)
+        layout = self._probes.get(is_storage)
+        if layout is None:
+            kind = "read-only-storage" if is_storage else "uniform"
+            entry = {"binding": 0, "visibility": "COMPUTE", "buffer": {"type": kind}}
+            layout = self._device.create_bind_group_layout(entries=[entry])
+            self._probes[is_storage] = layout
         self._device.create_bind_group(
-            label="probe", layout=self._probe, entries=[_bind(0, buffer, 0, 4)]
+            label="probe", layout=layout, entries=[_bind(0, buffer, 0, 4)]
         )
 
     def forget(self, uid: int) -> None:
