@@ -40,10 +40,10 @@ def foreign_tool(text: str) -> Tool | None:
 
 NATIVE: Final = {
     **dict.fromkeys(("i64", "u64", "f64", "u16", "i16"), "naga"),
-    "binding_array": "naga",
-    "acceleration_structure": "naga",
-    "ray_query": "naga",
-    **dict.fromkeys(("coop_mat8x8", "coop_mat16x16", "subgroup_matrix"), "naga or Tint"),
+    **dict.fromkeys(("binding_array", "acceleration_structure", "ray_query"), "naga"),
+    **dict.fromkeys(("texture_1d_array", "texture_storage_1d_array"), "naga"),
+    **dict.fromkeys(("ray_intersection", "RayDesc", "RayIntersection"), "naga"),
+    **dict.fromkeys(("coop_mat8x8", "coop_mat16x16"), "naga"),
     "texture_external": "browsers, which import videos by it",
 }
 """Types beyond WGSL, with who knows them."""

@@ -66,6 +66,8 @@ class Opaque:
 
     name: str
     why: str
+    tool: str = ""
+    """Who knows the type, if it is none of WGSL."""
 
 
 Type: TypeAlias = (

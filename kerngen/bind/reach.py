@@ -27,13 +27,14 @@ class Reach:
         self, function: tree.Function
     ) -> tuple[tuple[Binding, ...], tuple[Override, ...]]:
         """Return the bindings and overrides that a function reaches, in their order."""
-        names = self._closure(function)
+        names = self.names(function)
         return (
             tuple(each for name, each in self.bindings.items() if name in names),
             tuple(each for name, each in self.overrides.items() if name in names),
         )
 
-    def _closure(self, function: tree.Function) -> set[str]:
+    def names(self, function: tree.Function) -> set[str]:
+        """Return the names of the module that a function reaches."""
         found: set[str] = set()
         left = {function.name.text}
         while left:

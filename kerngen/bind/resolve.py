@@ -12,6 +12,7 @@ from kerngen.bind.faults import (
     DeclaredTwice,
     MissingBinding,
     NagaMisreads,
+    NativeType,
     NotShareable,
     SameBinding,
     WrongValue,
@@ -121,7 +122,7 @@ class _Reader:
         space = words[0] if words else "handle"
         numbers = [self._number(variable, word) for word in ("group", "binding")]
         if space not in {"uniform", "storage", "handle"} or (
-            not words and numbers == [None, None] and variable.value is not None
+            numbers == [None, None] and not self._is_reached(variable)
         ):
             return
         for number, word in zip(numbers, ("group", "binding"), strict=True):
@@ -133,6 +134,16 @@ class _Reader:
         group, number = cast("list[int]", numbers)
         yield self._binding(variable, space, words[1:], group, number)
 
+    def _is_reached(self, variable: tree.Variable) -> bool:
+        """Whether an entry point has a use for a variable."""
+        name, reach = variable.name.text, Reach(self.declared, {}, {})
+        return any(
+            name in reach.names(each)
+            for each in self.declared.values()
+            if isinstance(each, tree.Function)
+            and any(tree.attribute(each.attributes, stage) for stage in _STAGES)
+        )
+
     def _binding(
         self, variable: tree.Variable, space: str, words: list[str], group: int, number: int
     ) -> Binding:
@@ -142,6 +153,11 @@ class _Reader:
         memory = memory_of(type_)
         is_memory = memory is not None
         why = ""
+        if isinstance(type_, Opaque) and type_.tool:
+            fault = NativeType(
+                span=variable.type.span, name=type_.name, tool=type_.tool
+            )
+            raise CompileError([fault])
         if isinstance(type_, Opaque):
             why = type_.why
         elif is_memory and space == "handle":

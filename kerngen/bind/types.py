@@ -12,7 +12,6 @@ from kerngen.bind.constants import Constants
 from kerngen.bind.faults import (
     CircularDeclaration,
     MisplacedRuntimeArray,
-    NativeType,
     UnknownWgslName,
     WrongValue,
 )
@@ -96,9 +95,12 @@ class Types:
             if isinstance(type_, RuntimeStruct):
                 raise CompileError([MisplacedRuntimeArray(span=member.type.span)])
             memory = memory_of(type_)
+            if isinstance(type_, Opaque) and type_.tool:
+                return type_
             if memory is None:
                 why = type_.why if isinstance(type_, Opaque) else "it holds no data"
-                return Opaque(struct.name.text, f"of its '{member.name.text}', {why}")
+                why = f"in its member '{member.name.text}', {why}"
+                return Opaque(struct.name.text, why)
             if isinstance(type_, RuntimeArray):
                 element = type_.element
             members.append(self._member(member, memory))
@@ -150,7 +152,7 @@ class Types:
         if found := _TEXTURE.fullmatch(text):
             return self._texture(name, found)
         if text in NATIVE:
-            raise CompileError([NativeType(span=name.span, name=text, tool=NATIVE[text])])
+            return Opaque(text, f"'{text}' is a type of {NATIVE[text]}", NATIVE[text])
         raise self._no_type(name)
 
     def _argument(self, name: tree.Name, number: int) -> Type:
@@ -165,8 +167,8 @@ class Types:
         found = LEAVES.get(name.text + _LETTERS.get(spelling, ""))
         if found is not None:
             return found
-        if component == Opaque("bool", _OPAQUE["bool"]):
-            return Opaque(name.text, _OPAQUE["bool"])
+        if isinstance(component, Opaque) and component.name in {"bool", *NATIVE}:
+            return component
         raise self._no_type(name)
 
     def _array(self, name: tree.Name) -> Type:
