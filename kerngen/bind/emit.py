@@ -11,8 +11,6 @@ from kerngen.bind.model import (
     Bound,
     EntryPoint,
     Override,
-    RuntimeArray,
-    RuntimeStruct,
     Sampler,
     StorageTexture,
     Texture,
@@ -26,9 +24,9 @@ from kerngen.emit.imports import import_lines
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_code import number, quoted, tuple_text
 from kerngen.emit.signature import memory_annotation
-from kerngen.emit.structs import StructPrinter, inner_first, write_structs
+from kerngen.emit.structs import StructPrinter, write_structs
 from kerngen.emit.writer import Writer
-from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType, Struct
+from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType
 from kerngen.ir.module import Module
 from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out, place
@@ -91,9 +89,7 @@ def _body(bound: Bound, names: Names) -> str:
 # ---- bind groups
 
 
-def _write_group(
-    writer: Writer, group: Group, names: Names, *, filters: bool
-) -> None:
+def _write_group(writer: Writer, group: Group, names: Names, *, filters: bool) -> None:
     fields = names.fields(group)
     writer.apart()
     writer.line("@dataclass(frozen=True, slots=True)")
@@ -142,7 +138,9 @@ def _spec(binding: Binding, name: str, names: Names, *, filters: bool) -> str:
             multi = ", multisampled=True" if multisampled else ""
             return f'bound.Texture({head}, "{sample}", "{dimension}"{multi})'
         case StorageTexture(dimension, format_, access):
-            word = {"read": "read-only", "write": "write-only"}.get(access, "read-write")
+            word = {"read": "read-only", "write": "write-only"}.get(
+                access, "read-write"
+            )
             return f'bound.StorageTexture({head}, "{format_}", "{word}", "{dimension}")'
         case Sampler(comparison):
             kind = ', "comparison"' if comparison else ""

@@ -21,7 +21,9 @@ def misread(type_: MemoryType) -> Iterator[tuple[Struct, Member]]:
         assert isinstance(laid, StructLayout), "a struct is laid out as one"
         aligns = [max(_align(m.type), m.align or 1) for m in struct.members]
         end, same = 0, True
-        for align, field, member in zip(aligns, laid.fields, struct.members, strict=True):
+        for align, field, member in zip(
+            aligns, laid.fields, struct.members, strict=True
+        ):
             start = round_up(align, end)
             same = same and start == field.offset
             end = start + max(field.size, member.size or 0)

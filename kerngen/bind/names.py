@@ -21,7 +21,18 @@ from kerngen.layout.struct import pascal_case
 _RESERVED = KEYWORDS | BUILTINS_IN_USE | MODULE_NAMES
 _GROUP_MEMBERS = frozenset(("BINDINGS", "GROUP", "context", "items"))
 _PIPELINE_MEMBERS = frozenset(
-    ("unfilterable", "unfiltered", "ENTRY", "GROUPS", "OVERRIDES", "SHADER", "bind", "constants", "dispatch", "self")
+    (
+        "unfilterable",
+        "unfiltered",
+        "ENTRY",
+        "GROUPS",
+        "OVERRIDES",
+        "SHADER",
+        "bind",
+        "constants",
+        "dispatch",
+        "self",
+    )
 ) | {"workgroup_size", "ctx"}
 
 

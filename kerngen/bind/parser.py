@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, cast, final
 
-from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken, v_args
+from lark import Lark, Token, Transformer, UnexpectedToken, v_args
 from lark.lexer import Lexer
 
 from kerngen.bind import tree
-from kerngen.bind.faults import WgslSyntax
+from kerngen.bind.faults import FileOfAnotherTool, WgslSyntax
 from kerngen.bind.foreign import foreign_tool
-from kerngen.bind.faults import FileOfAnotherTool
 from kerngen.bind.scanner import scan
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source, Span
@@ -58,22 +57,20 @@ _WORDS: Final = {
     "_LEFT_BRACE": "'{'",
     "_RIGHT_BRACE": "'}'",
 }
-"""What the kinds of tokens are called in messages; expressions begin with many."""
+"""What the kinds of lexemes are called in messages; expressions begin with many."""
 _EXPRESSION: Final = frozenset(("NUMBER", "TRUE", "NAME", "MINUS", "_LEFT_PAREN"))
 
 
 @final
 class _Tokens(Lexer):
-    """Hands the scanner's tokens to lark."""
+    """Hands the scanner's lexemes to lark."""
 
     def __init__(self, _conf: object) -> None: ...
 
     def lex(self, data: Any) -> Iterator[Token]:  # type: ignore[override]
-        """Yield the tokens of a source."""
+        """Yield the lexemes of a source."""
         for each in scan(cast("Source", data)):
-            yield Token(
-                each.kind, each.text, start_pos=each.start, end_pos=each.end
-            )
+            yield Token(each.kind, each.text, start_pos=each.start, end_pos=each.end)
 
 
 @cache
@@ -88,20 +85,22 @@ def parse(source: Source) -> tree.Module:
         parsed = _lark().parse(cast("Any", source))
     except UnexpectedToken as error:
         raise CompileError([_fault(source, error)]) from None
-    return cast("tree.Module", _Rules(source).transform(parsed))
+    return _Rules(source).transform(parsed)
 
 
 def _fault(source: Source, error: UnexpectedToken) -> WgslSyntax | FileOfAnotherTool:
-    token = error.token
-    at_end = token.type == "$END"
-    start = len(source.text) if at_end else cast("int", token.start_pos)
-    span = Span(source, start, start if at_end else cast("int", token.end_pos))
+    lexeme = error.token
+    at_end = lexeme.type == "$END"
+    start = len(source.text) if at_end else cast("int", lexeme.start_pos)
+    span = Span(source, start, start if at_end else cast("int", lexeme.end_pos))
     if tool := foreign_tool(source.text[start:]):
         return FileOfAnotherTool(span=span, found=tool.found, tool=tool.name)
-    if token == "import" or (token == "if" and token.type == "ATTRIBUTE"):
-        return FileOfAnotherTool(span=span, found=str(token), tool="WESL")
+    if lexeme == "import" or (lexeme == "if" and lexeme.type == "ATTRIBUTE"):
+        return FileOfAnotherTool(span=span, found=str(lexeme), tool="WESL")
     found = "the end of the file" if at_end else f"'{span.text.partition(chr(10))[0]}'"
-    return WgslSyntax(span=span, expected=_expected(error.accepts or set()), found=found)
+    return WgslSyntax(
+        span=span, expected=_expected(error.accepts or set()), found=found
+    )
 
 
 def _expected(kinds: set[str]) -> str:
@@ -130,15 +129,15 @@ class _Rules(Transformer[Token, tree.Module]):
 
     # ---- expressions
 
-    def number(self, token: Token) -> tree.Number:
-        return tree.Number(self._at(token), str(token))
+    def number(self, lexeme: Token) -> tree.Number:
+        return tree.Number(self._at(lexeme), str(lexeme))
 
-    def truth(self, token: Token) -> tree.Truth:
-        return tree.Truth(self._at(token), token == "true")
+    def truth(self, lexeme: Token) -> tree.Truth:
+        return tree.Truth(self._at(lexeme), lexeme == "true")
 
-    def name(self, token: Token, template: tuple[Span, Any] | None) -> tree.Name:
+    def name(self, lexeme: Token, template: tuple[Span, Any] | None) -> tree.Name:
         span, arguments = template or (None, ())
-        return tree.Name(self._at(token, span), str(token), arguments)
+        return tree.Name(self._at(lexeme, span), str(lexeme), arguments)
 
     def template(self, opened: Token, *rest: Any) -> tuple[Span, tuple[Any, ...]]:
         return self._at(opened, rest[-1]), rest[:-1]
@@ -160,8 +159,8 @@ class _Rules(Transformer[Token, tree.Module]):
         span = self._at(operator, operand.span)
         return tree.Prefixed(span, str(operator), operand)
 
-    def operator(self, token: Token) -> str:
-        return str(token)
+    def operator(self, lexeme: Token) -> str:
+        return str(lexeme)
 
     def terms(self, *parts: Any) -> tree.Expression:
         values, operators = [parts[0]], list[str]()
@@ -187,8 +186,8 @@ class _Rules(Transformer[Token, tree.Module]):
     def attributes(self, *found: tree.Attribute) -> tree.Attributes:
         return found
 
-    def _name(self, token: Token) -> tree.Name:
-        return tree.Name(self._at(token), str(token))
+    def _name(self, lexeme: Token) -> tree.Name:
+        return tree.Name(self._at(lexeme), str(lexeme))
 
     def member(self, attributes: Any, name: Token, type_: tree.Name) -> tree.Member:
         return tree.Member(self._name(name), type_, attributes)
@@ -208,10 +207,16 @@ class _Rules(Transformer[Token, tree.Module]):
         return tree.Function(self._name(name), given, attributes, result, names)
 
     def variable(
-        self, attributes: Any, _var: Token, template: Any, name: Token, *rest: Any
+        self,
+        attributes: Any,
+        _var: Token,
+        template: Any,
+        name: Token,
+        type_: Any,
+        value: Any,
     ) -> tree.Variable:
         arguments = template[1] if template else ()
-        return tree.Variable(self._name(name), arguments, *rest, attributes)
+        return tree.Variable(self._name(name), arguments, type_, value, attributes)
 
     def constant(self, _const: Token, name: Token, type_: Any, value: Any) -> Any:
         return tree.Constant(self._name(name), type_, value)

@@ -25,7 +25,6 @@ from kerngen.bind.model import (
     Override,
     RuntimeArray,
     RuntimeStruct,
-    Stage,
     memory_of,
 )
 from kerngen.bind.naga import misread
@@ -63,7 +62,9 @@ def read(source: Source) -> Bound:
                 case _:
                     pass
     entries: list[EntryPoint] = []
-    reach = Reach(declared, {b.name: b for b in bindings}, {o.name: o for o in overrides})
+    reach = Reach(
+        declared, {b.name: b for b in bindings}, {o.name: o for o in overrides}
+    )
     for each in module.declarations:
         if isinstance(each, tree.Function):
             with faults.collect():
@@ -77,7 +78,12 @@ def read(source: Source) -> Bound:
     }
     shown = [s for s in structs if not reader.is_interface(s) or _struct(s) in held]
     return Bound(
-        source, tuple(shown), tuple(bindings), tuple(overrides), tuple(entries), constants
+        source,
+        tuple(shown),
+        tuple(bindings),
+        tuple(overrides),
+        tuple(entries),
+        constants,
     )
 
 
@@ -145,7 +151,12 @@ class _Reader:
         )
 
     def _binding(
-        self, variable: tree.Variable, space: str, words: list[str], group: int, number: int
+        self,
+        variable: tree.Variable,
+        space: str,
+        words: list[str],
+        group: int,
+        number: int,
     ) -> Binding:
         name = variable.name
         assert variable.type is not None, "the grammar of WGSL asks for one"
@@ -226,7 +237,7 @@ class _Reader:
                 size = tree.attribute(function.attributes, "workgroup_size")
                 yield EntryPoint(
                     function.name.text,
-                    cast("Stage", stage),
+                    stage,
                     bindings,
                     overrides,
                     size.arguments if size else (),

@@ -80,12 +80,9 @@ def scan(source: Source) -> list[Lexeme]:
     raw = _raw(source)
     is_function = False
     for lexeme in raw:
-        if lexeme.kind == "FN":
-            is_function = True
-        elif lexeme.text == "{" and is_function:
-            is_function = False
-            lexeme = _body(source, lexeme, raw)
-        lexemes.append(lexeme)
+        begins_body = is_function and lexeme.text == "{"
+        is_function = lexeme.kind == "FN" or (is_function and not begins_body)
+        lexemes.append(_body(source, lexeme, raw) if begins_body else lexeme)
     _find_templates(lexemes)
     return _joined(lexemes)
 
@@ -178,7 +175,11 @@ def _find_templates(lexemes: list[Lexeme]) -> None:
     for lexeme, after in zip_longest(lexemes, lexemes[1:], fillvalue=before):
         text = lexeme.text if lexeme.kind not in {"NAME", "BODY"} else ""
         adjacent = after.text if after.start == lexeme.end else ""
-        if text == "<" and before.kind in {"NAME", "VAR"} and adjacent not in {"<", "="}:
+        if (
+            text == "<"
+            and before.kind in {"NAME", "VAR"}
+            and adjacent not in {"<", "="}
+        ):
             pending.append((lexeme, depth))
         elif text == ">" and pending and pending[-1][1] == depth:
             pending.pop()[0].kind = "OPEN"

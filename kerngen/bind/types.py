@@ -105,7 +105,9 @@ class Types:
                 element = type_.element
             members.append(self._member(member, memory))
         made = Struct(
-            struct.name.text, tuple(members), struct.name.span.source.name,
+            struct.name.text,
+            tuple(members),
+            struct.name.span.source.name,
             span=struct.name.span,
         )
         return made if element is None else RuntimeStruct(made, element)

@@ -92,9 +92,14 @@ def bind(src: Path, out: Path | None, checking: bool) -> None:
             found = check(generated, folder, keep=lambda name: not shaders.covers(name))
             report_differences(found, folder, "bind")
             return
-        while True:
-            with suppress(OvertakenError):  # by a run that read newer texts, perhaps
-                return _bind_once(shaders, folder)
+        _bind(shaders, folder)
+
+
+def _bind(shaders: Shaders, out: Path) -> None:
+    """Write what changed, and print what was done."""
+    while True:
+        with suppress(OvertakenError):  # by a run that read newer texts, perhaps
+            return _bind_once(shaders, out)
 
 
 def _bind_once(shaders: Shaders, out: Path) -> None:
@@ -118,7 +123,9 @@ def _bind_once(shaders: Shaders, out: Path) -> None:
     report_summary(summary, out)
 
 
-def _generate(shaders: Shaders, files: tuple[Path, ...] | list[Path]) -> list[Generated]:
+def _generate(
+    shaders: Shaders, files: tuple[Path, ...] | list[Path]
+) -> list[Generated]:
     """Return what files become; all that is wrong with any is reported together."""
     from kerngen.bind.build import bind as bound
 

@@ -213,7 +213,11 @@ def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
 
 def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:
     """Return the folder to write to: the one given, or the project's for its sources."""
-    if out is None and project.out is not None and project.source not in {None, selection.base, selection.chosen}:
+    if (
+        out is None
+        and project.out is not None
+        and project.source not in {None, selection.base, selection.chosen}
+    ):
         raise click.UsageError(
             f"Give --out: '{project.out}' is for the sources in '{project.source}', and "
             f"'{selection.chosen}' is not one of them."

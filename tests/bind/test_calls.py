@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kerngen_kernels import elementwise
 
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, bound, f32, i32, u32
+from kerngen_kernels import elementwise
 
 from .bound import module_of
 
@@ -98,15 +98,15 @@ def test_kernels_and_pipelines_share_a_recording(scale: Any, ctx: Context) -> No
 def test_a_capture_replays_both(scale: Any, ctx: Context) -> None:
     x, y = ctx.vector(np.ones(8), np.float32), ctx.zeros(8, f32)
     with ctx.capture() as step:
-        first = scale.Group0(
-            params=scale.Params(n=8, scale=3), x=elementwise.add(x, x)
-        )
+        first = scale.Group0(params=scale.Params(n=8, scale=3), x=elementwise.add(x, x))
         scale.Main(bias=1).bind(first, scale.Group1(y=y)).dispatch_workgroups(1)
     np.testing.assert_array_equal(y.numpy(), 0)
     step.replay()
     np.testing.assert_array_equal(y.numpy(), 7)
     x.copy_from(np.full(8, 5.0))
-    scale.Main(bias=9).bind(first, scale.Group1(y=ctx.zeros(8, f32))).dispatch_threads(8)
+    scale.Main(bias=9).bind(first, scale.Group1(y=ctx.zeros(8, f32))).dispatch_threads(
+        8
+    )
     step.replay(2)
     np.testing.assert_array_equal(y.numpy(), 31)
 

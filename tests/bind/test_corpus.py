@@ -137,7 +137,9 @@ def compiled(ctx: gpu.Context, cls: Any, layouts: dict[int, list[Any]]) -> str:
         device.create_compute_pipeline(
             layout=device.create_pipeline_layout(bind_group_layouts=groups),
             compute={
-                "module": device.create_shader_module(code=without_line(cls.SHADER.code)),
+                "module": device.create_shader_module(
+                    code=without_line(cls.SHADER.code)
+                ),
                 "entry_point": cls.ENTRY,
                 "constants": cls().constants,
             },

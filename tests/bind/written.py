@@ -21,7 +21,9 @@ def text_of(struct: Struct, names: dict[Struct, str]) -> str:
     for member in struct.members:
         align = f"@align({member.align}) " if member.align else ""
         size = f"@size({member.size}) " if member.size else ""
-        lines.append(f"    {align}{size}{member.name}: {type_text(member.type, names)},")
+        lines.append(
+            f"    {align}{size}{member.name}: {type_text(member.type, names)},"
+        )
     return "\n".join((*lines, "}"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar, cast
@@ -22,11 +23,13 @@ def sized(struct: type[S], count: int) -> type[S]:
     Raises ShapeError if a buffer can't have that many: it has one at least, and as many
     as the size of the struct has room for.
     """
-    return cast("type[S]", _sized(struct, count))
+    found: type[Struct] = _sized(cast("Hashable", struct), count)
+    return cast("type[S]", found)
 
 
 @lru_cache(maxsize=1024)
-def _sized(struct: type[Struct], count: int) -> type[Struct]:
+def _sized(hashable: Hashable, count: int) -> type[Struct]:
+    struct = cast("type[Struct]", hashable)
     *others, last = struct.FIELDS
     least = max(1, (struct.SIZE - last.offset) // last.stride) if last.stride else 0
     if not last.lengths or count < least:

@@ -332,7 +332,9 @@ def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[Buffer], ...]:
 
 def _step(name: str, compiled: Compiled, grid: Size) -> Step:
     """Return the dispatch as profiles know it."""
-    layout = compiled.layouts[0][1].layout if compiled.layouts else BindGroupLayout(None)
+    layout = (
+        compiled.layouts[0][1].layout if compiled.layouts else BindGroupLayout(None)
+    )
     shader = CompiledShader(-1, name, compiled.pipeline, layout, 0)
     origin = Origin(name, "bound", name.partition(":")[0])
     return Step(shader, (), tuple, grid[0], grid[1], origin)
