@@ -132,9 +132,7 @@ class Constants:
             case tree.Override():
                 raise self._unknown(node, f"each pipeline chooses its own '{name}'")
             case None:
-                fault = UnknownWgslName(
-                    span=node.span, what="constant", name=name, remedy=""
-                )
+                fault = UnknownWgslName(span=node.span, what="constant", name=name)
                 raise CompileError([fault])
             case _:
                 raise self._unknown(node, f"'{name}' is no constant")

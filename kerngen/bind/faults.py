@@ -10,6 +10,7 @@ class WgslSyntax(
     Diagnostic,
     code="KG1401",
     message="Expected {expected}, found {found}.",
+    help="Declarations follow the grammar of https://www.w3.org/TR/WGSL.",
 ):
     expected: str
     found: str
@@ -18,7 +19,8 @@ class WgslSyntax(
 class UnexpectedCharacter(
     Diagnostic,
     code="KG1402",
-    message="'{character}' begins no token of WGSL.",
+    message="No token of WGSL begins with '{character}'.",
+    help="Remove it, or run the tool first that it belongs to.",
 ):
     character: str
 
@@ -28,18 +30,19 @@ class UnclosedComment(
     code="KG1403",
     message="A comment is not closed.",
     label="it begins here",
-    help="Comments may hold others: each '/*' needs its '*/'.",
+    help="Comments may hold others: each '/*' needs a '*/' of its own.",
 ):
     pass
 
 
-class UnfinishedDeclaration(
+class UnclosedBody(
     Diagnostic,
     code="KG1404",
-    message="The file ends before this is closed by a '{missing}'.",
-    label="opened here",
+    message="The file ends inside of a function's body.",
+    label="it begins here",
+    help="Write the '}}' that is missing.",
 ):
-    missing: str
+    pass
 
 
 class FileOfAnotherTool(
@@ -55,8 +58,8 @@ class FileOfAnotherTool(
 class NativeType(
     Diagnostic,
     code="KG1406",
-    message="'{name}' is no type of WGSL, but one of {tool}.",
-    help="Bindings are made for WGSL that every implementation accepts.",
+    message="'{name}' is not a type of WGSL, but one of {tool}.",
+    help="Bindings are made for WGSL alone: bind such a variable by hand.",
 ):
     name: str
     tool: str
@@ -66,17 +69,18 @@ class UnknownWgslName(
     Diagnostic,
     code="KG1407",
     message="There is no {what} '{name}' in this file.",
-    help="{remedy}",
+    help=("{remedy}", "Declare it, or bind a file that has all that it needs."),
 ):
     what: str
     name: str
-    remedy: str
+    remedy: str = ""
 
 
 class DeclaredTwice(
     Diagnostic,
     code="KG1408",
     message="'{name}' is declared twice.",
+    help="Rename one of them.",
     related={"first": "the first one is here"},
 ):
     name: str
@@ -86,8 +90,8 @@ class DeclaredTwice(
 class NotConstant(
     Diagnostic,
     code="KG1409",
-    message="{what} is not known before the shader runs: {why}.",
-    help="kerngen evaluates numbers, 'const' names, operators and conversions.",
+    message="{what} is not known from the file alone: {why}.",
+    help="Write numbers, names of 'const', operators on them and conversions.",
 ):
     what: str
     why: str
@@ -96,7 +100,8 @@ class NotConstant(
 class WrongValue(
     Diagnostic,
     code="KG1410",
-    message="{what} is {value}; expected {expected}.",
+    message="{what} can't be {value}.",
+    help="It is {expected}.",
 ):
     what: str
     value: str
@@ -106,17 +111,19 @@ class WrongValue(
 class NotShareable(
     Diagnostic,
     code="KG1411",
-    message="'{name}' can't be in a buffer: {why}.",
+    message="'{name}' can't be bound: {why}.",
+    help="{remedy}",
 ):
     name: str
     why: str
+    remedy: str
 
 
 class MisplacedRuntimeArray(
     Diagnostic,
     code="KG1412",
-    message="An array without a length is the last member of a struct, or a whole "
-    "variable in the address space 'storage'.",
+    message="An array without a length can't be here.",
+    help="Give it a length, or let it be the last member of a struct.",
 ):
     pass
 
@@ -125,7 +132,7 @@ class MissingBinding(
     Diagnostic,
     code="KG1413",
     message="'{name}' has no '@{missing}'.",
-    help="A variable in a buffer, a texture or a sampler has '@group' and '@binding'.",
+    help="What a bind group binds has both '@group' and '@binding'.",
 ):
     name: str
     missing: str
@@ -134,8 +141,8 @@ class MissingBinding(
 class SameBinding(
     Diagnostic,
     code="KG1414",
-    message="'{name}' and '{other}' have the same group and binding, and '{entry}' "
-    "reads both.",
+    message="'{name}' has the group and the binding of '{other}', and '{entry}' uses both.",
+    help="Give one of them another number.",
     related={"first": "the other one is here"},
 ):
     name: str
@@ -148,6 +155,7 @@ class CircularDeclaration(
     Diagnostic,
     code="KG1415",
     message="'{name}' is declared by itself.",
+    help="Declare it by something else.",
 ):
     name: str
 

@@ -32,7 +32,7 @@ from kerngen.bind.parser import parse
 from kerngen.bind.reach import Reach
 from kerngen.bind.types import Types
 from kerngen.ir.memory import Leaf, Struct, structs_in
-from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source
 
 _STAGES: Final = ("compute", "vertex", "fragment")
@@ -162,25 +162,16 @@ class _Reader:
         assert variable.type is not None, "the grammar of WGSL asks for one"
         type_ = self.types.resolve(variable.type)
         memory = memory_of(type_)
-        is_memory = memory is not None
-        why = ""
         if isinstance(type_, Opaque) and type_.tool:
-            fault = NativeType(
+            fault: Diagnostic = NativeType(
                 span=variable.type.span, name=type_.name, tool=type_.tool
             )
             raise CompileError([fault])
-        if isinstance(type_, Opaque):
-            why = type_.why
-        elif is_memory and space == "handle":
-            why = "its address space, 'uniform' or 'storage', is missing"
-        elif not is_memory and space != "handle":
-            why = f"'{space}' is for data"
-        elif space == "uniform" and isinstance(type_, RuntimeArray | RuntimeStruct):
-            why = "an array without a length is for 'storage' alone"
-        if why:
-            raise CompileError(
-                [NotShareable(span=variable.type.span, name=name.text, why=why)]
+        if why := _refused(type_, space):
+            fault = NotShareable(
+                span=variable.type.span, name=name.text, why=why[0], remedy=why[1]
             )
+            raise CompileError([fault])
         for struct, member in misread(memory) if memory is not None else ():
             span = member.span or name.span
             raise CompileError(
@@ -258,3 +249,17 @@ class _Reader:
                     first=other.span,
                 )
                 raise CompileError([fault])
+
+
+def _refused(type_: Type, space: str) -> tuple[str, str] | None:
+    """Return why no variable of an address space has a type, and what to do."""
+    is_memory = memory_of(type_) is not None
+    if isinstance(type_, Opaque):
+        return type_.why, "Use a type that has a layout: u32 instead of bool, say."
+    if is_memory and space == "handle":
+        return "its address space is missing", "Write var<uniform> or var<storage>."
+    if not is_memory and space != "handle":
+        return f"'{space}' is for data", "Write var without an address space."
+    if space == "uniform" and isinstance(type_, RuntimeArray | RuntimeStruct):
+        return "'uniform' has no arrays without a length", "Write var<storage>."
+    return None

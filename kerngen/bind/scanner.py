@@ -10,9 +10,9 @@ from typing import Final, final
 
 from kerngen.bind.faults import (
     FileOfAnotherTool,
+    UnclosedBody,
     UnclosedComment,
     UnexpectedCharacter,
-    UnfinishedDeclaration,
 )
 from kerngen.bind.foreign import foreign_tool
 from kerngen.source.diagnostic import CompileError
@@ -160,7 +160,7 @@ def _body(source: Source, first: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
                 return Lexeme("BODY", " ".join(names), first.start, lexeme.end)
         before = lexeme.text
     span = Span(source, first.start, first.end)
-    raise CompileError([UnfinishedDeclaration(span=span, missing="}")])
+    raise CompileError([UnclosedBody(span=span)])
 
 
 def _find_templates(lexemes: list[Lexeme]) -> None:

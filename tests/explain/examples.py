@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kerngen.bind.build import bind
 from kerngen.compiler import Compiler
 from kerngen.explain.page import Page
 from kerngen.report.clashes import clashing_files
@@ -120,9 +121,18 @@ def _placed(name: str, files: tuple[str, ...]) -> list[str]:
     return [f"{PurePosixPath(name).parent / file}" for file in files]
 
 
+def bind_example(block: Block) -> None:
+    """Bind an example in WGSL; raise `CompileError` if it is wrong."""
+    bind(Source("example.wgsl", block.text), block.text.encode())
+
+
 def faults_of(section: str, folder: Path) -> tuple[Diagnostic, ...]:
     """Return what is wrong with an example, or what it is warned of."""
     try:
+        first = blocks(section)[0]
+        if first.language == "wgsl":
+            bind_example(first)
+            return ()
         return compile_example(section, folder)
     except CompileError as error:
         return error.diagnostics
