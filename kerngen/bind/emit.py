@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
-
-from kerngen.bind.host import PYTHON, integer
-from kerngen.bind.model import (
-    Binding,
-    Bound,
-    EntryPoint,
-    Override,
-    Sampler,
-    StorageTexture,
-    Texture,
-    memory_of,
-)
-from kerngen.bind.names import Group, Names, names_of, struct_of
+from kerngen.bind.emit_entries import write_entry
+from kerngen.bind.emit_groups import write_group
+from kerngen.bind.model import Bound, Sampler
+from kerngen.bind.names import Names, names_of, struct_of
 from kerngen.emit.binding import ABI
 from kerngen.emit.docs import write_docstring
 from kerngen.emit.formatting import formatted
 from kerngen.emit.imports import import_lines
 from kerngen.emit.module_name import module_name
-from kerngen.emit.python_code import number, quoted, tuple_text
-from kerngen.emit.signature import memory_annotation
-from kerngen.emit.structs import StructPrinter, write_structs
+from kerngen.emit.python_code import quoted
+from kerngen.emit.structs import write_structs
 from kerngen.emit.writer import Writer
-from kerngen.ir.memory import FixedArray, Leaf, Member, MemoryType
 from kerngen.ir.module import Module
-from kerngen.layout.rules import Space
-from kerngen.layout.types import lay_out, place
-
-_KINDS: Final = {"i32": "i32", "u32": "u32", "f32": "f32", "f16": "f16", "bool": "None"}
 
 
 def emit_module(bound: Bound, source_sha: str) -> str:
@@ -65,7 +48,7 @@ def _body(bound: Bound, names: Names) -> str:
     public = [
         *names.structs.structs.values(),
         *(group.name for group in names.groups),
-        *names.pipelines.values(),
+        *names.entries.values(),
     ]
     with writer.block("__all__ = [", "]"):
         for name in sorted(public):
@@ -73,166 +56,13 @@ def _body(bound: Bound, names: Names) -> str:
     writer.line()
     writer.line(f"ABI = {ABI}")
     writer.line("check_abi(__name__, ABI)")
-    if names.pipelines:
+    if names.entries:
         name = quoted(f"{module_name(bound.source.name)}.wgsl")
         writer.line(f"_SHADER = bound.Shader.of(__name__, __file__, {name})")
     write_structs(writer, module, names.structs)
     filters = any(each.type == Sampler(comparison=False) for each in bound.bindings)
     for group in names.groups:
-        _write_group(writer, group, names, filters=filters)
+        write_group(writer, group, names, filters=filters)
     for entry in bound.entries:
-        if entry.stage == "compute":
-            _write_pipeline(writer, entry, bound, names)
+        write_entry(writer, entry, bound, names)
     return writer.text
-
-
-# ---- bind groups
-
-
-def _write_group(writer: Writer, group: Group, names: Names, *, filters: bool) -> None:
-    fields = names.fields(group)
-    writer.apart()
-    writer.line("@dataclass(frozen=True, slots=True)")
-    with writer.block(f"class {group.name}(bound.BindGroup):"):
-        write_docstring(writer, [f"What is bound at '@group({group.index})'."])
-        writer.line()
-        for each in group.bindings:
-            writer.line(f"{fields[each.name]}: {_annotation(each)}")
-        writer.line()
-        writer.line(f"GROUP = {group.index}")
-        specs = [
-            _spec(each, fields[each.name], names, filters=filters)
-            for each in group.bindings
-        ]
-        if len(specs) == 1:
-            writer.line(f"BINDINGS = ({specs[0]},)")
-            return
-        with writer.block("BINDINGS = (", ")"):
-            for spec in specs:
-                writer.line(f"{spec},")
-
-
-def _annotation(binding: Binding) -> str:
-    memory = memory_of(binding.type)
-    if memory is None:
-        is_sampler = isinstance(binding.type, Sampler)
-        return f"bound.GPU{'Sampler' if is_sampler else 'TextureView'}"
-    if binding.space == "uniform":
-        return f"{memory_annotation(memory)} | bound.BufferBinding"
-    return f"Tensor[{_element(memory)}, Any]"
-
-
-def _element(memory: MemoryType) -> str:
-    """Return the element type of the tensor that a storage buffer is."""
-    inner = memory.innermost if isinstance(memory, FixedArray) else memory
-    return inner.spelling if isinstance(inner, Leaf) else memory_annotation(inner)
-
-
-def _spec(binding: Binding, name: str, names: Names, *, filters: bool) -> str:
-    """Return what the runtime checks a binding by."""
-    head = f'"{name}", {binding.number}'
-    match binding.type:
-        case Texture(dimension, sample, multisampled):
-            if sample == "float" and (multisampled or not filters):
-                sample = "unfilterable-float"
-            multi = ", multisampled=True" if multisampled else ""
-            return f'bound.Texture({head}, "{sample}", "{dimension}"{multi})'
-        case StorageTexture(dimension, format_, access):
-            word = {"read": "read-only", "write": "write-only"}.get(
-                access, "read-write"
-            )
-            return f'bound.StorageTexture({head}, "{format_}", "{word}", "{dimension}")'
-        case Sampler(comparison):
-            kind = ', "comparison"' if comparison else ""
-            return f"bound.Sampler({head}{kind})"
-        case _:
-            return _buffer_spec(binding, name, head, names)
-
-
-def _buffer_spec(binding: Binding, name: str, head: str, names: Names) -> str:
-    memory = memory_of(binding.type)
-    assert memory is not None, "the other types are no buffers"
-    size = lay_out(memory, Space.STORAGE).size
-    if binding.space == "uniform":
-        layout = place("", (Member(name, memory),), Space.STORAGE)
-        printer = StructPrinter(Writer(), names.structs, {name: name})
-        return f"bound.Uniform({head}, {printer.field(layout.fields[0])}, {size})"
-    writes = ", writes=True" if binding.writes else ""
-    return f"bound.Storage({head}, {_element(memory)}, {size}{writes})"
-
-
-# ---- pipelines
-
-
-def _write_pipeline(
-    writer: Writer, entry: EntryPoint, bound: Bound, names: Names
-) -> None:
-    overrides, groups = names.overrides(entry), names.of_entry[entry.name]
-    writer.apart()
-    writer.line("@dataclass(frozen=True, slots=True, kw_only=True)")
-    with writer.block(f"class {names.pipelines[entry.name]}(bound.ComputePipeline):"):
-        write_docstring(writer, [f"The pipeline of the entry point '{entry.name}'."])
-        writer.line()
-        for each in entry.overrides:
-            writer.line(f"{overrides[each.name]}: {_override(each)}")
-        if _may_filter(entry):
-            writer.line("unfilterable: tuple[str, ...] = ()")
-            write_docstring(writer, ["Textures and samplers that don't filter."])
-        if entry.overrides or _may_filter(entry):
-            writer.line()
-        writer.line("SHADER = _SHADER")
-        writer.line(f'ENTRY = "{entry.name}"')
-        writer.line(f"GROUPS = {tuple_text(group.name for group in groups)}")
-        if entry.overrides:
-            specs = (
-                f'bound.Override("{overrides[o.name]}", "{o.key}", {_KINDS[o.kind]})'
-                for o in entry.overrides
-            )
-            writer.line(f"OVERRIDES = {tuple_text(specs)}")
-        writer.line()
-        _write_workgroup(writer, entry, bound, overrides)
-        _write_bind(writer, groups)
-
-
-def _may_filter(entry: EntryPoint) -> bool:
-    """Whether WGSL leaves open which textures of an entry point are filtered."""
-    types = [each.type for each in entry.bindings]
-    samples = {each.sample for each in types if isinstance(each, Texture)}
-    return Sampler(comparison=False) in types and "float" in samples
-
-
-def _override(override: Override) -> str:
-    """Return the annotation of an override, with its default."""
-    python = PYTHON[override.kind]
-    if override.value is None:
-        return python
-    if override.default is None:
-        return f"{python} | None = None"
-    convert = {"int": int, "float": float, "bool": bool}[python]
-    return f"{python} = {number(convert(override.default.number)).text}"
-
-
-def _write_workgroup(
-    writer: Writer, entry: EntryPoint, bound: Bound, names: Mapping[str, str]
-) -> None:
-    overrides = {each.name: each for each in entry.overrides}
-    sizes = [
-        integer(each, bound.constants, overrides, names) for each in entry.workgroup
-    ]
-    if not all(sizes):
-        return  # the base class refuses to count by threads
-    texts = [*(size.text for size in sizes if size), "1", "1"][:3]
-    writer.line("@property")
-    with writer.block("def workgroup_size(self) -> tuple[int, int, int]:"):
-        write_docstring(writer, ["How many invocations a workgroup has."])
-        writer.line(f"return {', '.join(texts)}")
-    writer.line()
-
-
-def _write_bind(writer: Writer, groups: Iterable[Group]) -> None:
-    listed = [f"group{group.index}" for group in groups]
-    given = [f"{n}: {g.name}" for n, g in zip(listed, groups, strict=True)]
-    parameters = ", ".join(["self", *given, "*", "ctx: Context | None = None"])
-    with writer.block(f"def bind({parameters}) -> bound.Dispatch:"):
-        write_docstring(writer, ["Return what runs the pipeline on these groups."])
-        writer.line(f"return self.dispatch({', '.join(['ctx', *listed])})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 from kerngen.bind import tree
 from kerngen.bind.constants import Constants, Kind, Value
@@ -11,6 +11,7 @@ from kerngen.ir.memory import FixedArray, MemoryType, Struct
 from kerngen.source.text import Source, Span
 
 Stage: TypeAlias = Literal["compute", "vertex", "fragment"]
+STAGES: Final[tuple[Stage, ...]] = ("compute", "vertex", "fragment")
 Access: TypeAlias = Literal["read", "write", "read_write"]
 
 

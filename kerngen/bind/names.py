@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.bind.model import Binding, Bound, EntryPoint, RuntimeStruct
+from kerngen.bind.model import STAGES, Binding, Bound, EntryPoint, RuntimeStruct, Stage
 from kerngen.emit.python_names import (
     BUILTINS_IN_USE,
     KEYWORDS,
@@ -19,21 +19,13 @@ from kerngen.ir.memory import Struct
 from kerngen.layout.struct import pascal_case
 
 _RESERVED = KEYWORDS | BUILTINS_IN_USE | MODULE_NAMES
-_GROUP_MEMBERS = frozenset(("BINDINGS", "GROUP", "context", "items"))
-_PIPELINE_MEMBERS = frozenset(
-    (
-        "unfilterable",
-        "unfiltered",
-        "ENTRY",
-        "GROUPS",
-        "OVERRIDES",
-        "SHADER",
-        "bind",
-        "constants",
-        "dispatch",
-        "self",
-    )
-) | {"workgroup_size", "ctx"}
+_GROUP_MEMBERS = frozenset(
+    ("BINDINGS", "GROUP", "context", "create", "create_layout", "items")
+)
+_ENTRY_MEMBERS = frozenset(
+    "ENTRY GROUPS INPUTS OUTPUTS OVERRIDES SHADER bind buffer constants ctx dispatch "
+    "programmed self state unfilterable unfiltered workgroup_size".split()
+)
 
 
 @final
@@ -44,6 +36,8 @@ class Group:
     name: str
     index: int
     bindings: tuple[Binding, ...]
+    stages: tuple[tuple[Stage, ...], ...]
+    """The stages that use each of them."""
 
 
 @final
@@ -54,7 +48,7 @@ class Names:
     structs: ModuleNames
     groups: tuple[Group, ...]
     of_entry: Mapping[str, tuple[Group, ...]]
-    pipelines: Mapping[str, str]
+    entries: Mapping[str, str]
 
     def fields(self, group: Group) -> dict[str, str]:
         """Return what the bindings of a group are called."""
@@ -63,7 +57,7 @@ class Names:
 
     def overrides(self, entry: EntryPoint) -> dict[str, str]:
         """Return what the overrides of a pipeline are called."""
-        taken = _RESERVED | _PIPELINE_MEMBERS
+        taken = _RESERVED | _ENTRY_MEMBERS
         return PythonNamer(taken).claim_all(each.name for each in entry.overrides)
 
 
@@ -76,45 +70,58 @@ def names_of(bound: Bound) -> Names:
     """Name everything of a module."""
     structs = {s: class_name(s) for s in map(struct_of, bound.structs)}
     namer = PythonNamer(_RESERVED | {*structs.values()})
-    entries = [each for each in bound.entries if each.stage == "compute"]
-    pipelines = {e.name: namer.claim(pascal_case(e.name)) for e in entries}
-    groups: dict[Group, None] = {}
+    shaders = {e.name: namer.claim(pascal_case(e.name)) for e in bound.entries}
+    groups: dict[tuple[int, tuple[Binding, ...]], Group] = {}
     of_entry: dict[str, tuple[Group, ...]] = {}
-    shared = _shared_groups(bound, namer)
-    for entry in entries:
-        own: list[Group] = []
-        for index in sorted({each.group for each in entry.bindings}):
-            group = shared.get(index) or _own_group(entry, index, groups, namer)
-            groups[group] = None
-            own.append(group)
-        of_entry[entry.name] = tuple(own)
+    for prefix, unit in _units(bound.entries):
+        reached = {binding for entry in unit for binding in entry.bindings}
+        for index in sorted({each.group for each in reached}):
+            bindings = _ordered(each for each in reached if each.group == index)
+            if (index, bindings) not in groups:
+                name = namer.claim(f"{prefix}Group{index}")
+                stages = tuple(_stages(each, bound.entries) for each in bindings)
+                groups[index, bindings] = Group(name, index, bindings, stages)
+        for entry in unit:
+            own = {each.group for each in entry.bindings}
+            found = [
+                groups[index, _ordered(each for each in reached if each.group == index)]
+                for index in sorted(own)
+            ]
+            of_entry[entry.name] = tuple(found)
     made = ModuleNames({}, {}, {}, structs, {})
-    return Names(made, tuple(groups), of_entry, pipelines)
+    return Names(made, tuple(groups.values()), of_entry, shaders)
 
 
-def _shared_groups(bound: Bound, namer: PythonNamer) -> dict[int, Group]:
-    """Return the groups that all entry points have in common.
+def _units(
+    entries: Sequence[EntryPoint],
+) -> Iterator[tuple[str, tuple[EntryPoint, ...]]]:
+    """Yield entry points that have their groups in common, with how those are called.
 
-    Such a group has every binding of its index that an entry point reaches; where two of
-    them have the same number, each entry point has a group of its own.
+    All have, unless two variables are at one place: then each compute shader has groups
+    of its own, and so have the vertex and fragment shaders together, if they can.
     """
-    reached = {b for e in bound.entries if e.stage == "compute" for b in e.bindings}
-    shared: dict[int, Group] = {}
-    for index in sorted({each.group for each in reached}):
-        bindings = _ordered(each for each in reached if each.group == index)
-        if len({each.number for each in bindings}) == len(bindings):
-            shared[index] = Group(namer.claim(f"Group{index}"), index, bindings)
-    return shared
+    if _fit_together(entries):
+        yield "", tuple(entries)
+        return
+    drawing = tuple(each for each in entries if each.stage != "compute")
+    if drawing and _fit_together(drawing):
+        yield "Render", drawing
+        drawing = ()
+    for entry in entries:
+        if entry.stage == "compute" or entry in drawing:
+            yield pascal_case(entry.name), (entry,)
 
 
-def _own_group(
-    entry: EntryPoint, index: int, known: Mapping[Group, None], namer: PythonNamer
-) -> Group:
-    bindings = _ordered(each for each in entry.bindings if each.group == index)
-    for group in known:
-        if group.bindings == bindings:
-            return group
-    return Group(namer.claim(f"{pascal_case(entry.name)}Group{index}"), index, bindings)
+def _fit_together(entries: Iterable[EntryPoint]) -> bool:
+    """Whether no two variables of some entry points are at one place."""
+    reached = {binding for entry in entries for binding in entry.bindings}
+    return len({(each.group, each.number) for each in reached}) == len(reached)
+
+
+def _stages(binding: Binding, entries: Iterable[EntryPoint]) -> tuple[Stage, ...]:
+    """Return the stages that use a binding."""
+    found = (each.stage for each in entries if binding in each.bindings)
+    return tuple(sorted(set(found), key=STAGES.index))
 
 
 def _ordered(bindings: Iterable[Binding]) -> tuple[Binding, ...]:

@@ -17,7 +17,9 @@ from kerngen.bind.faults import (
     SameBinding,
     WrongValue,
 )
+from kerngen.bind.interface import Interface
 from kerngen.bind.model import (
+    STAGES,
     Binding,
     Bound,
     EntryPoint,
@@ -25,6 +27,7 @@ from kerngen.bind.model import (
     Override,
     RuntimeArray,
     RuntimeStruct,
+    Type,
     memory_of,
 )
 from kerngen.bind.naga import misread
@@ -35,7 +38,7 @@ from kerngen.ir.memory import Leaf, Struct, structs_in
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source
 
-_STAGES: Final = ("compute", "vertex", "fragment")
+__INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
 _INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
 """What the type of an override without one is, by that of its value."""
 
@@ -147,7 +150,7 @@ class _Reader:
             name in reach.names(each)
             for each in self.declared.values()
             if isinstance(each, tree.Function)
-            and any(tree.attribute(each.attributes, stage) for stage in _STAGES)
+            and any(tree.attribute(each.attributes, stage) for stage in STAGES)
         )
 
     def _binding(
@@ -221,7 +224,7 @@ class _Reader:
 
     def entries(self, function: tree.Function, reach: Reach) -> Iterator[EntryPoint]:
         """Yield the entry point that a function is, if it is one."""
-        for stage in _STAGES:
+        for stage in STAGES:
             if tree.attribute(function.attributes, stage) is not None:
                 bindings, overrides = reach.of(function)
                 self._check_same(function, bindings)
@@ -232,6 +235,9 @@ class _Reader:
                     bindings,
                     overrides,
                     size.arguments if size else (),
+                    Interface(self.declared, self.constants, self.types).of(
+                        function, stage
+                    ),
                 )
 
     def _check_same(

@@ -6,45 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from kerngen.runtime.bound.groups import BindGroup
-from kerngen.runtime.bound.shader import Shader
+from kerngen.runtime.bound.overrides import Programmable
 from kerngen.runtime.context import Context
-from kerngen.runtime.errors import ArgumentError, ContextError, DtypeError
-from kerngen.runtime.struct import fit_of
-from kerngen.runtime.values.conversion import Misfit
-from kerngen.runtime.values.elements import Element
+from kerngen.runtime.errors import ArgumentError, ContextError, DtypeError, FeatureError
 from kerngen.runtime.values.kinds import kind_of
 
 Size = tuple[int, int, int]
 """How many there are along each axis."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Override:
-    """A constant that a pipeline chooses; WebGPU knows it as `key`.
-
-    One without an element type is a bool.
-    """
-
-    name: str
-    key: str
-    element: type[Element] | None
-
-    def checked(self, value: object, where: str) -> object:
-        """Return a value as it is kept; None leaves it to the shader."""
-        if value is None:
-            return None
-        if self.element is None:
-            if not isinstance(value, bool):
-                raise DtypeError(f"'{where}' is {kind_of(value)}; expected a bool.")
-            return value
-        try:
-            return fit_of(self.element)(value)
-        except Misfit as misfit:
-            raise misfit.error(where) from None
-
-
-class ComputePipeline:
+class ComputePipeline(Programmable):
     """The base of generated pipelines, one for each entry point.
 
     It is compiled at its first dispatch in a context, and once for all that are equal.
@@ -52,34 +23,20 @@ class ComputePipeline:
 
     __slots__ = ()
 
-    SHADER: ClassVar[Shader]
-    ENTRY: ClassVar[str] = "main"
     GROUPS: ClassVar[tuple[type[BindGroup], ...]] = ()
-    OVERRIDES: ClassVar[tuple[Override, ...]] = ()
 
     @property
     def unfiltered(self) -> frozenset[str]:
         """The textures and samplers that don't filter; a class with such has a field."""
         return frozenset(getattr(self, "unfilterable", ()))
 
-    def __post_init__(self) -> None:
-        """Check the overrides."""
-        for override in self.OVERRIDES:
-            value = getattr(self, override.name)
-            kept = override.checked(value, f"{type(self).__name__}.{override.name}")
-            if kept is not value:
-                object.__setattr__(self, override.name, kept)
-
     @property
     def workgroup_size(self) -> Size:
         """How many invocations a workgroup has."""
-        raise NotImplementedError
-
-    @property
-    def constants(self) -> dict[str, float]:
-        """The overrides that were chosen, by the names that WebGPU has for them."""
-        chosen = ((each.key, getattr(self, each.name)) for each in self.OVERRIDES)
-        return {key: value for key, value in chosen if value is not None}
+        raise FeatureError(
+            f"{type(self).__name__}: the size of its workgroups is computed in the "
+            f"shader; count by dispatch_workgroups()."
+        )
 
     def dispatch(self, ctx: Context | None, *groups: BindGroup) -> Dispatch:
         """Return what runs the pipeline on bind groups; generated `bind` calls this."""

@@ -6,8 +6,9 @@ import sys
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
+from kerngen.runtime.device.gpu import GPUDevice
 from kerngen.runtime.errors import AbiError
 from kerngen.runtime.shipping import require_shaders
 from kerngen.runtime.stamp import stamp_of
@@ -44,3 +45,7 @@ class Shader:
                 f"'kerngen bind' again."
             )
         return cls(name, code.decode("utf-8-sig"))
+
+    def module(self, device: GPUDevice) -> Any:
+        """Return a new `wgpu.GPUShaderModule` of it."""
+        return device.create_shader_module(label=self.name, code=self.code)
