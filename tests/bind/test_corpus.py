@@ -17,6 +17,7 @@ import pytest
 import kerngen.runtime as gpu
 from kerngen.bind.build import bind
 from kerngen.runtime.bound.bindings import Binding, Storage, Uniform
+from kerngen.runtime.bound.pipeline import ComputePipeline
 from kerngen.runtime.device.shaders import SUBGROUPS
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
@@ -78,7 +79,7 @@ def test_pipelines_have_the_layouts_that_naga_asks_for(tmp_path: Path) -> None:
             module = module_of(text, tmp_path)
             for name in module.__all__:
                 cls = getattr(module, name)
-                if hasattr(cls, "ENTRY") and not required(cls):
+                if issubclass(cls, ComputePipeline) and not required(cls):
                     seen["pipelines"] += 1
                     check_tight(ctx, cls, f"{file}: {name}", seen)
     print(seen)

@@ -95,7 +95,7 @@ def test_each_binding_is_seen_by_the_stages_that_use_it(module: Any) -> None:
     seen = {each.name: each.visibility for each in module.Group0.BINDINGS}
     assert seen == {"camera": 1 | 2, "shifts": 1 | 4}
     assert module.Vs.GROUPS == module.Fs.GROUPS == (module.Group0,)
-    assert module.Count.GROUPS == (module.Group0, module.Group1)
+    assert [*module.Count.GROUPS] == [module.Group0, module.Group1]
 
 
 def test_wrong_parts_of_pipelines_are_refused(module: Any, ctx: Context) -> None:

@@ -9,7 +9,7 @@ override damping: f32;
 @group(1) @binding(0) var height: texture_2d<f32>;
 @group(1) @binding(1) var near: sampler;
 @compute @workgroup_size(SIZE)
-fn move(@builtin(global_invocation_id) id: vec3u) {
+fn push(@builtin(global_invocation_id) id: vec3u) {
     let up = textureSampleLevel(height, near, vec2f(0.5), 0.0).x;
     if id.x < params.count {
         let by = params.turn * forces[id.x] + params.gravity * up;

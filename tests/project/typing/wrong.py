@@ -123,12 +123,12 @@ springs.Params(1, 0.5, (1.0, 2.0), params.turn)  # error
 springs.Group0(params=by, nodes=nodes, forces=forces)  # error
 springs.Group0(params=params, nodes=nodes, forces=v)  # error
 springs.Group0(params=params, nodes=nodes)  # error
-springs.Move()  # error
-springs.Move(damping="0.5")  # error
-springs.Move(damping=0.5, SIZE=1.5)  # error
-springs.Move(damping=0.5, size=1)  # error
-springs.Move(damping=0.5).bind(views)  # error
-springs.Move(damping=0.5).bind(views, views)  # error
+springs.Push()  # error
+springs.Push(damping="0.5")  # error
+springs.Push(damping=0.5, SIZE=1.5)  # error
+springs.Push(damping=0.5, size=1)  # error
+springs.Push(damping=0.5).bind(views)  # error
+springs.Push(damping=0.5).bind(views, views)  # error
 
 kerngen.compile("", "name")  # error
 kerngen.load(1)  # error
