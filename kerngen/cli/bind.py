@@ -85,18 +85,19 @@ def bind(src: Path, out: Path | None, checking: bool) -> None:
     """
     project = find_project()
     folder = package_folder(out, project)
-    shaders = _select(src)
+    shaders = select_shaders(src)
     with reporting(sys.stderr):
         if checking:
             generated = _generate(shaders, shaders.files)
             found = check(generated, folder, keep=lambda name: not shaders.covers(name))
             report_differences(found, folder, "bind")
             return
-        _bind(shaders, folder)
+        bind_shaders(src, folder)
 
 
-def _bind(shaders: Shaders, out: Path) -> None:
+def bind_shaders(src: Path, out: Path) -> None:
     """Write what changed, and print what was done."""
+    shaders = select_shaders(src)
     while True:
         with suppress(OvertakenError):  # by a run that read newer texts, perhaps
             return _bind_once(shaders, out)
@@ -140,7 +141,8 @@ def _generate(
     return generated
 
 
-def _select(src: Path) -> Shaders:
+def select_shaders(src: Path) -> Shaders:
+    """Return the WGSL files that a path names."""
     chosen = absolute(src)
     if not chosen.exists():
         raise click.ClickException(f"'{src}' does not exist.")
