@@ -36,7 +36,7 @@ def emit_module(bound: Bound, source_sha: str) -> str:
     writer.line()
     writer.line("from __future__ import annotations")
     writer.line()
-    for line in import_lines([body], []):
+    for line in import_lines([body], [], is_bound=True):
         writer.line(line)
     return formatted(writer.text + body)
 

@@ -160,6 +160,15 @@ class CircularDeclaration(
     name: str
 
 
+class NestedTooDeep(
+    Diagnostic,
+    code="KG1417",
+    message="An expression or a type is nested too deep to be read.",
+    help="Split it by constants or aliases: no compiler takes such depths.",
+):
+    pass
+
+
 class NagaMisreads(
     Diagnostic,
     code="KG1416",

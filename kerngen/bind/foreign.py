@@ -21,7 +21,7 @@ _TOOLS: Final = (
         "a preprocessor, such as naga_oil (Bevy) or vello_shaders (Vello)",
     ),
     (
-        rf"\{{\{{{_QUOTED}\}}\}}|\{{[%$#][^\n]*|\$\$[^\n]*",
+        rf"\{{\{{\s*\w{_QUOTED}\}}\}}|\{{[%$#][^\n]*|\$\$[^\n]*",
         "Jinja, as pygfx and wgpu-py have it",
     ),
     (rf"\$\{{{_QUOTED}\}}|`", "JavaScript, whose template string it is"),

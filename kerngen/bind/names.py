@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from kerngen.bind.model import STAGES, Binding, Bound, EntryPoint, RuntimeStruct, Stage
+from kerngen.emit.imports import BOUND
 from kerngen.emit.python_names import (
     BUILTINS_IN_USE,
     KEYWORDS,
@@ -18,7 +19,7 @@ from kerngen.emit.python_names import (
 from kerngen.ir.memory import Struct
 from kerngen.layout.struct import pascal_case
 
-_RESERVED = KEYWORDS | BUILTINS_IN_USE | MODULE_NAMES
+_RESERVED = KEYWORDS | BUILTINS_IN_USE | MODULE_NAMES | {BOUND}
 _GROUP_MEMBERS = frozenset(
     ("BINDINGS", "GROUP", "context", "create", "create_layout", "items")
 )

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any, Final, cast, final
 
 from lark import Lark, Token, Transformer, UnexpectedToken, v_args
+from lark.exceptions import VisitError
 from lark.lexer import Lexer
 
 from kerngen.bind import tree
@@ -85,7 +86,10 @@ def parse(source: Source) -> tree.Module:
         parsed = _lark().parse(cast("Any", source))
     except UnexpectedToken as error:
         raise CompileError([_fault(source, error)]) from None
-    return _Rules(source).transform(parsed)
+    try:
+        return _Rules(source).transform(parsed)
+    except VisitError as error:
+        raise error.orig_exc from None
 
 
 def _fault(source: Source, error: UnexpectedToken) -> WgslSyntax | FileOfAnotherTool:
@@ -95,7 +99,7 @@ def _fault(source: Source, error: UnexpectedToken) -> WgslSyntax | FileOfAnother
     span = Span(source, start, start if at_end else cast("int", lexeme.end_pos))
     if tool := foreign_tool(source.text[start:]):
         return FileOfAnotherTool(span=span, found=tool.found, tool=tool.name)
-    if lexeme == "import" or (lexeme == "if" and lexeme.type == "ATTRIBUTE"):
+    if lexeme == "import":
         return FileOfAnotherTool(span=span, found=str(lexeme), tool="WESL")
     found = "the end of the file" if at_end else f"'{span.text.partition(chr(10))[0]}'"
     return WgslSyntax(
@@ -108,6 +112,7 @@ def _expected(kinds: set[str]) -> str:
         return "an expression"
     if "STRUCT" in kinds:
         return "a declaration"
+    kinds = kinds - {"OPEN"} or kinds  # a template list may follow any name
     shown = sorted(_WORDS.get(kind, f"'{kind.lower()}'") for kind in kinds)
     return " or ".join(shown[:4])
 

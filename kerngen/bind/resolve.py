@@ -13,6 +13,7 @@ from kerngen.bind.faults import (
     MissingBinding,
     NagaMisreads,
     NativeType,
+    NestedTooDeep,
     NotShareable,
     SameBinding,
     WrongValue,
@@ -36,7 +37,7 @@ from kerngen.bind.reach import Reach
 from kerngen.bind.types import Types
 from kerngen.ir.memory import Leaf, Struct, structs_in
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
-from kerngen.source.text import Source
+from kerngen.source.text import Source, Span
 
 __INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
 _INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
@@ -45,6 +46,14 @@ _INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
 
 def read(source: Source) -> Bound:
     """Return what a WGSL file offers; raise `CompileError` with all that is wrong."""
+    try:
+        return _read(source)
+    except RecursionError:
+        span = Span(source, 0, 0)
+        raise CompileError([NestedTooDeep(span=span)]) from None
+
+
+def _read(source: Source) -> Bound:
     module = parse(source)
     faults = Faults()
     declared = _by_name(module, faults)

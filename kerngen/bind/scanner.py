@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Final, final
+from typing import Final, NoReturn, final
 
 from kerngen.bind.faults import (
     FileOfAnotherTool,
@@ -33,6 +33,9 @@ _KEYWORDS: Final = frozenset(
     "enable requires diagnostic struct fn var const override alias const_assert "
     "true false".split()
 )
+_WESL: Final = frozenset(("if", "elif", "else"))
+"""Attributes of WESL, a language on top of WGSL."""
+
 _MARKS: Final = {
     ";": "_SEMICOLON",
     ",": "_COMMA",
@@ -104,10 +107,10 @@ def _raw(source: Source) -> Iterator[Lexeme]:
             continue
         word = found[0]
         if kind == "name":
-            if after_at:
-                shown = "ATTRIBUTE"
-            else:
-                shown = word.upper() if word in _KEYWORDS else "NAME"
+            if after_at and word in _WESL:
+                _refuse(source, start - 1, f"@{word}", "WESL")
+            shown = word.upper() if word in _KEYWORDS else "NAME"
+            shown = "ATTRIBUTE" if after_at else shown
         elif kind == "number":
             shown = "NUMBER"
         else:
@@ -133,12 +136,14 @@ def _refuse_foreign(source: Source, start: int) -> None:
     line = source.text[start:].partition("\n")[0]
     tool = foreign_tool(line)
     if tool is not None:
-        span = Span(source, start, start + len(tool.found))
-        raise CompileError(
-            [FileOfAnotherTool(span=span, found=tool.found, tool=tool.name)]
-        )
+        _refuse(source, start, tool.found, tool.name)
     if not line.startswith("{"):
         raise _strange(source, start)
+
+
+def _refuse(source: Source, start: int, found: str, tool: str) -> NoReturn:
+    span = Span(source, start, start + len(found))
+    raise CompileError([FileOfAnotherTool(span=span, found=found, tool=tool)])
 
 
 def _strange(source: Source, start: int) -> CompileError:
