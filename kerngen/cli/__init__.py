@@ -97,8 +97,8 @@ def main() -> None:
 for _command in (
     new,
     build,
-    bind,
     watch,
+    bind,
     check,
     fmt,
     show,
