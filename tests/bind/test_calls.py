@@ -268,6 +268,46 @@ fn main() { for (var i = 0u; i < n; i++) { y[i] = m[i / 3][i % 3]; } }
     np.testing.assert_array_equal(y.numpy(), np.arange(9))
 
 
+def test_overrides_of_every_type_reach_the_shader(ctx: Context, tmp_path: Path) -> None:
+    module = module_of(
+        """
+override a: i32; override b: bool = false; override c = 1.5; override d = 2 * a;
+@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(1)
+fn main() { y[0] = f32(a); y[1] = select(0.0, 1.0, b); y[2] = c; y[3] = f32(d); }
+""",
+        tmp_path,
+    )
+    for given, expected in (
+        ({"a": -3}, (-3, 0, 1.5, -6)),
+        ({"a": 4, "b": True, "c": 0.25, "d": 9}, (4, 1, 0.25, 9)),
+    ):
+        y = ctx.zeros(4, f32)
+        module.Main(**given).bind(module.Group0(y=y)).dispatch_workgroups(1)
+        np.testing.assert_array_equal(y.numpy(), expected)
+
+
+def test_shaders_keep_their_checks_where_kernels_have_none(tmp_path: Path) -> None:
+    module = module_of(
+        """
+@group(0) @binding(0) var<uniform> at: u32;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+var<workgroup> line: array<u32, 4>;
+@compute @workgroup_size(4)
+fn main(@builtin(local_invocation_index) i: u32) {
+    line[i] = i + 10u;
+    workgroupBarrier();
+    y[i] = line[at];
+}
+""",
+        tmp_path,
+    )
+    with gpu.open(adapter="software", unchecked=True) as ctx:
+        y = ctx.zeros(4, u32)
+        module.Main().bind(module.Group0(at=3_000_000, y=y)).dispatch_workgroups(1)
+        np.testing.assert_array_equal(y.numpy(), 13)
+
+
 def test_elements_may_be_atomic(ctx: Context, tmp_path: Path) -> None:
     module = module_of(
         """

@@ -433,6 +433,7 @@ class GpuBackend:
         self._recorded.forget_bound()
         self._memory.trim()
         self._bind_groups.clear()
+        self._bound.clear()
         self._plans.clear()
         self._arena.clear()
         if self._owned or how is lost:

@@ -182,6 +182,11 @@ class BoundPipelines:
                 lease = self._memory.lease_foreign(value.buffer, value.nbytes)
                 yield Use(binding.name, lease, value.offset, value.nbytes, writes=False)
 
+    def clear(self) -> None:
+        """Let go of all that was compiled."""
+        self._pipelines.clear()
+        self._layouts.clear()
+
     def _compiled(self, name: str, pipeline: ComputePipeline) -> Compiled:
         found = self._pipelines.get(pipeline)
         if found is not None:
@@ -209,7 +214,7 @@ class BoundPipelines:
                 bind_group_layouts=[each.layout for each in layouts]
             ),
             compute={
-                "module": self._shaders.module(pipeline.SHADER.code, name),
+                "module": self._shaders.checked_module(pipeline.SHADER.code, name),
                 "entry_point": pipeline.ENTRY,
                 "constants": pipeline.constants,
             },

@@ -115,10 +115,10 @@ class Shaders:
             self.cache.put(key, shader)
             return shader
 
-    def module(self, text: str, label: str) -> ShaderModule:
-        """Return a new module of a text, for a pipeline that is made elsewhere."""
+    def checked_module(self, text: str, label: str) -> ShaderModule:
+        """Return a new module of a text that others wrote, with the adapter's checks."""
         with self._compiler.lock:
-            return self._compiler.module(text, label)
+            return self._compiler.checked_module(text, label)
 
     def forget(self, shaders: frozenset[CompiledShader]) -> None:
         """Drop compiled shaders; who needs one still compiles it anew."""
@@ -147,7 +147,7 @@ class _Compiler:
     def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
         """Return a new pipeline, with a number that no other one of the device has."""
         group_layout, pipeline_layout = self._layout(key.uniform_bytes, key.writes)
-        module = self.module(text, label)
+        module = self._make_module(label=label, code=self._accepted(text))
         pipeline = self._device.create_compute_pipeline(
             label=label,
             layout=pipeline_layout,
@@ -161,9 +161,10 @@ class _Compiler:
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
         )
 
-    def module(self, text: str, label: str) -> ShaderModule:
-        """Return a new module of a text."""
-        return self._make_module(label=label, code=self._accepted(text))
+    def checked_module(self, text: str, label: str) -> ShaderModule:
+        """Return a new module with checks, also where kernels have none."""
+        code = self._accepted(text)
+        return self._device.create_shader_module(label=label, code=code)
 
     def _accepted(self, text: str) -> str:
         """Return a shader's text without the line that this naga refuses.
