@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import ModuleType
 
+from kerngen.bind import faults as of_wgsl
 from kerngen.check.faults import (
     gradients,
     indices,
@@ -27,7 +28,7 @@ from kerngen.syntax import faults_foreign, faults_uses
 _MODULES = (
     *(reading, faults_build, faults_uses, of_syntax, faults_foreign),
     *(names, places, types, indices, statements, recurrences, schedules),
-    *(requires, structs, gradients, of_gradients, of_stages),
+    *(requires, structs, gradients, of_gradients, of_stages, of_wgsl),
 )
 
 

@@ -19,6 +19,7 @@ with needing("The command line", COMPILER):
 
     from kerngen import __version__
     from kerngen.cli.bench import bench
+    from kerngen.cli.bind import bind
     from kerngen.cli.build import build
     from kerngen.cli.check import check
     from kerngen.cli.console import reporting_system
@@ -97,6 +98,7 @@ for _command in (
     new,
     build,
     watch,
+    bind,
     check,
     fmt,
     show,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -116,7 +116,7 @@ def _build_once(
     )
     if generated:
         stamp_all(out, {one.source: one.entry for one in generated})
-    _report(summary, out)
+    report_summary(summary, out)
     for source, one in compiled.items():
         _report_notes(source, one)
 
@@ -148,6 +148,13 @@ def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) 
     _refuse_lone_structs(compiled, selection, out)
     generated = [_generated(source, one, library) for source, one in compiled.items()]
     differences = check(generated, out, keep=lambda name: not selection.covers(name))
+    report_differences(differences, out, "build")
+
+
+def report_differences(
+    differences: Sequence[Difference], out: Path, command: str
+) -> None:
+    """Print what a command would change; exit with 1 if there is anything."""
     if not differences:
         say(f"{shown_path(out)} is up to date.")
         return
@@ -155,7 +162,7 @@ def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) 
         _print_difference(difference)
     click.echo(
         f"{shown_path(out)}: {counted(len(differences), 'file')} out of date. "
-        f"'kerngen build' brings them up to date.",
+        f"'kerngen {command}' brings them up to date.",
         err=True,
     )
     raise click.exceptions.Exit(1)
@@ -189,7 +196,8 @@ def _generated(source: SourceFile, compiled: Compiled, library: Library) -> Gene
     return Generated(source.name, library.digest(source.name), placed)
 
 
-def _report(summary: Summary, out: Path) -> None:
+def report_summary(summary: Summary, out: Path) -> None:
+    """Print what was done to the output folder."""
     parts = [f"{counted(len(summary.written), 'file')} written"]
     parts += [f"{summary.unchanged} unchanged"]
     parts += [f"{len(summary.removed)} removed"] if summary.removed else []

@@ -16,18 +16,27 @@ from kerngen.source.cells import clean
 
 @click.command(
     epilog=options.examples(
-        "kerngen new my-layers", "cd my-layers && pip install -e '.[test]' && pytest"
+        "kerngen new my-layers",
+        "kerngen new my-shaders --bind",
+        "cd my-layers && pip install -e '.[test]' && pytest",
     )
 )
 @click.argument("path", type=PATH)
 @click.option("--name", help="The project's name, if it is not the folder's.")
-def new(path: Path, name: str | None) -> None:
+@click.option(
+    "--bind",
+    "with_shaders",
+    is_flag=True,
+    help="Add a shader in WGSL, bound by 'kerngen bind', and a test of it.",
+)
+def new(path: Path, name: str | None, with_shaders: bool) -> None:
     """Make a project in PATH, a new or an empty folder.
 
     '.' is the folder that you are in.  The project has a kernel, a test of it, settings
     for kerngen, mypy, pyright and pytest, and a workflow for GitHub.  Where git is
     installed, and the folder is in no repository, it becomes one.
     """
+    from kerngen.cli.bind import bind_shaders
     from kerngen.cli.build import build_sources
     from kerngen.cli.console import reporting
     from kerngen.cli.project import select
@@ -36,6 +45,7 @@ def new(path: Path, name: str | None) -> None:
     from kerngen.origin import origin
     from kerngen.scaffold.name import ProjectName
     from kerngen.scaffold.project import (
+        SHADERS,
         SOURCE,
         NotEmptyError,
         begin_history,
@@ -52,16 +62,20 @@ def new(path: Path, name: str | None) -> None:
         hint = " Or give another by --name." if isinstance(error, ValueError) else ""
         raise click.ClickException(f"{error}{hint * (name is None)}") from None
     with reporting(sys.stderr):
-        write_project(folder, project, __version__)
+        write_project(folder, project, __version__, bind=with_shaders)
         begin_history(folder)
         out = out_of(folder, project)
         build_sources(select(None, Project(folder / SOURCE, out)), out, DEFAULT, None)
+        if with_shaders:
+            bind_shaders(folder / SHADERS, out)
     here = shown_path(folder)
     click.echo(f"Project '{project.name}' is in '{clean(here)}'. Next:\n")
     if folder != Path.cwd():
         click.echo(f"  cd {clean(shlex.quote(here))}")
     click.echo('  pip install -e ".[test]"\n  pytest\n')
     click.echo(f"Change {SOURCE}/layers.kern, and run 'kerngen build'.")
+    if with_shaders:
+        click.echo(f"Or {SHADERS}/drift.wgsl, and run 'kerngen bind {SHADERS}'.")
     if found := origin():
         click.echo(
             f"\nThis kerngen comes from {clean(found)}, not from a package index: in "

@@ -102,7 +102,8 @@ class Selection:
     def covers(self, name: str) -> bool:
         """Whether a source of that name, here or gone, is among those asked for."""
         chosen = PurePosixPath(_stable_name(self.chosen, self.origin))
-        return PurePosixPath(name).is_relative_to(chosen) or self.chosen == self.base
+        inside = PurePosixPath(name).is_relative_to(chosen)
+        return name.endswith(SUFFIX) and (inside or self.chosen == self.base)
 
 
 def select(src: Path | None, project: Project | None = None) -> Selection:
@@ -212,6 +213,20 @@ def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
 
 def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:
     """Return the folder to write to: the one given, or the project's for its sources."""
+    if (
+        out is None
+        and project.out is not None
+        and project.source not in {None, selection.base, selection.chosen}
+    ):
+        raise click.UsageError(
+            f"Give --out: '{project.out}' is for the sources in '{project.source}', and "
+            f"'{selection.chosen}' is not one of them."
+        )
+    return package_folder(out, project)
+
+
+def package_folder(out: Path | None, project: Project) -> Path:
+    """Return the folder to write to: the one given, or the project's."""
     if out is not None:
         folder = absolute(out)
         if why := _no_package(folder):
@@ -221,11 +236,6 @@ def choose_out(out: Path | None, selection: Selection, project: Project) -> Path
         raise click.UsageError(
             "Give --out, the folder to write to: no pyproject.toml here sets 'out' under "
             "[tool.kerngen]."
-        )
-    if project.source not in {None, selection.base, selection.chosen}:
-        raise click.UsageError(
-            f"Give --out: '{project.out}' is for the sources in '{project.source}', and "
-            f"'{selection.chosen}' is not one of them."
         )
     if why := _no_package(project.out):
         shown = shown_path(project.file)

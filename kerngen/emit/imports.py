@@ -39,6 +39,9 @@ _KERNGEN = {
     "kerngen.runtime.generated": ("ModuleFiles",),
     "kerngen.runtime.struct": ("Field", "Struct", "UniformStruct", "spaced"),
 }
+BOUND = "bound"
+"""The module of the runtime that bound shaders have all of theirs from."""
+
 _RUNTIME = "from kerngen.runtime import "
 _MODULES = {
     "np": "import numpy as np",
@@ -62,16 +65,22 @@ IMPORTABLE = frozenset(
 """Every name that a generated module may import."""
 
 
-def import_lines(parts: Iterable[str], structs: Iterable[tuple[str, str]]) -> list[str]:
+def import_lines(
+    parts: Iterable[str],
+    structs: Iterable[tuple[str, str]],
+    *,
+    is_bound: bool = False,
+) -> list[str]:
     """Return the lines that import what the parts of a module use, in isort's order.
 
-    `structs` are the classes of other generated modules, each after its module.
+    `structs` are the classes of other generated modules, each after its module.  One that
+    `is_bound` may use what shaders in WGSL are bound by.
     """
     used = {name for part in parts for name in _names(part)}
     groups = (
         _from_lines(_STANDARD, used),
         [*_module_lines("np", used), *_from_lines(_NUMPY, used)],
-        _kerngen_lines(used),
+        _kerngen_lines(used, is_bound=is_bound),
         [f"from {module} import {name}" for module, name in _grouped(structs)],
     )
     return [line for group in groups if group for line in (*group, "")]
@@ -92,8 +101,11 @@ def _grouped(structs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(module, ", ".join(modules[module])) for module in listed]
 
 
-def _kerngen_lines(used: set[str]) -> list[str]:
-    lines = _from_lines(_KERNGEN, used)
+def _kerngen_lines(used: set[str], *, is_bound: bool) -> list[str]:
+    modules = dict(_KERNGEN)
+    if is_bound:
+        modules["kerngen.runtime"] = (*modules["kerngen.runtime"], BOUND)
+    lines = _from_lines(modules, used)
     at = next(n for n, line in enumerate(lines) if line.startswith(_RUNTIME))
     return [*lines[: at + 1], *_module_lines("ref", used), *lines[at + 1 :]]
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
-from kerngen.emit.imports import IMPORTABLE, STRUCT_IMPORTS
+from kerngen.emit.imports import BOUND, IMPORTABLE, STRUCT_IMPORTS
 from kerngen.emit.usage import used_constants, used_functions
 from kerngen.ir.cached import cached_on_instance
 from kerngen.ir.memory import FixedArray, MemoryType, Struct, structs_in
@@ -57,7 +57,9 @@ TUPLE_NAMES = frozenset(("count", "index"))
 _PRIVATE_NAMES = frozenset(("FILES",))
 _RESERVED = KEYWORDS | BUILTINS_IN_USE
 _NOT_FOR_MODULE = _RESERVED | MODULE_NAMES
-_NOT_FOR_CLASSES = _NOT_FOR_MODULE | FIELD_NAMES  # read where fields are declared
+_NOT_FOR_CLASSES = (
+    _NOT_FOR_MODULE | FIELD_NAMES | {BOUND}
+)  # read where fields are declared
 _NOT_FOR_VALUES = _RESERVED | {
     *("Any", "NDArray", "ctx", "geometry", "hostmath", "np", "out", "real", "ref")
 }

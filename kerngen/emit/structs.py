@@ -57,13 +57,13 @@ def write_structs(writer: Writer, module: Module, names: ModuleNames) -> None:
     Inner ones come first.
     """
     for struct in inner_first(module.structs):
-        printer = _Printer(writer, names, member_names(struct))
+        printer = StructPrinter(writer, names, member_names(struct))
         doc = summary(struct.doc, f"The struct '{struct.name}' of {module.path}.")
         lines = [*paragraphs("\n".join(doc), depth=1)]
         writer.apart()
         printer.write(names.structs[struct], "Struct", struct_layout(struct), lines)
     for struct in uniform_structs(module):
-        printer = _Printer(writer, names, member_names(struct))
+        printer = StructPrinter(writer, names, member_names(struct))
         own, layout = names.structs[struct], struct_layout(struct, Space.UNIFORM)
         writer.apart()
         headline = f"`{own}` as uniform buffers hold it."
@@ -74,14 +74,14 @@ def write_uniform(
     writer: Writer, kernel: Kernel, names: KernelNames, module: ModuleNames
 ) -> None:
     """Write the class of a kernel's uniform struct."""
-    printer = _Printer(writer, module, names.fields)
+    printer = StructPrinter(writer, module, names.fields)
     headline = f"The uniform struct of '{kernel.name}'."
     printer.write_table(names.uniform, uniform_layout(kernel), headline)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Printer:
+class StructPrinter:
     """Prints the classes of one struct; `fields` are its names in Python."""
 
     writer: Writer
@@ -119,7 +119,7 @@ class _Printer:
             writer.line()
             self._write_attributes(layout)
             writer.line()
-            writer.line(f"FIELDS = {tuple_text(map(self._field, layout.fields))}")
+            writer.line(f"FIELDS = {tuple_text(map(self.field, layout.fields))}")
             if any(field.padding for field in layout.fields):
                 self._write_dtype("DTYPE = np.dtype(", layout)
             else:
@@ -135,7 +135,7 @@ class _Printer:
 
     def _write_fields(self, layout: StructLayout) -> None:
         head = "FIELDS: ClassVar[tuple[Field, ...]] = ("
-        fields = [self._field(field) for field in layout.fields]
+        fields = [self.field(field) for field in layout.fields]
         if len(fields) == 1:
             self.writer.line(f"{head}{fields[0]},)")
             return
@@ -151,7 +151,7 @@ class _Printer:
                 lines = paragraphs(field.doc.strip(), depth=1)
                 write_docstring(self.writer, lines)
 
-    def _field(self, field: LayoutField) -> str:
+    def field(self, field: LayoutField) -> str:
         """Return what states a field's layout.
 
         `trail: vec3f[5]` at 16 becomes

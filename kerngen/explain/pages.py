@@ -24,6 +24,7 @@ GROUPS: Final = {
     "KG11": "Vectors, matrices and members of structs",
     "KG12": "Gradients",
     "KG13": "Recurrences: lets that read themselves",
+    "KG14": "WGSL that is bound",
 }
 """What the codes of a hundred are about."""
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kerngen.runtime.bound.pipeline import Dispatch, Size
     from kerngen.runtime.caches import Counted
     from kerngen.runtime.calls.capture import Capture
     from kerngen.runtime.calls.choices import Choice
@@ -128,6 +129,10 @@ class Backend(Protocol):
         out: tuple[AnyTensor | None, ...],
     ) -> tuple[AnyTensor, ...]:
         """Check the arguments, record the kernel and return its outputs."""
+        ...
+
+    def dispatch(self, call: Dispatch, grid: Size) -> None:
+        """Record a dispatch of a bound pipeline."""
         ...
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:

@@ -25,6 +25,15 @@ _FILES: Final[Mapping[str, str]] = {
 }
 """The files of a project, and what they are made from."""
 
+SHADERS: Final = "shaders"
+"""The folder of a new project's WGSL, if it has any."""
+
+_SHADER_FILES: Final[Mapping[str, str]] = {
+    f"{SHADERS}/drift.wgsl": "drift.wgsl.txt",
+    "tests/test_drift.py": "test_drift.py.txt",
+}
+"""The files of a project with WGSL, besides those."""
+
 _IGNORED: Final = frozenset((".git",))
 """What may be in the folder already."""
 
@@ -48,16 +57,31 @@ def refuse_what_is_there(folder: Path) -> None:
         )
 
 
-def write_project(folder: Path, name: ProjectName, version: str) -> None:
-    """Write all files but the generated ones; raise `OSError` if one can't be."""
+def write_project(
+    folder: Path, name: ProjectName, version: str, *, bind: bool = False
+) -> None:
+    """Write all files but the generated ones; raise `OSError` if one can't be.
+
+    With `bind` there is WGSL, too.
+    """
     words = {"@name@": name.name, "@package@": name.package, "@version@": version}
-    for path, template in _FILES.items():
+    if bind:
+        for line in ("$ kerngen build", "- run: kerngen build --check"):
+            words[line] = f"{line}\n{_beside(line)}"
+    chosen = {**_FILES, **(_SHADER_FILES if bind else {})}
+    for path, template in chosen.items():
         text = (files("kerngen.scaffold") / "template" / template).read_text("utf-8")
         for word, value in words.items():
             text = text.replace(word, value)
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _beside(line: str) -> str:
+    """Return the line for the shaders behind the line of a file that builds kernels."""
+    indent = "      " if line.startswith("-") else ""
+    return indent + line.replace("kerngen build", f"kerngen bind {SHADERS}")
 
 
 def begin_history(folder: Path) -> None:

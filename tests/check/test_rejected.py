@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kerngen.bind import faults as wgsl_faults
 from kerngen.catalogue import DIAGNOSTICS
 from kerngen.schedule import faults as schedule_faults
 from kerngen.source import faults_build, reading
@@ -27,7 +28,9 @@ _WRONG_ARTICLE = re.compile(r"\b([Aa] '([aeo]|[fi]\d|i[^\d])|[Aa]n '(u32|[^aeiou
 
 # Their wrong programs are with the tests of the stages that find them.
 ELSEWHERE = {
-    m.__name__ for m in (reading, faults_build, faults, faults_foreign, schedule_faults)
+    m.__name__
+    for m in (reading, faults_build, faults, faults_foreign, schedule_faults)
+    + (wgsl_faults,)
 }
 
 

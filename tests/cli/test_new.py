@@ -71,6 +71,23 @@ def test_its_tests_pass(made: Path) -> None:
     assert "1 passed" in run("pytest", *options, project=made)
 
 
+def test_with_a_shader_its_tests_pass(kerngen: Run) -> None:
+    kerngen("new", "shady", "--bind")
+    project = Path("shady").resolve()
+    options = ("-q", "-W", "error", "-p", "no:cacheprovider", "tests/test_drift.py")
+    assert "1 passed" in run("pytest", *options, project=project)
+    workflow = (project / ".github" / "workflows" / "test.yml").read_text("utf-8")
+    steps = ["kerngen build --check", "kerngen bind shaders --check"]
+    assert [
+        line[len("      - run: ") :]
+        for line in workflow.splitlines()
+        if "kerngen b" in line
+    ] == steps
+    os.chdir(project)
+    for step in steps:
+        kerngen(*step.split()[1:])
+
+
 @pytest.mark.nightly
 def test_its_tests_can_fail(made: Path, kerngen: Run) -> None:
     source = made / "dsl" / "layers.kern"

@@ -33,7 +33,8 @@ def _program(session: Session, block: Block) -> None:
 
 def _python(session: Session, block: Block) -> None:
     name = str(block)
-    if session.shell is not None or block.text.startswith("%"):
+    in_notebook = session.shell is not None and block.title is None
+    if in_notebook or block.text.startswith("%"):
         session.run_cell(block.text)
         return
     ast.parse(block.text, name)
@@ -74,7 +75,13 @@ def _compare(session: Session, block: Block, shown: str) -> None:
 
 
 def _shader(session: Session, block: Block) -> None:
-    """Find a part of a generated shader, or compile one that was written by hand."""
+    """Find a part of a generated shader, or compile one that was written by hand.
+
+    One with a title is a file of the reader's, which `kerngen bind` reads.
+    """
+    if block.title is not None:
+        session.write(block.title, block.text)
+        return
     if block.note == "compiled":
         with gpu.open(adapter="software") as ctx:
             ctx.device.create_shader_module(code=block.text)

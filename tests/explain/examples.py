@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kerngen.bind.build import bind
 from kerngen.compiler import Compiler
 from kerngen.explain.page import Page
 from kerngen.report.clashes import clashing_files
@@ -22,6 +23,9 @@ from kerngen.syntax.library import Library
 
 PROGRAM: Final = "example.kern"
 """What a program without a name is called."""
+
+WGSL: Final = "example.wgsl"
+"""What a shader without a name is called."""
 
 _SECTIONS = re.compile(r"(.*)\n## Wrong\n(.*)\n## Right\n(.*)", re.DOTALL)
 _MESSAGE = re.compile(r"```text\n(.*?)```\n", re.DOTALL)
@@ -78,9 +82,7 @@ def library_of(section: str, folder: Path) -> Library:
     """Return the files of an example; a folder is for what has to be on the disk."""
     found = blocks(section)
     if found[0].language == "python":
-        (block,) = found
-        with contextlib.chdir(folder):
-            exec(block.text, {})
+        _run(found, folder)
         names = [file.name for file in folder.glob("*.kern") if file.is_file()]
         return Library(lambda name: read_source(folder / name, name), names)
     texts = {block.file: block.text for block in found}
@@ -91,6 +93,13 @@ def library_of(section: str, folder: Path) -> Library:
         return Source(name, texts[name])
 
     return Library(read, texts, _root(found[0].file))
+
+
+def _run(found: list[Block], folder: Path) -> None:
+    """Run the program that makes an example."""
+    (block,) = found
+    with contextlib.chdir(folder):
+        exec(block.text, {})
 
 
 def _root(file: str) -> str | None:
@@ -120,9 +129,22 @@ def _placed(name: str, files: tuple[str, ...]) -> list[str]:
     return [f"{PurePosixPath(name).parent / file}" for file in files]
 
 
+def wgsl_of(section: str, folder: Path) -> str | None:
+    """Return an example in WGSL, maybe one that a program makes."""
+    first = blocks(section)[0]
+    if first.language == "python" and WGSL in first.text:
+        _run([first], folder)
+        return (folder / WGSL).read_text("utf-8")
+    return first.text if first.language == "wgsl" else None
+
+
 def faults_of(section: str, folder: Path) -> tuple[Diagnostic, ...]:
     """Return what is wrong with an example, or what it is warned of."""
     try:
+        text = wgsl_of(section, folder)
+        if text is not None:
+            bind(Source(WGSL, text), text.encode())
+            return ()
         return compile_example(section, folder)
     except CompileError as error:
         return error.diagnostics

@@ -100,6 +100,8 @@ def programs(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(PROGRAMS / name, folder)
     command = (sys.executable, "-m", "kerngen.cli", "build")
     run(*command, PROGRAMS / "pair.kern", "--out", folder / "made", cwd=folder)
+    command = (sys.executable, "-m", "kerngen.cli", "bind")
+    run(*command, PROGRAMS / "springs.wgsl", "--out", folder / "made", cwd=folder)
     settings = {"typeCheckingMode": "strict"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     return folder

@@ -20,6 +20,7 @@ from kerngen.runtime.calls.launch import Launcher, PlanKey
 from kerngen.runtime.calls.planner import Planner
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.arena import UniformArena
+from kerngen.runtime.device.bound import BoundPipelines
 from kerngen.runtime.device.gpu import Buffer, Device, GPUBuffer, GPUDevice, translate
 from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.mapping import Map, PromisedMapping, mapping_of
@@ -43,6 +44,7 @@ from kerngen.runtime.lifecycle import (
 from kerngen.runtime.profile import Profile
 
 if TYPE_CHECKING:
+    from kerngen.runtime.bound.pipeline import Dispatch, Size
     from kerngen.runtime.calls.kernel import Dims, Kernel
     from kerngen.runtime.context import Context
 
@@ -116,6 +118,9 @@ class GpuBackend:
         self._map = mapping_of(device, _POLLING[self.kind])
         self._transfers = self._make_transfers(self._recorder)
         self._planner = Planner(capabilities, self._shaders)
+        self._bound = BoundPipelines(
+            device, capabilities, self._shaders, self._memory, counters
+        )
         self._plans: Cache[PlanKey, CallPlan] = Cache("plans", 4096)
         self._recorded = self._make_launcher(
             self._bind_groups, arena, self._recorder, self._transfers
@@ -252,6 +257,15 @@ class GpuBackend:
             except DeviceLost:
                 self._end(lost)
                 raise
+
+    def dispatch(self, call: Dispatch, grid: Size) -> None:
+        """Record a dispatch of a bound pipeline."""
+        with self._open():
+            tape = self._tape
+            recording: Recording = self._recorder if tape is None else tape
+            arena = self._arena if tape is None else tape.arena
+            groups = self._bind_groups if tape is None else tape.bind_groups
+            recording.record_bound(self._bound.ready(call, grid, arena, groups))
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
         """Return what a launch would run for some dims."""
@@ -419,6 +433,7 @@ class GpuBackend:
         self._recorded.forget_bound()
         self._memory.trim()
         self._bind_groups.clear()
+        self._bound.clear()
         self._plans.clear()
         self._arena.clear()
         if self._owned or how is lost:

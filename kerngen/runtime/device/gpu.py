@@ -100,8 +100,8 @@ class ComputePass(Protocol):
         """Choose the buffers."""
         ...
 
-    def dispatch_workgroups(self, x: int, y: int) -> None:
-        """Run x times y workgroups."""
+    def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
+        """Run x times y times z workgroups."""
         ...
 
     def end(self) -> None:

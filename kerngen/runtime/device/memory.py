@@ -97,6 +97,10 @@ class Memory:
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
         """Return a lease of a caller's buffer, which must suit."""
         self._check_foreign(buffer, offset + nbytes)
+        return self.lease_foreign(buffer, nbytes)
+
+    def lease_foreign(self, buffer: GPUBuffer, nbytes: int) -> Lease[Buffer]:
+        """Return a lease of a caller's buffer."""
         block = self._foreign.get(id(buffer))
         if block is None:
             block = Block(next(self._numbers), buffer, buffer.size, escaped=True)

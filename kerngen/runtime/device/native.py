@@ -36,6 +36,9 @@ TESTED = {(0, 32): 29}
 
 _NO_CHECKS = 0
 
+_MOST_OFFSETS = 64
+"""The most dynamic offsets of a bind group; WebGPU promises 12, adapters have more."""
+
 PATIENCE = 0.5
 """How many seconds pass before a wait looks whether its device is still there."""
 
@@ -121,7 +124,7 @@ class DirectPass:
         self._compute = compute
         self.handle: object = handle_of(compute)
         self._lib: Any = api.lib
-        self._offsets: Any = api.ffi.new("uint32_t []", 1)
+        self._offsets: Any = api.ffi.new("uint32_t []", _MOST_OFFSETS)
 
     def set_pipeline(self, pipeline: Pipeline) -> None:
         """Choose the shader."""
@@ -130,17 +133,17 @@ class DirectPass:
     def set_bind_group(
         self, index: int, bind_group: BindGroup, offsets: Sequence[int]
     ) -> None:
-        """Choose the buffers; there is one offset at most, of the uniform struct."""
+        """Choose the buffers; kernels have one offset at most, of the uniform struct."""
         held = self._offsets
-        if offsets:
-            held[0] = offsets[0]
+        for number, offset in enumerate(offsets):
+            held[number] = offset
         self._lib.wgpuComputePassEncoderSetBindGroup(
             self.handle, index, handle_of(bind_group), len(offsets), held
         )
 
-    def dispatch_workgroups(self, x: int, y: int) -> None:
-        """Run x times y workgroups."""
-        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, 1)
+    def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
+        """Run x times y times z workgroups."""
+        self._lib.wgpuComputePassEncoderDispatchWorkgroups(self.handle, x, y, z)
 
     def end(self) -> None:
         """Close the pass."""

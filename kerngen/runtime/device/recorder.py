@@ -31,6 +31,7 @@ from kerngen.runtime.profile import within_profile
 
 if TYPE_CHECKING:
     from kerngen.runtime.calls.kernel import Kernel
+    from kerngen.runtime.device.bound import BoundDispatch
 
 Ready: TypeAlias = tuple[Step, BindGroup]
 """A dispatch with its bind group."""
@@ -68,6 +69,10 @@ class Recording(Protocol):
         offset: int,
     ) -> None:
         """Record a call whose uniforms lie at an offset of its chunk."""
+        ...
+
+    def record_bound(self, call: BoundDispatch) -> None:
+        """Record a dispatch of a bound pipeline."""
         ...
 
     def copy(
@@ -265,6 +270,25 @@ class Recorder:
         self.temporary_bytes += plan.inner_bytes
         if not self.held:
             self.relieve()
+
+    def record_bound(self, call: BoundDispatch) -> None:
+        """Record a dispatch of a bound pipeline."""
+        self.names[call.name] = None
+        for lease in call.leases:
+            self.use(lease.block)
+        for block in call.written:
+            self.write(block)
+        try:
+            if self.tracer is None:
+                compute = self.open_pass()
+            else:
+                compute = self.open_traced_pass(self.tracer, call.name, call.step)
+            call.encode(compute)
+        except BaseException as error:
+            self.give_up(error)
+            raise
+        self.bound = None
+        self.note_dispatches(1)
 
     def note_dispatches(self, number: int) -> None:
         """Count dispatches that were recorded, and submit if it is time to."""

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, final
 from kerngen.runtime.caches import Cache
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.gpu import (
+    STORAGE,
     BindGroup,
     BindGroupLayout,
     Buffer,
@@ -19,6 +20,7 @@ from kerngen.runtime.device.gpu import (
     Device,
     Pipeline,
     PipelineLayout,
+    ShaderModule,
     translate,
 )
 from kerngen.runtime.device.native import MakeModule, bind_groups_of
@@ -116,6 +118,11 @@ class Shaders:
             self.cache.put(key, shader)
             return shader
 
+    def checked_module(self, text: str, label: str) -> ShaderModule:
+        """Return a new module of a text that others wrote, with the adapter's checks."""
+        with self._compiler.lock:
+            return self._compiler.checked_module(text, label)
+
     def forget(self, shaders: frozenset[CompiledShader]) -> None:
         """Drop compiled shaders; who needs one still compiles it anew."""
         with self._compiler.lock:
@@ -156,6 +163,11 @@ class _Compiler:
         return CompiledShader(
             next(self._numbers), label, pipeline, group_layout, key.uniform_bytes
         )
+
+    def checked_module(self, text: str, label: str) -> ShaderModule:
+        """Return a new module with checks, also where kernels have none."""
+        code = self._accepted(text)
+        return self._device.create_shader_module(label=label, code=code)
 
     def _accepted(self, text: str) -> str:
         """Return a shader's text without the line that this naga refuses.
@@ -237,7 +249,7 @@ class BindGroups:
         self.changes = 0
         """How often groups were forgotten: what was found before may be gone."""
         self._users: dict[int, set[GroupKey]] = {}
-        self._probe: BindGroupLayout | None = None
+        self._probes: dict[bool, BindGroupLayout] = {}
 
     def create(
         self,
@@ -256,30 +268,39 @@ class BindGroups:
         ]
         if uniforms is not None and shader.uniform_bytes:
             entries.insert(0, _bind(0, uniforms, 0, shader.uniform_bytes))
+        return self.make(key, shader.label, shader.layout, entries)
+
+    def make(
+        self,
+        key: GroupKey,
+        label: str,
+        layout: BindGroupLayout,
+        entries: Sequence[Descriptor],
+    ) -> BindGroup:
+        """Create and remember a bind group of buffers."""
         try:
-            group = self._make(
-                label=shader.label, layout=shader.layout, entries=entries
-            )
+            group = self._make(label=label, layout=layout, entries=entries)
         except Exception as error:
-            raise translate(
-                error, f"to bind the arguments of {shader.label}"
-            ) from error
+            raise translate(error, f"to bind the arguments of {label}") from error
         self._counters.bind_groups_created += 1
         evicted = self.cache.put(key, group)
         if evicted is not None:
             self._unlink(evicted)
-        for uid, _, _ in bound:
+        for uid, _, _ in key[2]:
             self._users.setdefault(uid, set()).add(key)
         return group
 
     def probe(self, buffer: Buffer) -> None:
         """Raise wgpu's error about a destroyed buffer, before a submission aborts."""
-        if self._probe is None:
-            self._probe = self._device.create_bind_group_layout(
-                entries=[_storage_entry(0, writes=False)]
-            )
+        is_storage = bool(buffer.usage & STORAGE)
+        layout = self._probes.get(is_storage)
+        if layout is None:
+            kind = "read-only-storage" if is_storage else "uniform"
+            entry = {"binding": 0, "visibility": "COMPUTE", "buffer": {"type": kind}}
+            layout = self._device.create_bind_group_layout(entries=[entry])
+            self._probes[is_storage] = layout
         self._device.create_bind_group(
-            label="probe", layout=self._probe, entries=[_bind(0, buffer, 0, 4)]
+            label="probe", layout=layout, entries=[_bind(0, buffer, 0, 4)]
         )
 
     def forget(self, uid: int) -> None:

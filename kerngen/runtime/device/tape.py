@@ -23,6 +23,7 @@ from kerngen.runtime.calls.launch import Launcher
 from kerngen.runtime.calls.scalars import prepare
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.arena import UniformArena
+from kerngen.runtime.device.bound import BoundDispatch
 from kerngen.runtime.device.gpu import Buffer, Device
 from kerngen.runtime.device.memory import Memory
 from kerngen.runtime.device.native import Command, Commands, commands_for
@@ -89,7 +90,7 @@ class Call:
         return changed(self.kernel, dims, self.scalars, self.names, changes)
 
 
-Part: TypeAlias = Dispatches | Copy | Clear | Call
+Part: TypeAlias = Dispatches | Copy | Clear | Call | BoundDispatch
 
 
 @final
@@ -167,6 +168,16 @@ class Tape:
             at = offset if shader.uniform_bytes else None
             self._commands.append((shader.pipeline, group, at, step.x, step.y))
             self._origins.append((kernel.name, step))
+
+    def record_bound(self, call: BoundDispatch) -> None:
+        """Note a dispatch of a bound pipeline."""
+        self._end_row()
+        self._names[call.name] = None
+        self.leases += call.leases
+        self._use(*(lease.block for lease in call.leases))
+        for block in call.written:
+            block.writes += 1
+        self._parts.append(call)
 
     def copy(
         self,
@@ -279,6 +290,9 @@ class Tape:
                     self._recorder.clear(target, offset, nbytes)
                 case Call(kernel, plan, scalars, slots):
                     self._launcher.record(kernel, plan, scalars, slots)
+                    self._counters.calls += 1
+                case BoundDispatch():
+                    self._recorder.record_bound(part)
                     self._counters.calls += 1
                 case _:
                     assert_never(part)

@@ -29,7 +29,7 @@ from kerngen.runtime.device.limits import Limits
 from kerngen.runtime.device.pool import Pool
 from kerngen.runtime.device.storage import Block, Lease
 from kerngen.runtime.device.timing import Span, within_timed
-from kerngen.runtime.errors import ContextError, OutOfMemoryError
+from kerngen.runtime.errors import ContextError, FeatureError, OutOfMemoryError
 from kerngen.runtime.lifecycle import closed, register
 from kerngen.runtime.numpy_backend.tape import Call, NumpyTape
 from kerngen.runtime.profile import Event, Profile, within_profile
@@ -41,6 +41,7 @@ from kerngen.runtime.values.packing import element_bytes
 from kerngen.runtime.values.shapes import Shape
 
 if TYPE_CHECKING:
+    from kerngen.runtime.bound.pipeline import Dispatch, Size
     from kerngen.runtime.calls.kernel import Dims, Kernel
     from kerngen.runtime.context import Context
 
@@ -189,6 +190,14 @@ class NumpyBackend:
         for tensor in call.written:
             tensor.lease.block.writes += 1
         self.counters.calls += 1
+
+    def dispatch(self, call: Dispatch, grid: Size) -> None:
+        """Refuse: of a bound shader there is no NumPy reference."""
+        del grid
+        raise FeatureError(
+            f"'{call.pipeline.SHADER.name}' is a shader without a NumPy reference: open "
+            f"a context on an adapter."
+        )
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
         """Return that the reference runs every stage, whatever the dims."""

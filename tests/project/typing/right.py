@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 import numpy as np
-from made import pair
+from made import pair, springs
 from made.pair import Cluster, PairOutput, Particle
 from numpy.typing import NDArray
 
@@ -19,6 +19,7 @@ from kerngen.runtime import (
     Tensor,
     Tensor3,
     Vector,
+    bound,
     f16,
     f32,
     i32,
@@ -114,6 +115,21 @@ moved = pair.drift(ps, c=cluster, turn=((1, 0), (0, 1)), by=shift)
 assert_type(moved, Vector[vec3f])
 pair.drift(ps, c=cluster, turn=np.eye(2), by=shift, out=ctx.empty(2, vec3f))
 assert_type(ctx.vector(array, vec3f), Vector[vec3f])
+
+# Bound WGSL.
+params = springs.Params(1, 0.5, (0, 0, -9.81), ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
+nodes = ctx.zeros((), bound.sized(springs.Nodes, 5))
+assert_type(nodes, Scalar[springs.Nodes])
+group0 = springs.Group0(params=params, nodes=nodes, forces=ctx.zeros(5, vec3f))
+assert_type(group0.forces, Tensor[vec3f, Any])
+mover = springs.Push(damping=0.9)
+assert_type(mover.SIZE, int)
+assert_type(mover.workgroup_size, tuple[int, int, int])
+ready = mover.bind(group0, springs.Group1(height=object(), near=object()), ctx=ctx)
+assert_type(ready, bound.Dispatch)
+ready.dispatch_threads(5)
+ready.dispatch_workgroups(1, 1, 1)
+springs.Group0(params=bound.BufferBinding(object()), nodes=nodes, forces=group0.forces)
 
 blas = kerngen.compile("kernel one() -> y: f32[] { y = 1.0; }", name="blas")
 assert_type(blas, kerngen.KernelModule)

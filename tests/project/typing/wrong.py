@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from made import pair
+from made import pair, springs
 from made.pair import Cluster, Particle
 
 import kerngen
@@ -112,6 +112,24 @@ pair.drift(ps, c=cluster, turn=p.turn)  # error
 pair.drift(ps, c=cluster, turn=p.turn, by=by, out=ctx.zeros(1, vec4f))  # error
 wrong_struct: Vector[vec3f] = ps  # error
 ctx.vector([p], p)  # error
+
+# Bound WGSL.
+params = springs.Params(1, 0.5, by, ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
+nodes = ctx.zeros((), springs.Nodes)
+forces = ctx.zeros(5, vec3f)
+views = springs.Group1(height=object(), near=object())
+springs.Params(1, 0.5, by)  # error
+springs.Params(1, 0.5, (1.0, 2.0), params.turn)  # error
+springs.Group0(params=by, nodes=nodes, forces=forces)  # error
+springs.Group0(params=params, nodes=nodes, forces=v)  # error
+springs.Group0(params=params, nodes=nodes)  # error
+springs.Push()  # error
+springs.Push(damping="0.5")  # error
+springs.Push(damping=0.5, SIZE=1.5)  # error
+springs.Push(damping=0.5, size=1)  # error
+springs.Push(damping=0.5).bind(views)  # error
+springs.Push(damping=0.5).bind(views, views)  # error
+
 kerngen.compile("", "name")  # error
 kerngen.load(1)  # error
 kerngen.parse("")  # error

@@ -1,0 +1,252 @@
+"""Expressions that are known without running a shader: lengths, sizes, alignments."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, assert_never, final
+
+from kerngen.bind import tree
+from kerngen.bind.faults import CircularDeclaration, NotConstant, UnknownWgslName
+from kerngen.source.diagnostic import CompileError
+
+Kind: TypeAlias = Literal["int", "float", "i32", "u32", "f32", "f16", "bool"]
+"""A type of numbers; `int` and `float` are those of literals without a suffix."""
+
+_KINDS: Final[Mapping[str, Kind]] = {
+    "i32": "i32",
+    "u32": "u32",
+    "f32": "f32",
+    "f16": "f16",
+    "bool": "bool",
+}
+_SUFFIXES: Final[Mapping[str, Kind]] = {"i": "i32", "u": "u32", "f": "f32", "h": "f16"}
+_RANGES: Final = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1)}
+_RANKS: Final = ("int", "float", "f16", "f32", "i32", "u32", "bool")
+
+_ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+_BITS: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+_COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "clamp": lambda x, low, high: min(max(x, low), high),
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sqrt": math.sqrt,
+    "exp2": lambda x: 2.0**x,
+    "log2": math.log2,
+    "pow": operator.pow,
+}
+_REAL: Final = frozenset(("floor", "ceil", "sqrt", "exp2", "log2", "pow"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number or a truth value, with its type."""
+
+    kind: Kind
+    number: float
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is one of a type of integers."""
+        return self.kind in {"int", "i32", "u32"}
+
+
+@final
+@dataclass(frozen=True)
+class Constants:
+    """Evaluates expressions of a module, with its constants by name."""
+
+    declared: Mapping[str, tree.Declaration]
+    what: str = "This value"
+    _known: dict[str, Value] = field(default_factory=dict[str, Value])
+    _open: list[str] = field(default_factory=list[str])
+
+    def value(self, node: tree.Expression) -> Value:
+        """Return the value of an expression; raise `CompileError` if it has none yet."""
+        match node:
+            case tree.Number(text=text):
+                return _literal(text)
+            case tree.Truth(value=value):
+                return Value("bool", value)
+            case tree.Name():
+                return self._named(node)
+            case tree.Call():
+                return self._called(node)
+            case tree.Prefixed(operator=operator_, operand=operand):
+                return self._prefixed(node, operator_, self.value(operand))
+            case tree.Binary():
+                return self._binary(node)
+            case tree.Part():
+                raise self._unknown(node, "it is a part of another value")
+            case _:
+                assert_never(node)
+
+    def integer(self, node: tree.Expression) -> int:
+        """Return the value of an expression of integers."""
+        value = self.value(node)
+        if not value.is_integer:
+            raise self._unknown(node, "it is no integer")
+        return int(value.number)
+
+    def _named(self, node: tree.Name) -> Value:
+        name = node.text
+        if name in self._known:
+            return self._known[name]
+        match self.declared.get(name):
+            case tree.Constant(type=type_, value=expression):
+                if name in self._open:
+                    raise CompileError([CircularDeclaration(span=node.span, name=name)])
+                self._open.append(name)
+                try:
+                    value = self.value(expression)
+                finally:
+                    self._open.pop()
+                if type_ is not None and type_.text in _KINDS:
+                    value = self._as(node, _KINDS[type_.text], value)
+                self._known[name] = value
+                return value
+            case tree.Override():
+                raise self._unknown(node, f"each pipeline chooses its own '{name}'")
+            case None:
+                fault = UnknownWgslName(span=node.span, what="constant", name=name)
+                raise CompileError([fault])
+            case _:
+                raise self._unknown(node, f"'{name}' is no constant")
+
+    def _called(self, node: tree.Call) -> Value:
+        name = node.callee.text
+        values = [self.value(argument) for argument in node.arguments]
+        if name in self.declared:
+            raise self._unknown(node, f"'{name}' is a function of the shader")
+        if name in _KINDS and len(values) <= 1:
+            kind = _KINDS[name]
+            return self._converted(kind, values[0]) if values else Value(kind, 0)
+        if name == "select" and len(values) == 3:
+            return values[1] if values[2].number else values[0]
+        function = _FUNCTIONS.get(name)
+        if function is None or not values:
+            raise self._unknown(node, f"'{name}' is not evaluated")
+        kind = max((value.kind for value in values), key=_RANKS.index)
+        if name in _REAL and kind == "int":
+            kind = "float"
+        try:
+            return Value(kind, function(*(value.number for value in values)))
+        except (ValueError, TypeError, ArithmeticError):
+            raise self._unknown(node, f"'{name}' has no value there") from None
+
+    def _prefixed(self, node: tree.Expression, sign: str, value: Value) -> Value:
+        match sign:
+            case "-" if value.kind not in {"u32", "bool"}:
+                return self._checked(node, value.kind, -value.number)
+            case "!" if value.kind == "bool":
+                return Value("bool", not value.number)
+            case "~" if value.is_integer:
+                mask = 0xFFFFFFFF if value.kind == "u32" else -1
+                return Value(value.kind, int(value.number) ^ mask)
+            case _:
+                raise self._unknown(node, f"'{sign}' does not apply to it")
+
+    def _binary(self, node: tree.Binary) -> Value:
+        left, right = self.value(node.left), self.value(node.right)
+        sign = node.operator
+        if sign in {"&&", "||"}:
+            both = left.number and right.number
+            either = left.number or right.number
+            return Value("bool", bool(both if sign == "&&" else either))
+        if sign in {"<<", ">>"}:
+            kind = left.kind
+        else:
+            kind = max(left.kind, right.kind, key=_RANKS.index)
+            if not {left.kind, right.kind} <= {kind, "int", "float"}:
+                why = f"'{sign}' mixes {left.kind} and {right.kind}"
+                raise self._unknown(node, why)
+        if sign in _COMPARISONS:
+            return Value("bool", _COMPARISONS[sign](left.number, right.number))
+        try:
+            return self._checked(node, kind, _result(sign, kind, left, right))
+        except ArithmeticError:
+            raise self._unknown(node, "it divides by zero") from None
+        except (TypeError, ValueError):
+            raise self._unknown(node, f"'{sign}' does not apply to it") from None
+
+    def _checked(self, node: tree.Expression, kind: Kind, number: float) -> Value:
+        low, high = _RANGES.get(kind, (-math.inf, math.inf))
+        if not low <= number <= high:
+            raise self._unknown(node, f"{number} is no {kind}")
+        return Value(kind, number)
+
+    def _as(self, node: tree.Expression, kind: Kind, value: Value) -> Value:
+        """Return a literal's value in the type that its constant is declared with."""
+        number = float(value.number) if kind in {"f32", "f16"} else value.number
+        return self._checked(node, kind, number)
+
+    def _converted(self, kind: Kind, value: Value) -> Value:
+        match kind:
+            case "bool":
+                return Value(kind, bool(value.number))
+            case "i32" | "u32" if value.is_integer or value.kind == "bool":
+                wrapped = int(value.number) & 0xFFFFFFFF
+                negative = kind == "i32" and wrapped > 0x7FFFFFFF
+                return Value(kind, wrapped - (1 << 32) if negative else wrapped)
+            case "i32" | "u32":
+                low, high = _RANGES[kind]
+                return Value(kind, min(max(math.trunc(value.number), low), high))
+            case _:
+                return Value(kind, float(value.number))
+
+    def _unknown(self, node: tree.Expression, why: str) -> CompileError:
+        return CompileError([NotConstant(span=node.span, what=self.what, why=why)])
+
+
+def _result(sign: str, kind: Kind, left: Value, right: Value) -> float:
+    a, b = left.number, right.number
+    if sign in _ARITHMETIC:
+        return _ARITHMETIC[sign](a, b)
+    if kind in {"float", "f32", "f16"}:
+        return a / b if sign == "/" else math.fmod(a, b)
+    x, y = int(a), int(b)
+    if sign in _BITS:
+        found = _BITS[sign](x, y)
+        return found & 0xFFFFFFFF if kind == "u32" else found
+    quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+    return quotient if sign == "/" else x - y * quotient
+
+
+def _literal(text: str) -> Value:
+    is_hex = text[:2] in {"0x", "0X"}
+    suffix = text[-1] if text[-1] in ("iu" if is_hex else "iufh") else ""
+    digits = text.removesuffix(suffix)
+    if is_hex and suffix == "" and ("p" in digits.lower() or "." in digits):
+        suffix = digits[-1] if digits[-1] in "fh" else ""
+        return Value(_SUFFIXES.get(suffix, "float"), float.fromhex(digits.rstrip("fh")))
+    if is_hex:
+        return Value(_SUFFIXES.get(suffix, "int"), int(digits, 16))
+    if any(mark in digits for mark in ".eE"):
+        return Value(_SUFFIXES.get(suffix, "float"), float(digits))
+    kind = _SUFFIXES.get(suffix, "int")
+    number = float(digits) if kind in {"f32", "f16"} else int(digits)
+    return Value(kind, number)

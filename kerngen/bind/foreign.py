@@ -1,0 +1,49 @@
+"""Tools that read files which look like WGSL, known by what only they understand."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+
+class Tool(NamedTuple):
+    """A tool, and the text that only it understands."""
+
+    name: str
+    found: str
+
+
+_QUOTED: Final = r"""(?:[^{};'"\n]|'[^'\n]*'|"[^"\n]*")*"""
+_TOOLS: Final = (
+    (r"#(?:import|define_import_path|\{)[^\n]*", "naga_oil, as Bevy has it"),
+    (
+        r"#(?:ifdef|ifndef|else|endif|if|elif|enable|define|undef|include)\b[^\n]*",
+        "a preprocessor, such as naga_oil (Bevy) or vello_shaders (Vello)",
+    ),
+    (
+        rf"\{{\{{\s*\w{_QUOTED}\}}\}}|\{{[%$#][^\n]*|\$\$[^\n]*",
+        "Jinja, as pygfx and wgpu-py have it",
+    ),
+    (rf"\$\{{{_QUOTED}\}}|`", "JavaScript, whose template string it is"),
+    (r"\{[A-Za-z_]\w*\}|[#$][A-Za-z]\w*|\$", "a preprocessor of its project"),
+)
+"""What a text looks like, and whose it is."""
+
+
+def foreign_tool(text: str) -> Tool | None:
+    """Return the tool that understands how a text begins, if one does."""
+    for pattern, name in _TOOLS:
+        if found := re.match(pattern, text):
+            return Tool(name, found[0].rstrip())
+    return None
+
+
+NATIVE: Final = {
+    **dict.fromkeys(("i64", "u64", "f64", "u16", "i16"), "naga"),
+    **dict.fromkeys(("binding_array", "acceleration_structure", "ray_query"), "naga"),
+    **dict.fromkeys(("texture_1d_array", "texture_storage_1d_array"), "naga"),
+    **dict.fromkeys(("ray_intersection", "RayDesc", "RayIntersection"), "naga"),
+    **dict.fromkeys(("coop_mat8x8", "coop_mat16x16"), "naga"),
+    "texture_external": "browsers, which import videos by it",
+}
+"""Types beyond WGSL, with who knows them."""

@@ -1,0 +1,129 @@
+"""What everything of a bound module is called in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.bind.model import STAGES, Binding, Bound, EntryPoint, RuntimeStruct, Stage
+from kerngen.emit.imports import BOUND
+from kerngen.emit.python_names import (
+    BUILTINS_IN_USE,
+    KEYWORDS,
+    MODULE_NAMES,
+    ModuleNames,
+    PythonNamer,
+    class_name,
+)
+from kerngen.ir.memory import Struct
+from kerngen.layout.struct import pascal_case
+
+_RESERVED = KEYWORDS | BUILTINS_IN_USE | MODULE_NAMES | {BOUND}
+_GROUP_MEMBERS = frozenset(
+    ("BINDINGS", "GROUP", "context", "create", "create_layout", "items")
+)
+_ENTRY_MEMBERS = frozenset(
+    "ENTRY GROUPS INPUTS OUTPUTS OVERRIDES SHADER bind buffer constants ctx dispatch "
+    "programmed self state unfilterable unfiltered workgroup_size".split()
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A bind group's class: its name, its index, and what it binds."""
+
+    name: str
+    index: int
+    bindings: tuple[Binding, ...]
+    stages: tuple[tuple[Stage, ...], ...]
+    """The stages that use each of them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The classes of a module, and the names of fields in them."""
+
+    structs: ModuleNames
+    groups: tuple[Group, ...]
+    of_entry: Mapping[str, tuple[Group, ...]]
+    entries: Mapping[str, str]
+
+    def fields(self, group: Group) -> dict[str, str]:
+        """Return what the bindings of a group are called."""
+        taken = _RESERVED | _GROUP_MEMBERS | {*self.structs.structs.values()}
+        return PythonNamer(taken).claim_all(each.name for each in group.bindings)
+
+    def overrides(self, entry: EntryPoint) -> dict[str, str]:
+        """Return what the overrides of a pipeline are called."""
+        taken = _RESERVED | _ENTRY_MEMBERS
+        return PythonNamer(taken).claim_all(each.name for each in entry.overrides)
+
+
+def struct_of(struct: Struct | RuntimeStruct) -> Struct:
+    """Return a struct; one of any length with one element."""
+    return struct.struct if isinstance(struct, RuntimeStruct) else struct
+
+
+def names_of(bound: Bound) -> Names:
+    """Name everything of a module."""
+    structs = {s: class_name(s) for s in map(struct_of, bound.structs)}
+    namer = PythonNamer(_RESERVED | {*structs.values()})
+    shaders = {e.name: namer.claim(pascal_case(e.name)) for e in bound.entries}
+    groups: dict[tuple[int, tuple[Binding, ...]], Group] = {}
+    of_entry: dict[str, tuple[Group, ...]] = {}
+    for prefix, unit in _units(bound.entries):
+        reached = {binding for entry in unit for binding in entry.bindings}
+        for index in sorted({each.group for each in reached}):
+            bindings = _ordered(each for each in reached if each.group == index)
+            if (index, bindings) not in groups:
+                name = namer.claim(f"{prefix}Group{index}")
+                stages = tuple(_stages(each, bound.entries) for each in bindings)
+                groups[index, bindings] = Group(name, index, bindings, stages)
+        for entry in unit:
+            own = {each.group for each in entry.bindings}
+            found = [
+                groups[index, _ordered(each for each in reached if each.group == index)]
+                for index in sorted(own)
+            ]
+            of_entry[entry.name] = tuple(found)
+    made = ModuleNames({}, {}, {}, structs, {})
+    return Names(made, tuple(groups.values()), of_entry, shaders)
+
+
+def _units(
+    entries: Sequence[EntryPoint],
+) -> Iterator[tuple[str, tuple[EntryPoint, ...]]]:
+    """Yield entry points that have their groups in common, with how those are called.
+
+    All have, unless two variables are at one place: then each compute shader has groups
+    of its own, and so have the vertex and fragment shaders together, if they can.
+    """
+    if _fit_together(entries):
+        yield "", tuple(entries)
+        return
+    drawing = tuple(each for each in entries if each.stage != "compute")
+    if drawing and _fit_together(drawing):
+        yield "Render", drawing
+        drawing = ()
+    for entry in entries:
+        if entry.stage == "compute" or entry in drawing:
+            yield pascal_case(entry.name), (entry,)
+
+
+def _fit_together(entries: Iterable[EntryPoint]) -> bool:
+    """Whether no two variables of some entry points are at one place."""
+    reached = {binding for entry in entries for binding in entry.bindings}
+    return len({(each.group, each.number) for each in reached}) == len(reached)
+
+
+def _stages(binding: Binding, entries: Iterable[EntryPoint]) -> tuple[Stage, ...]:
+    """Return the stages that use a binding."""
+    found = (each.stage for each in entries if binding in each.bindings)
+    return tuple(sorted(set(found), key=STAGES.index))
+
+
+def _ordered(bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    return tuple(sorted(bindings, key=lambda each: each.number))

@@ -1,0 +1,246 @@
+"""From the text of a WGSL module to the tree of its declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, cast, final
+
+from lark import Lark, Token, Transformer, UnexpectedToken, v_args
+from lark.exceptions import VisitError
+from lark.lexer import Lexer
+
+from kerngen.bind import tree
+from kerngen.bind.faults import FileOfAnotherTool, WgslSyntax
+from kerngen.bind.foreign import foreign_tool
+from kerngen.bind.scanner import scan
+from kerngen.source.diagnostic import CompileError
+from kerngen.source.text import Source, Span
+
+_LEVELS: Final = {
+    operator: level
+    for level, operators in enumerate(
+        (
+            ("||",),
+            ("&&",),
+            ("|",),
+            ("^",),
+            ("&",),
+            ("==", "!="),
+            ("<", ">", "<=", ">="),
+            ("<<", ">>"),
+            ("+", "-"),
+            ("*", "/", "%"),
+        )
+    )
+    for operator in operators
+}
+"""How tightly each operator binds."""
+
+_WORDS: Final = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "ATTRIBUTE": "an attribute's name",
+    "OPERATOR": "an operator",
+    "BODY": "a body in braces",
+    "OPEN": "'<'",
+    "CLOSE": "'>'",
+    "$END": "the end of the file",
+    "_SEMICOLON": "';'",
+    "_COMMA": "','",
+    "_COLON": "':'",
+    "_EQUALS": "'='",
+    "_ARROW": "'->'",
+    "_AT": "'@'",
+    "_LEFT_PAREN": "'('",
+    "_RIGHT_PAREN": "')'",
+    "_LEFT_BRACE": "'{'",
+    "_RIGHT_BRACE": "'}'",
+}
+"""What the kinds of lexemes are called in messages; expressions begin with many."""
+_EXPRESSION: Final = frozenset(("NUMBER", "TRUE", "NAME", "MINUS", "_LEFT_PAREN"))
+
+
+@final
+class _Tokens(Lexer):
+    """Hands the scanner's lexemes to lark."""
+
+    def __init__(self, _conf: object) -> None: ...
+
+    def lex(self, data: Any) -> Iterator[Token]:  # type: ignore[override]
+        """Yield the lexemes of a source."""
+        for each in scan(cast("Source", data)):
+            yield Token(each.kind, each.text, start_pos=each.start, end_pos=each.end)
+
+
+@cache
+def _lark() -> Lark:
+    grammar = files("kerngen.bind").joinpath("grammar.lark").read_text("utf-8")
+    return Lark(grammar, parser="lalr", lexer=_Tokens, maybe_placeholders=True)
+
+
+def parse(source: Source) -> tree.Module:
+    """Return the declarations of a file; raise `CompileError` where it is not WGSL."""
+    try:
+        parsed = _lark().parse(cast("Any", source))
+    except UnexpectedToken as error:
+        raise CompileError([_fault(source, error)]) from None
+    try:
+        return _Rules(source).transform(parsed)
+    except VisitError as error:
+        raise error.orig_exc from None
+
+
+def _fault(source: Source, error: UnexpectedToken) -> WgslSyntax | FileOfAnotherTool:
+    lexeme = error.token
+    at_end = lexeme.type == "$END"
+    start = len(source.text) if at_end else cast("int", lexeme.start_pos)
+    span = Span(source, start, start if at_end else cast("int", lexeme.end_pos))
+    if tool := foreign_tool(source.text[start:]):
+        return FileOfAnotherTool(span=span, found=tool.found, tool=tool.name)
+    if lexeme == "import":
+        return FileOfAnotherTool(span=span, found=str(lexeme), tool="WESL")
+    found = "the end of the file" if at_end else f"'{span.text.partition(chr(10))[0]}'"
+    return WgslSyntax(
+        span=span, expected=_expected(error.accepts or set()), found=found
+    )
+
+
+def _expected(kinds: set[str]) -> str:
+    if kinds >= _EXPRESSION:
+        return "an expression"
+    if "STRUCT" in kinds:
+        return "a declaration"
+    kinds = kinds - {"OPEN"} or kinds  # a template list may follow any name
+    shown = sorted(_WORDS.get(kind, f"'{kind.lower()}'") for kind in kinds)
+    return " or ".join(shown[:4])
+
+
+@final
+@v_args(inline=True)
+class _Rules(Transformer[Token, tree.Module]):
+    """Makes the tree of what lark has read; each method is named after its rule."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._source = source
+
+    def _at(self, first: Token | Span, last: Token | Span | None = None) -> Span:
+        last = last or first
+        start = first.start if isinstance(first, Span) else first.start_pos
+        end = last.end if isinstance(last, Span) else last.end_pos
+        return Span(self._source, cast("int", start), cast("int", end))
+
+    # ---- expressions
+
+    def number(self, lexeme: Token) -> tree.Number:
+        return tree.Number(self._at(lexeme), str(lexeme))
+
+    def truth(self, lexeme: Token) -> tree.Truth:
+        return tree.Truth(self._at(lexeme), lexeme == "true")
+
+    def name(self, lexeme: Token, template: tuple[Span, Any] | None) -> tree.Name:
+        span, arguments = template or (None, ())
+        return tree.Name(self._at(lexeme, span), str(lexeme), arguments)
+
+    def template(self, opened: Token, *rest: Any) -> tuple[Span, tuple[Any, ...]]:
+        return self._at(opened, rest[-1]), rest[:-1]
+
+    def arguments(self, *values: Any) -> tuple[Any, ...]:
+        return tuple(value for value in values if value is not None)
+
+    def call(self, callee: tree.Name, arguments: Any) -> tree.Call:
+        end = arguments[-1].span if arguments else callee.span
+        return tree.Call(self._at(callee.span, end), callee, arguments)
+
+    def element(self, whole: Any, _left: Token, index: Any, right: Token) -> tree.Part:
+        return tree.Part(self._at(whole.span, right), whole, index)
+
+    def part(self, whole: Any, _dot: Token, name: Token) -> tree.Part:
+        return tree.Part(self._at(whole.span, name), whole, str(name))
+
+    def prefixed(self, operator: Token, operand: Any) -> tree.Prefixed:
+        span = self._at(operator, operand.span)
+        return tree.Prefixed(span, str(operator), operand)
+
+    def operator(self, lexeme: Token) -> str:
+        return str(lexeme)
+
+    def terms(self, *parts: Any) -> tree.Expression:
+        values, operators = [parts[0]], list[str]()
+        for operator, value in zip(parts[1::2], parts[2::2], strict=True):
+            self._fold(values, operators, _LEVELS.get(operator, -1))
+            operators.append(operator)
+            values.append(value)
+        self._fold(values, operators, -1)
+        return cast("tree.Expression", values[0])
+
+    def _fold(self, values: list[Any], operators: list[str], level: int) -> None:
+        """Apply the last operators as far as they bind as tightly as a level."""
+        while operators and _LEVELS.get(operators[-1], -1) >= level:
+            right, left = values.pop(), values.pop()
+            span = self._at(left.span, right.span)
+            values.append(tree.Binary(span, operators.pop(), left, right))
+
+    # ---- declarations
+
+    def attribute(self, name: Token, arguments: Any) -> tree.Attribute:
+        return tree.Attribute(self._at(name), str(name), arguments or ())
+
+    def attributes(self, *found: tree.Attribute) -> tree.Attributes:
+        return found
+
+    def _name(self, lexeme: Token) -> tree.Name:
+        return tree.Name(self._at(lexeme), str(lexeme))
+
+    def member(self, attributes: Any, name: Token, type_: tree.Name) -> tree.Member:
+        return tree.Member(self._name(name), type_, attributes)
+
+    def struct(self, _struct: Token, name: Token, *members: Any) -> tree.Struct:
+        return tree.Struct(self._name(name), members)
+
+    def result(self, attributes: Any, type_: tree.Name) -> tree.Member:
+        return tree.Member(type_, type_, attributes)
+
+    def function(
+        self, attributes: Any, _fn: Token, name: Token, *rest: Any
+    ) -> tree.Function:
+        *parameters, result, body = rest
+        given = tuple(each for each in parameters if each is not None)
+        names = frozenset(str(body).split())
+        return tree.Function(self._name(name), given, attributes, result, names)
+
+    def variable(
+        self,
+        attributes: Any,
+        _var: Token,
+        template: Any,
+        name: Token,
+        type_: Any,
+        value: Any,
+    ) -> tree.Variable:
+        arguments = template[1] if template else ()
+        return tree.Variable(self._name(name), arguments, type_, value, attributes)
+
+    def constant(self, _const: Token, name: Token, type_: Any, value: Any) -> Any:
+        return tree.Constant(self._name(name), type_, value)
+
+    def override(
+        self, attributes: Any, _override: Token, name: Token, type_: Any, value: Any
+    ) -> tree.Override:
+        return tree.Override(self._name(name), type_, value, attributes)
+
+    def alias(self, _alias: Token, name: Token, type_: tree.Name) -> tree.Alias:
+        return tree.Alias(self._name(name), type_)
+
+    def assertion(self, *_: object) -> None:
+        return None
+
+    def directive(self, word: Token, *names: Any) -> tuple[str, ...]:
+        return tuple(map(str, names)) if word == "enable" else ()
+
+    def start(self, *items: Any) -> tree.Module:
+        enabled = (name for item in items if isinstance(item, tuple) for name in item)
+        found = tuple(x for x in items if x is not None and not isinstance(x, tuple))
+        return tree.Module(found, tuple(enabled))

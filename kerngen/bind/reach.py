@@ -1,0 +1,98 @@
+"""What a function reaches: variables and overrides, its own and those of what it calls.
+
+Bodies are read for their names alone.  A local name that hides one of the module counts
+as that: more may be found than is used, never less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never, final
+
+from kerngen.bind import tree
+from kerngen.bind.model import Binding, Override
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The declarations of a module, and those of them that a host gives values to."""
+
+    declared: Mapping[str, tree.Declaration]
+    bindings: Mapping[str, Binding]
+    overrides: Mapping[str, Override]
+
+    def of(
+        self, function: tree.Function
+    ) -> tuple[tuple[Binding, ...], tuple[Override, ...]]:
+        """Return the bindings and overrides that a function reaches, in their order."""
+        names = self.names(function)
+        return (
+            tuple(each for name, each in self.bindings.items() if name in names),
+            tuple(each for name, each in self.overrides.items() if name in names),
+        )
+
+    def names(self, function: tree.Function) -> set[str]:
+        """Return the names of the module that a function reaches."""
+        found: set[str] = set()
+        left = {function.name.text}
+        while left:
+            name = left.pop()
+            found.add(name)
+            named = _names_of(self.declared[name])
+            left |= {each for each in named if each in self.declared} - found
+        return found
+
+
+def _names_of(declared: tree.Declaration) -> Iterator[str]:
+    match declared:
+        case tree.Struct(members=members):
+            yield from _in_members(members)
+        case tree.Function(parameters=parameters, result=result, names=names):
+            yield from names
+            yield from _in_members((*parameters, *((result,) if result else ())))
+            yield from _in_attributes(declared.attributes)
+        case tree.Variable(type=type_, value=value, attributes=attributes):
+            yield from _in(type_, value)
+            yield from _in_attributes(attributes)
+        case tree.Constant(type=type_, value=value) | tree.Override(
+            type=type_, value=value
+        ):
+            yield from _in(type_, value)
+        case tree.Alias(type=type_):
+            yield from _in(type_)
+        case _:
+            assert_never(declared)
+
+
+def _in_members(members: Iterable[tree.Member]) -> Iterator[str]:
+    for member in members:
+        yield from _in(member.type)
+        yield from _in_attributes(member.attributes)
+
+
+def _in_attributes(attributes: Iterable[tree.Attribute]) -> Iterator[str]:
+    for each in attributes:
+        yield from _in(*each.arguments)
+
+
+def _in(*nodes: tree.Expression | None) -> Iterator[str]:
+    """Yield the names in expressions."""
+    for node in nodes:
+        match node:
+            case None | tree.Number() | tree.Truth():
+                pass
+            case tree.Name(text=text, arguments=arguments):
+                yield text
+                yield from _in(*arguments)
+            case tree.Call(callee=callee, arguments=arguments):
+                yield from _in(callee, *arguments)
+            case tree.Prefixed(operand=operand):
+                yield from _in(operand)
+            case tree.Binary(left=left, right=right):
+                yield from _in(left, right)
+            case tree.Part(whole=whole, index=index):
+                yield from _in(whole, None if isinstance(index, str) else index)
+            case _:
+                assert_never(node)

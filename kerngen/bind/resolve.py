@@ -1,0 +1,280 @@
+"""From the tree of a module to what it offers to a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, cast, final
+
+from kerngen.bind import tree
+from kerngen.bind.constants import Constants, Kind, Value
+from kerngen.bind.faults import (
+    DeclaredTwice,
+    MissingBinding,
+    NagaMisreads,
+    NativeType,
+    NestedTooDeep,
+    NotShareable,
+    SameBinding,
+    WrongValue,
+)
+from kerngen.bind.interface import Interface
+from kerngen.bind.model import (
+    STAGES,
+    Binding,
+    Bound,
+    EntryPoint,
+    Opaque,
+    Override,
+    RuntimeArray,
+    RuntimeStruct,
+    Type,
+    memory_of,
+)
+from kerngen.bind.naga import misread
+from kerngen.bind.parser import parse
+from kerngen.bind.reach import Reach
+from kerngen.bind.types import Types
+from kerngen.ir.memory import Leaf, Struct, structs_in
+from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
+from kerngen.source.text import Source, Span
+
+__INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
+_INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
+"""What the type of an override without one is, by that of its value."""
+
+
+def read(source: Source) -> Bound:
+    """Return what a WGSL file offers; raise `CompileError` with all that is wrong."""
+    try:
+        return _read(source)
+    except RecursionError:
+        span = Span(source, 0, 0)
+        raise CompileError([NestedTooDeep(span=span)]) from None
+
+
+def _read(source: Source) -> Bound:
+    module = parse(source)
+    faults = Faults()
+    declared = _by_name(module, faults)
+    constants = Constants(declared)
+    reader = _Reader(declared, constants, Types(declared, constants))
+    bindings: list[Binding] = []
+    overrides: list[Override] = []
+    structs: list[Struct | RuntimeStruct] = []
+    for each in module.declarations:
+        with faults.collect():
+            match each:
+                case tree.Variable():
+                    bindings += reader.binding(each)
+                case tree.Override():
+                    overrides.append(reader.override(each))
+                case tree.Struct():
+                    structs += reader.struct(each)
+                case _:
+                    pass
+    entries: list[EntryPoint] = []
+    reach = Reach(
+        declared, {b.name: b for b in bindings}, {o.name: o for o in overrides}
+    )
+    for each in module.declarations:
+        if isinstance(each, tree.Function):
+            with faults.collect():
+                entries += reader.entries(each, reach)
+    faults.raise_if_any()
+    held = {
+        inner
+        for binding in bindings
+        if (memory := memory_of(binding.type)) is not None
+        for inner in structs_in(memory)
+    }
+    shown = [s for s in structs if not reader.is_interface(s) or _struct(s) in held]
+    return Bound(
+        source,
+        tuple(shown),
+        tuple(bindings),
+        tuple(overrides),
+        tuple(entries),
+        constants,
+    )
+
+
+def _struct(struct: Struct | RuntimeStruct) -> Struct:
+    return struct.struct if isinstance(struct, RuntimeStruct) else struct
+
+
+def _by_name(module: tree.Module, faults: Faults) -> dict[str, tree.Declaration]:
+    declared: dict[str, tree.Declaration] = {}
+    for each in module.declarations:
+        name = each.name
+        if name.text in declared:
+            first = declared[name.text].name.span
+            faults.add(DeclaredTwice(span=name.span, name=name.text, first=first))
+        declared.setdefault(name.text, each)
+    return declared
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    declared: Mapping[str, tree.Declaration]
+    constants: Constants
+    types: Types
+
+    def struct(self, struct: tree.Struct) -> Iterator[Struct | RuntimeStruct]:
+        """Yield a struct, if a buffer can hold it."""
+        type_ = self.types.resolve(struct.name)
+        if isinstance(type_, Struct | RuntimeStruct):
+            yield type_
+
+    def is_interface(self, struct: Struct | RuntimeStruct) -> bool:
+        """Whether a struct is what shaders take and return, not what buffers hold."""
+        declared = self.declared[_struct(struct).name]
+        assert isinstance(declared, tree.Struct), "structs are declared as such"
+        words = {a.name for m in declared.members for a in m.attributes}
+        return bool(words & {"location", "builtin"})
+
+    def binding(self, variable: tree.Variable) -> Iterator[Binding]:
+        """Yield what a bind group binds for a variable, unless it is the shader's own."""
+        words = [a.text for a in variable.template if isinstance(a, tree.Name)]
+        space = words[0] if words else "handle"
+        numbers = [self._number(variable, word) for word in ("group", "binding")]
+        if space not in {"uniform", "storage", "handle"} or (
+            numbers == [None, None] and not self._is_reached(variable)
+        ):
+            return
+        for number, word in zip(numbers, ("group", "binding"), strict=True):
+            if number is None:
+                fault = MissingBinding(
+                    span=variable.name.span, name=variable.name.text, missing=word
+                )
+                raise CompileError([fault])
+        group, number = cast("list[int]", numbers)
+        yield self._binding(variable, space, words[1:], group, number)
+
+    def _is_reached(self, variable: tree.Variable) -> bool:
+        """Whether an entry point has a use for a variable."""
+        name, reach = variable.name.text, Reach(self.declared, {}, {})
+        return any(
+            name in reach.names(each)
+            for each in self.declared.values()
+            if isinstance(each, tree.Function)
+            and any(tree.attribute(each.attributes, stage) for stage in STAGES)
+        )
+
+    def _binding(
+        self,
+        variable: tree.Variable,
+        space: str,
+        words: list[str],
+        group: int,
+        number: int,
+    ) -> Binding:
+        name = variable.name
+        assert variable.type is not None, "the grammar of WGSL asks for one"
+        type_ = self.types.resolve(variable.type)
+        memory = memory_of(type_)
+        if isinstance(type_, Opaque) and type_.tool:
+            fault: Diagnostic = NativeType(
+                span=variable.type.span, name=type_.name, tool=type_.tool
+            )
+            raise CompileError([fault])
+        if why := _refused(type_, space):
+            fault = NotShareable(
+                span=variable.type.span, name=name.text, why=why[0], remedy=why[1]
+            )
+            raise CompileError([fault])
+        for struct, member in misread(memory) if memory is not None else ():
+            span = member.span or name.span
+            raise CompileError(
+                [NagaMisreads(span=span, member=member.name, struct=struct.name)]
+            )
+        kind = cast('Literal["uniform", "storage", "handle"]', space)
+        writes = space == "storage" and words[:1] == ["read_write"]
+        return Binding(name.text, group, number, type_, kind, writes, name.span)
+
+    def _number(self, owner: tree.Variable, word: str) -> int | None:
+        found = tree.attribute(owner.attributes, word)
+        if found is None or not found.arguments:
+            return None
+        number = self.constants.integer(found.arguments[0])
+        if number < 0:
+            fault = WrongValue(
+                span=found.span,
+                what=f"'@{word}' of '{owner.name.text}'",
+                value=str(number),
+                expected="0 or more",
+            )
+            raise CompileError([fault])
+        return number
+
+    def override(self, override: tree.Override) -> Override:
+        """Return an override, with the value that it has unless a pipeline chooses."""
+        name, default = override.name.text, self._default(override)
+        if override.type is not None:
+            leaf = self.types.resolve(override.type)
+            spelling = leaf.spelling if isinstance(leaf, Leaf) else "bool"
+            kind = cast("Kind", spelling)
+        elif default is not None:
+            kind = _INFERRED.get(default.kind, default.kind)
+        else:
+            kind = "i32"
+        key = tree.attribute(override.attributes, "id")
+        shown = str(self.constants.integer(key.arguments[0])) if key else name
+        return Override(name, kind, shown, override.value, default)
+
+    def _default(self, override: tree.Override) -> Value | None:
+        if override.value is None:
+            return None
+        try:
+            return self.constants.value(override.value)
+        except CompileError:
+            return None  # it follows from other overrides, in the shader
+
+    def entries(self, function: tree.Function, reach: Reach) -> Iterator[EntryPoint]:
+        """Yield the entry point that a function is, if it is one."""
+        for stage in STAGES:
+            if tree.attribute(function.attributes, stage) is not None:
+                bindings, overrides = reach.of(function)
+                self._check_same(function, bindings)
+                size = tree.attribute(function.attributes, "workgroup_size")
+                yield EntryPoint(
+                    function.name.text,
+                    stage,
+                    bindings,
+                    overrides,
+                    size.arguments if size else (),
+                    Interface(self.declared, self.constants, self.types).of(
+                        function, stage
+                    ),
+                )
+
+    def _check_same(
+        self, function: tree.Function, bindings: tuple[Binding, ...]
+    ) -> None:
+        seen: dict[tuple[int, int], Binding] = {}
+        for each in bindings:
+            other = seen.setdefault((each.group, each.number), each)
+            if other is not each:
+                fault = SameBinding(
+                    span=each.span,
+                    name=each.name,
+                    other=other.name,
+                    entry=function.name.text,
+                    first=other.span,
+                )
+                raise CompileError([fault])
+
+
+def _refused(type_: Type, space: str) -> tuple[str, str] | None:
+    """Return why no variable of an address space has a type, and what to do."""
+    is_memory = memory_of(type_) is not None
+    if isinstance(type_, Opaque):
+        return type_.why, "Use a type that has a layout: u32 instead of bool, say."
+    if is_memory and space == "handle":
+        return "its address space is missing", "Write var<uniform> or var<storage>."
+    if not is_memory and space != "handle":
+        return f"'{space}' is for data", "Write var without an address space."
+    if space == "uniform" and isinstance(type_, RuntimeArray | RuntimeStruct):
+        return "'uniform' has no arrays without a length", "Write var<storage>."
+    return None

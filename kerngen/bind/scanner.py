@@ -1,0 +1,222 @@
+"""The tokens of WGSL: comments left out, template lists found, bodies as one token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Final, NoReturn, final
+
+from kerngen.bind.faults import (
+    FileOfAnotherTool,
+    UnclosedBody,
+    UnclosedComment,
+    UnexpectedCharacter,
+)
+from kerngen.bind.foreign import foreign_tool
+from kerngen.source.diagnostic import CompileError
+from kerngen.source.text import Source, Span
+
+_LEXEME: Final = re.compile(
+    r"""(?P<space>[\s\u200e\u200f]+|//[^\n\v\f\r\x85\u2028\u2029]*)
+    |(?P<comment>/\*)
+    |(?P<name>[^\W\d]\w*)
+    |(?P<number>0[xX][\da-fA-F]*\.?[\da-fA-F]*(?:[pP][+-]?\d+)?(?:[iufh]|li|lu)?
+        |(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:[iufh]|l[iuf])?)
+    |(?P<mark>->|&&|\|\||\+\+|--|[-+*/%&|^]=|.)""",
+    re.VERBOSE,
+)
+_COMMENT_EDGE: Final = re.compile(r"/\*|\*/")
+
+_KEYWORDS: Final = frozenset(
+    "enable requires diagnostic struct fn var const override alias const_assert "
+    "true false".split()
+)
+_WESL: Final = frozenset(("if", "elif", "else"))
+"""Attributes of WESL, a language on top of WGSL."""
+
+_MARKS: Final = {
+    ";": "_SEMICOLON",
+    ",": "_COMMA",
+    ":": "_COLON",
+    "=": "_EQUALS",
+    "->": "_ARROW",
+    "@": "_AT",
+    "(": "_LEFT_PAREN",
+    ")": "_RIGHT_PAREN",
+    "{": "_LEFT_BRACE",
+    "}": "_RIGHT_BRACE",
+    "[": "LEFT_BRACKET",
+    "]": "RIGHT_BRACKET",
+    ".": "DOT",
+    "-": "MINUS",
+    "*": "STAR",
+    "&": "AMPERSAND",
+    "!": "NOT",
+    "~": "TILDE",
+}
+"""The kinds of marks; all others are operators between two values."""
+
+_DOUBLED: Final = frozenset(("<<", ">>", "<=", ">=", "==", "!="))
+"""Operators that the scanner joins after it has found the template lists."""
+
+
+@final
+@dataclass(slots=True)
+class Lexeme:
+    """A token: its kind in the grammar, its text and where it starts and ends."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def scan(source: Source) -> list[Lexeme]:
+    """Return the tokens of a file's declarations.
+
+    A function's body is one token BODY, whose text are the names in it, with blanks
+    between them.  Raises `CompileError` where no token of WGSL begins.
+    """
+    lexemes: list[Lexeme] = []
+    raw = _raw(source)
+    is_function = False
+    for lexeme in raw:
+        begins_body = is_function and lexeme.text == "{"
+        is_function = lexeme.kind == "FN" or (is_function and not begins_body)
+        lexemes.append(_body(source, lexeme, raw) if begins_body else lexeme)
+    _find_templates(lexemes)
+    return _joined(lexemes)
+
+
+def _raw(source: Source) -> Iterator[Lexeme]:
+    """Yield the tokens with '<' and '>' each alone."""
+    text, at, end = source.text, 0, len(source.text)
+    match = _LEXEME.match
+    after_at = False
+    while at < end:
+        found = match(text, at)
+        if found is None:
+            raise _strange(source, at)
+        kind, start, at = found.lastgroup, at, found.end()
+        if kind == "space":
+            continue
+        if kind == "comment":
+            at = _comment_end(source, start)
+            continue
+        word = found[0]
+        if kind == "name":
+            if after_at and word in _WESL:
+                _refuse(source, start - 1, f"@{word}", "WESL")
+            shown = word.upper() if word in _KEYWORDS else "NAME"
+            shown = "ATTRIBUTE" if after_at else shown
+        elif kind == "number":
+            shown = "NUMBER"
+        else:
+            if word in "#$`\"'\\?" or (word == "{" and text[at : at + 1] in "{%$#"):
+                _refuse_foreign(source, start)
+            shown = _MARKS.get(word, "OPERATOR")
+        after_at = word == "@"
+        yield Lexeme(shown, word, start, at)
+
+
+def _comment_end(source: Source, start: int) -> int:
+    """Return where a comment ends that may hold others."""
+    depth = 0
+    for edge in _COMMENT_EDGE.finditer(source.text, start):
+        depth += 1 if edge[0] == "/*" else -1
+        if depth == 0:
+            return edge.end()
+    raise CompileError([UnclosedComment(span=Span(source, start, start + 2))])
+
+
+def _refuse_foreign(source: Source, start: int) -> None:
+    """Refuse what belongs to a preprocessor; '{{' may also open two blocks."""
+    line = source.text[start:].partition("\n")[0]
+    tool = foreign_tool(line)
+    if tool is not None:
+        _refuse(source, start, tool.found, tool.name)
+    if not line.startswith("{"):
+        raise _strange(source, start)
+
+
+def _refuse(source: Source, start: int, found: str, tool: str) -> NoReturn:
+    span = Span(source, start, start + len(found))
+    raise CompileError([FileOfAnotherTool(span=span, found=found, tool=tool)])
+
+
+def _strange(source: Source, start: int) -> CompileError:
+    span = Span(source, start, start + 1)
+    return CompileError([UnexpectedCharacter(span=span, character=span.text)])
+
+
+def _body(source: Source, first: Lexeme, rest: Iterator[Lexeme]) -> Lexeme:
+    """Return the token of a body, whose names are those that are no members."""
+    depth, names, before = 1, dict[str, None](), ""
+    for lexeme in rest:
+        if lexeme.kind == "NAME" and before != ".":
+            names[lexeme.text] = None
+        elif lexeme.text == "{":
+            depth += 1
+        elif lexeme.text == "}":
+            depth -= 1
+            if depth == 0:
+                return Lexeme("BODY", " ".join(names), first.start, lexeme.end)
+        before = lexeme.text
+    span = Span(source, first.start, first.end)
+    raise CompileError([UnclosedBody(span=span)])
+
+
+def _find_templates(lexemes: list[Lexeme]) -> None:
+    """Mark the '<' and '>' that hold template arguments, by WGSL's own algorithm.
+
+    It is in section 3.9 of the specification: a '<' behind a name is one of a template
+    list if its '>' comes before what can't be in one.
+    """
+    pending: list[tuple[Lexeme, int]] = []
+    depth = 0
+    before = Lexeme("", "", 0, 0)
+    for lexeme, after in zip_longest(lexemes, lexemes[1:], fillvalue=before):
+        text = lexeme.text if lexeme.kind not in {"NAME", "BODY"} else ""
+        adjacent = after.text if after.start == lexeme.end else ""
+        if (
+            text == "<"
+            and before.kind in {"NAME", "VAR"}
+            and adjacent not in {"<", "="}
+        ):
+            pending.append((lexeme, depth))
+        elif text == ">" and pending and pending[-1][1] == depth:
+            pending.pop()[0].kind = "OPEN"
+            lexeme.kind = "CLOSE"
+        elif text in {"(", "["}:
+            depth += 1
+        elif text in {")", "]"}:
+            while pending and pending[-1][1] >= depth:
+                pending.pop()
+            depth = max(0, depth - 1)
+        elif text in {";", "{", "}", ":"} or lexeme.kind == "BODY":
+            depth = 0
+            pending.clear()
+        elif text in {"&&", "||"}:
+            while pending and pending[-1][1] >= depth:
+                pending.pop()
+        before = lexeme
+
+
+def _joined(lexemes: list[Lexeme]) -> list[Lexeme]:
+    """Return the tokens with the operators of two characters put together."""
+    joined: list[Lexeme] = []
+    for lexeme in lexemes:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.end == lexeme.start
+            and last.text + lexeme.text in _DOUBLED
+            and not {last.kind, lexeme.kind} & {"OPEN", "CLOSE"}
+        ):
+            last.kind, last.text = "OPERATOR", last.text + lexeme.text
+            last.end = lexeme.end
+        else:
+            joined.append(lexeme)
+    return joined

@@ -1,0 +1,184 @@
+"""The syntax tree of a WGSL module's declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+from kerngen.source.text import Span
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal, with its suffix: `64u`."""
+
+    span: Span
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """`true` or `false`."""
+
+    span: Span
+    value: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name, maybe with template arguments: `array<f32, 4>`; a type is one, too."""
+
+    span: Span
+    text: str
+    arguments: tuple[Expression, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`u32(N)`."""
+
+    span: Span
+    callee: Name
+    arguments: tuple[Expression, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Prefixed:
+    """An operator before a value."""
+
+    span: Span
+    operator: str
+    operand: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An operator between two values."""
+
+    span: Span
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An element, a member or a component of a value."""
+
+    span: Span
+    whole: Expression
+    index: Expression | str
+
+
+Expression: TypeAlias = Number | Truth | Name | Call | Prefixed | Binary | Part
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`@binding(0)`."""
+
+    span: Span
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+Attributes: TypeAlias = tuple[Attribute, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a struct, or a parameter of a function."""
+
+    name: Name
+    type: Name
+    attributes: Attributes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct."""
+
+    name: Name
+    members: tuple[Member, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function; `names` are those in its body that are no members."""
+
+    name: Name
+    parameters: tuple[Member, ...]
+    attributes: Attributes
+    result: Member | None
+    names: frozenset[str]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the module; `template` are its address space and its access."""
+
+    name: Name
+    template: tuple[Expression, ...]
+    type: Name | None
+    value: Expression | None
+    attributes: Attributes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A `const`."""
+
+    name: Name
+    type: Name | None
+    value: Expression
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A constant that a pipeline may choose."""
+
+    name: Name
+    type: Name | None
+    value: Expression | None
+    attributes: Attributes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of a type."""
+
+    name: Name
+    type: Name
+
+
+Declaration: TypeAlias = Struct | Function | Variable | Constant | Override | Alias
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The declarations of a file, and the extensions that it enables."""
+
+    declarations: tuple[Declaration, ...]
+    enabled: tuple[str, ...]
+
+
+def attribute(attributes: Sequence[Attribute], name: str) -> Attribute | None:
+    """Return the attribute of a name."""
+    return next((each for each in attributes if each.name == name), None)

@@ -1,0 +1,174 @@
+"""`kerngen bind`: typed Python for WGSL files, or check that it is up to date."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final, final
+
+import click
+
+from kerngen.cli import options
+from kerngen.cli.build import report_differences, report_summary
+from kerngen.cli.console import reporting, say_waiting
+from kerngen.cli.paths import PATH, absolute, shown_path
+from kerngen.cli.project import package_folder
+from kerngen.cli.settings import find_project
+from kerngen.output.files import Generated
+from kerngen.output.freshness import Freshness, stamp_all
+from kerngen.output.manifest import digest
+from kerngen.output.write import OvertakenError, check, write
+from kerngen.source.diagnostic import Faults
+from kerngen.source.reading import decode_source, read_data
+from kerngen.source.words import python_word
+from kerngen.syntax.folder import origin_of
+
+SUFFIX: Final = ".wgsl"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shaders:
+    """The WGSL files of a run: those below `base`, whose names are inside `origin`."""
+
+    base: Path
+    origin: Path
+    files: tuple[Path, ...]
+
+    def name(self, file: Path) -> str:
+        """Return what generated files call a file."""
+        return file.relative_to(self.origin).as_posix()
+
+    def covers(self, name: str) -> bool:
+        """Whether a shader of that name, here or gone, is among those asked for."""
+        file = self.origin / name
+        return name.endswith(SUFFIX) and (
+            file in self.files or (not self.is_one and file.is_relative_to(self.base))
+        )
+
+    @property
+    def is_one(self) -> bool:
+        """Whether a single file was asked for."""
+        return len(self.files) == 1 and self.files[0].parent == self.base
+
+    def placed(self, file: Path, path: str) -> str:
+        """Return where in the output a file belongs that a shader becomes."""
+        inside = file.parent.relative_to(self.base).parts
+        return PurePosixPath(*map(python_word, inside), path).as_posix()
+
+
+@click.command(
+    epilog=options.examples(
+        "kerngen bind boids.wgsl --out bound",
+        "kerngen bind shaders --out bound",
+        "kerngen bind shaders --out bound --check  # in CI: exits with 1 if out of date",
+    )
+)
+@click.argument("src", type=PATH)
+@options.out_folder
+@click.option(
+    "--check",
+    "checking",
+    is_flag=True,
+    help="Write nothing; exit 1, with a diff, if files would change.",
+)
+@options.quiet
+def bind(src: Path, out: Path | None, checking: bool) -> None:
+    """Print typed Python for SRC, a .wgsl file or a folder of them.
+
+    A module has a class for each struct, bind group and compute pipeline of its shader,
+    which lies beside it.  Only declarations are read: what tools before WGSL add to it,
+    such as '#import', is refused, with the name of the tool.
+    """
+    project = find_project()
+    folder = package_folder(out, project)
+    shaders = select_shaders(src)
+    with reporting(sys.stderr):
+        if checking:
+            generated = _generate(shaders, shaders.files)
+            found = check(generated, folder, keep=lambda name: not shaders.covers(name))
+            report_differences(found, folder, "bind")
+            return
+        bind_shaders(src, folder)
+
+
+def bind_shaders(src: Path, out: Path) -> None:
+    """Write what changed, and print what was done."""
+    shaders = select_shaders(src)
+    while True:
+        with suppress(OvertakenError):  # by a run that read newer texts, perhaps
+            return _bind_once(shaders, out)
+
+
+def _bind_once(shaders: Shaders, out: Path) -> None:
+    freshness = Freshness(out)
+    fresh = {
+        shaders.name(file)
+        for file in shaders.files
+        if freshness.is_fresh(shaders.name(file), digest(read_data(file)))
+    }
+    stale = [file for file in shaders.files if shaders.name(file) not in fresh]
+    generated = _generate(shaders, stale)
+    summary = write(
+        generated,
+        out,
+        keep=lambda name: name in fresh or not shaders.covers(name),
+        seen=freshness.seen,
+        waiting=say_waiting,
+    )
+    if generated:
+        stamp_all(out, {one.source: one.entry for one in generated})
+    report_summary(summary, out)
+
+
+def _generate(
+    shaders: Shaders, files: tuple[Path, ...] | list[Path]
+) -> list[Generated]:
+    """Return what files become; all that is wrong with any is reported together."""
+    from kerngen.bind.build import bind as bound
+
+    faults, generated = Faults(), list[Generated]()
+    for file in files:
+        with faults.collect():
+            data = read_data(file)
+            one = bound(decode_source(data, shown_path(file), shaders.name(file)), data)
+            placed = {shaders.placed(file, path): c for path, c in one.files.items()}
+            generated.append(Generated(one.source, one.sha256, placed))
+    faults.raise_if_any()
+    return generated
+
+
+def select_shaders(src: Path) -> Shaders:
+    """Return the WGSL files that a path names."""
+    chosen = absolute(src)
+    if not chosen.exists():
+        raise click.ClickException(f"'{src}' does not exist.")
+    if chosen.is_dir():
+        files = tuple(sorted(_below(chosen)))
+        if not files:
+            raise click.ClickException(f"There are no {SUFFIX} files in '{src}'.")
+        return Shaders(chosen, origin_of(chosen), files)
+    if chosen.suffix != SUFFIX:
+        raise click.ClickException(f"'{src}' is not a {SUFFIX} file.")
+    return Shaders(chosen.parent, origin_of(chosen.parent), (chosen,))
+
+
+def _below(folder: Path) -> list[Path]:
+    """Return every shader below a folder; hidden ones and generated ones are left out."""
+    found: list[Path] = []
+    for inside, inner, names in os.walk(folder):
+        generated = "manifest.json" in names
+        inner[:] = [
+            name
+            for name in inner
+            if not name.startswith(".") and not (generated and name == "wgsl")
+        ]
+        found += [
+            Path(inside, name)
+            for name in names
+            if name.endswith(SUFFIX) and not name.startswith(".")
+        ]
+    return found

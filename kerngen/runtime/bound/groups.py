@@ -1,0 +1,105 @@
+"""Bind groups: the generated dataclasses derive from one here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from kerngen.runtime.bound.bindings import (
+    Binding,
+    BufferBinding,
+    Uniform,
+    bound_bytes,
+)
+from kerngen.runtime.context import Context
+from kerngen.runtime.device.gpu import COPY_DST, UNIFORM, Descriptor, GPUDevice
+from kerngen.runtime.errors import ContextError
+from kerngen.runtime.tensor import is_tensor
+
+
+class BindGroup:
+    """The base of generated bind groups: each field is a variable of the shader.
+
+    What is given is checked when the group is made.
+    """
+
+    __slots__ = ()
+
+    GROUP: ClassVar[int] = 0
+    BINDINGS: ClassVar[tuple[Binding, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """Check what is given for each binding."""
+        for binding in self.BINDINGS:
+            value = getattr(self, binding.name)
+            where = f"{type(self).__name__}.{binding.name}"
+            kept = binding.checked(value, where)
+            if kept is not value:
+                object.__setattr__(self, binding.name, kept)
+        self.context()
+
+    def items(self) -> Iterator[tuple[Binding, Any]]:
+        """Yield each binding with its value."""
+        for binding in self.BINDINGS:
+            yield binding, getattr(self, binding.name)
+
+    # ---- for those who call wgpu themselves
+
+    @classmethod
+    def create_layout(cls, device: GPUDevice) -> Any:
+        """Return a new `wgpu.GPUBindGroupLayout`."""
+        entries = [without_offset(each.layout()) for each in cls.BINDINGS]
+        return device.create_bind_group_layout(label=cls.__name__, entries=entries)
+
+    def create(self, device: GPUDevice) -> Any:
+        """Return a new `wgpu.GPUBindGroup`; values of uniforms get buffers of their own.
+
+        Of tensors, recorded work is submitted.
+        """
+        entries = [
+            {"binding": binding.binding, "resource": resource(device, binding, value)}
+            for binding, value in self.items()
+        ]
+        layout = self.create_layout(device)
+        return device.create_bind_group(
+            label=type(self).__name__, layout=layout, entries=entries
+        )
+
+    def context(self) -> Context | None:
+        """Return the context of the tensors; None if there is no tensor."""
+        found: Context | None = None
+        for binding, value in self.items():
+            if not is_tensor(value):
+                continue
+            if found is not None and value.ctx is not found:
+                raise ContextError(
+                    f"'{type(self).__name__}.{binding.name}' is a tensor of another "
+                    f"context than those before it."
+                )
+            found = value.ctx
+        return found
+
+
+def without_offset(entry: Descriptor) -> Descriptor:
+    """Return an entry of a layout without dynamic offsets, which ours alone have."""
+    buffer = entry.get("buffer")
+    if not isinstance(buffer, dict):
+        return entry
+    fixed = {k: v for k, v in buffer.items() if k != "has_dynamic_offset"}
+    return {**entry, "buffer": fixed}
+
+
+def resource(device: GPUDevice, binding: Binding, value: Any) -> Any:
+    """Return what a bind group of wgpu takes for a value."""
+    if isinstance(value, BufferBinding):
+        return {"buffer": value.buffer, "offset": value.offset, "size": value.nbytes}
+    if is_tensor(value):
+        size = bound_bytes(value)
+        return {"buffer": value.buffer, "offset": value.offset, "size": size}
+    if isinstance(binding, Uniform):
+        data = bytearray(binding.size)
+        binding.pack_into(data, 0, value)
+        usage = UNIFORM | COPY_DST
+        buffer = device.create_buffer_with_data(data=bytes(data), usage=usage)
+        return {"buffer": buffer, "offset": 0, "size": binding.size}
+    return value

@@ -1,0 +1,345 @@
+"""Dispatches of bound pipelines: compiled, bound and recorded beside those of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, count
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from kerngen.runtime.bound.bindings import (
+    Binding,
+    BufferBinding,
+    Sampler,
+    Storage,
+    StorageTexture,
+    Texture,
+    Uniform,
+    bound_bytes,
+)
+from kerngen.runtime.caches import Cache
+from kerngen.runtime.calls.call_plan import Capabilities, Origin, Step
+from kerngen.runtime.counters import Counters
+from kerngen.runtime.device.arena import CHUNK_BYTES, Chunk, UniformArena
+from kerngen.runtime.device.gpu import (
+    BindGroup,
+    BindGroupLayout,
+    Buffer,
+    ComputePass,
+    Descriptor,
+    Device,
+    Pipeline,
+    translate,
+)
+from kerngen.runtime.device.memory import Memory
+from kerngen.runtime.device.shaders import (
+    BindGroups,
+    Bound,
+    CompiledShader,
+    Shaders,
+)
+from kerngen.runtime.device.storage import Block, Lease
+from kerngen.runtime.errors import AliasError, LimitError, ShapeError
+from kerngen.runtime.values.shapes import round_up
+
+if TYPE_CHECKING:
+    from kerngen.runtime.bound.groups import BindGroup as Group
+    from kerngen.runtime.bound.pipeline import ComputePipeline, Dispatch, Size
+
+Entries: TypeAlias = tuple[Binding, ...]
+_numbers: Final = count(2)
+"""Layouts of bound groups, whose numbers are negative: those of shaders are not."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The layout of a bind group, numbered."""
+
+    uid: int
+    layout: BindGroupLayout
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """A pipeline, with the layouts of its bind groups by their index."""
+
+    pipeline: Pipeline
+    layouts: tuple[tuple[int, Layout], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A buffer that is bound: which part of it, and whether the shader may write it."""
+
+    name: str
+    lease: Lease[Buffer]
+    offset: int
+    nbytes: int
+    writes: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundDispatch:
+    """A dispatch with all that it binds; `groups` are index, group and dynamic offsets."""
+
+    name: str
+    pipeline: Pipeline
+    groups: tuple[tuple[int, BindGroup, tuple[int, ...]], ...]
+    grid: Size
+    leases: tuple[Lease[Buffer], ...]
+    written: tuple[Block[Buffer], ...]
+    step: Step
+    kept: tuple[Group, ...]
+    """What it binds, which must not go before a capture does."""
+
+    def encode(self, compute: ComputePass) -> None:
+        """Record it in a pass."""
+        compute.set_pipeline(self.pipeline)
+        for index, group, offsets in self.groups:
+            compute.set_bind_group(index, group, offsets)
+        compute.dispatch_workgroups(*self.grid)
+
+
+@final
+class BoundPipelines:
+    """Compiles and binds what `kerngen bind` printed; needs the context's lock."""
+
+    def __init__(
+        self,
+        device: Device,
+        capabilities: Capabilities,
+        shaders: Shaders,
+        memory: Memory,
+        counters: Counters,
+    ) -> None:
+        """Start with nothing compiled."""
+        self._memory = memory
+        self._device = device
+        self._capabilities = capabilities
+        self._shaders = shaders
+        self._counters = counters
+        self._pipelines: Cache[ComputePipeline, Compiled] = Cache("bound", 1024)
+        self._layouts: dict[Entries, Layout] = {}
+
+    def ready(
+        self, call: Dispatch, grid: Size, arena: UniformArena, bind_groups: BindGroups
+    ) -> BoundDispatch:
+        """Return a dispatch that is checked and bound."""
+        pipeline, most = call.pipeline, self._capabilities.workgroups
+        name = f"{pipeline.SHADER.name}:{pipeline.ENTRY}"
+        if max(grid) > most:
+            raise LimitError(
+                f"{name}: {max(grid)} workgroups along an axis; the adapter runs {most}."
+            )
+        compiled = self._compiled(name, pipeline)
+        uses = [use for group in call.groups for use in self._uses(name, group)]
+        written = _check_aliases(name, uses)
+        chunk, offsets = self._pack(call.groups, arena)
+        groups = tuple(
+            (
+                index,
+                self._bind(name, layout, group, chunk, bind_groups),
+                offsets[number],
+            )
+            for number, ((index, layout), group) in enumerate(
+                zip(compiled.layouts, call.groups, strict=True)
+            )
+        )
+        self._counters.calls += 1
+        return BoundDispatch(
+            name,
+            compiled.pipeline,
+            groups,
+            grid,
+            tuple(use.lease for use in uses),
+            written,
+            _step(name, compiled, grid),
+            call.groups,
+        )
+
+    def _uses(self, name: str, group: Group) -> Iterator[Use]:
+        """Yield the buffers that a group binds, but for packed uniforms."""
+        for binding, value in group.items():
+            if isinstance(binding, Storage):
+                yield Use(
+                    binding.name,
+                    value.lease,
+                    value.offset,
+                    bound_bytes(value),
+                    binding.writes,
+                )
+            elif isinstance(value, BufferBinding):
+                align = self._capabilities.uniform_alignment
+                if value.offset % align:
+                    raise ShapeError(
+                        f"{name}: '{binding.name}' begins at byte {value.offset} of its "
+                        f"buffer; the adapter binds at multiples of {align}."
+                    )
+                lease = self._memory.lease_foreign(value.buffer, value.nbytes)
+                yield Use(binding.name, lease, value.offset, value.nbytes, writes=False)
+
+    def clear(self) -> None:
+        """Let go of all that was compiled."""
+        self._pipelines.clear()
+        self._layouts.clear()
+
+    def _compiled(self, name: str, pipeline: ComputePipeline) -> Compiled:
+        found = self._pipelines.get(pipeline)
+        if found is not None:
+            return found
+        try:
+            found = self._compile(name, pipeline)
+        except Exception as error:
+            raise translate(error, f"to compile {name}") from error
+        self._counters.pipelines_created += 1
+        self._pipelines.put(pipeline, found)
+        return found
+
+    def _compile(self, name: str, pipeline: ComputePipeline) -> Compiled:
+        numbered = {
+            each.GROUP: self._layout(each.BINDINGS, pipeline.unfiltered)
+            for each in pipeline.GROUPS
+        }
+        empty = self._layout((), frozenset())
+        layouts = [
+            numbered.get(index, empty) for index in range(max(numbered, default=-1) + 1)
+        ]
+        made = self._device.create_compute_pipeline(
+            label=name,
+            layout=self._device.create_pipeline_layout(
+                bind_group_layouts=[each.layout for each in layouts]
+            ),
+            compute={
+                "module": self._shaders.checked_module(pipeline.SHADER.code, name),
+                "entry_point": pipeline.ENTRY,
+                "constants": pipeline.constants,
+            },
+        )
+        return Compiled(made, tuple(numbered.items()))
+
+    def _layout(self, bindings: Entries, unfiltered: frozenset[str]) -> Layout:
+        key = tuple(without_filter(each, unfiltered) for each in bindings)
+        found = self._layouts.get(key)
+        if found is None:
+            entries = [binding.layout() for binding in key]
+            layout = self._device.create_bind_group_layout(entries=entries)
+            found = self._layouts[key] = Layout(-next(_numbers), layout)
+        return found
+
+    def _pack(
+        self, groups: Sequence[Group], arena: UniformArena
+    ) -> tuple[Chunk | None, list[tuple[int, ...]]]:
+        """Pack the uniforms of all groups; return where each lies."""
+        align = self._capabilities.uniform_alignment
+        uniforms = [
+            [(b, value) for b, value in group.items() if isinstance(b, Uniform)]
+            for group in groups
+        ]
+        total = sum(
+            round_up(binding.size, align)
+            for each in uniforms
+            for binding, value in each
+            if not isinstance(value, BufferBinding)
+        )
+        if not total:
+            return None, [(0,) * len(each) for each in uniforms]
+        if total > CHUNK_BYTES:
+            raise LimitError(
+                f"The uniforms of a dispatch have {total} bytes; {CHUNK_BYTES} fit."
+            )
+        chunk = arena.room(total)
+        at, offsets = chunk.used, list[tuple[int, ...]]()
+        for each in uniforms:
+            starts: list[int] = []
+            for binding, value in each:
+                if isinstance(value, BufferBinding):
+                    starts.append(0)
+                    continue
+                binding.pack_into(chunk.data, at, value)
+                starts.append(at)
+                at += round_up(binding.size, align)
+            offsets.append(tuple(starts))
+        chunk.used = at
+        return chunk, offsets
+
+    def _bind(
+        self,
+        name: str,
+        layout: Layout,
+        group: Group,
+        chunk: Chunk | None,
+        bind_groups: BindGroups,
+    ) -> BindGroup:
+        """Return the bind group of some values, made if it is new."""
+        bound: list[Bound] = []
+        entries: list[Descriptor] = []
+        others = False
+        uses = {use.name: use for use in self._uses(name, group)}
+        for binding, value in group.items():
+            if isinstance(binding, Texture | StorageTexture | Sampler):
+                others = True
+                entries.append({"binding": binding.binding, "resource": value})
+                continue
+            use = uses.get(binding.name)
+            if use is not None:
+                block, offset, size = use.lease.block, use.offset, use.nbytes
+            else:
+                assert chunk is not None, "uniforms were packed"
+                assert isinstance(binding, Uniform), "tensors are uses"
+                block, offset, size = chunk.block, 0, binding.size
+            bound.append((block.uid, offset, size))
+            resource = {"buffer": block.memory, "offset": offset, "size": size}
+            entries.append({"binding": binding.binding, "resource": resource})
+        if others:
+            # Views come and go, with no number of ours: their groups are made anew.
+            try:
+                return self._device.create_bind_group(
+                    label=name, layout=layout.layout, entries=entries
+                )
+            except Exception as error:
+                raise translate(error, f"to bind the arguments of {name}") from error
+        key = (layout.uid, -1, tuple(bound))
+        known = bind_groups.cache.get(key)
+        return known or bind_groups.make(key, name, layout.layout, entries)
+
+
+def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
+    """Return a binding as a pipeline has it for whose textures no filter is allowed."""
+    if binding.name not in unfiltered:
+        return binding
+    match binding:
+        case Texture(sample="float"):
+            return replace(binding, sample="unfilterable-float")
+        case Sampler(kind="filtering"):
+            return replace(binding, kind="non-filtering")
+        case _:
+            return binding
+
+
+def _check_aliases(name: str, uses: Sequence[Use]) -> tuple[Block[Buffer], ...]:
+    """Refuse what WebGPU would at the submission; return the blocks that are written."""
+    for a, b in combinations(uses, 2):
+        if a.lease.block is not b.lease.block or not (a.writes or b.writes):
+            continue
+        apart = a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
+        if a.writes and b.writes and apart:
+            continue
+        raise AliasError(
+            f"{name}: '{a.name}' and '{b.name}' are in one buffer, and the shader may "
+            f"write it; copy one of them."
+        )
+    return tuple(use.lease.block for use in uses if use.writes)
+
+
+def _step(name: str, compiled: Compiled, grid: Size) -> Step:
+    """Return the dispatch as profiles know it."""
+    layout = (
+        compiled.layouts[0][1].layout if compiled.layouts else BindGroupLayout(None)
+    )
+    shader = CompiledShader(-1, name, compiled.pipeline, layout, 0)
+    origin = Origin(name, "bound", name.partition(":")[0])
+    return Step(shader, (), tuple, grid[0], grid[1], origin)

@@ -1,0 +1,1 @@
+"""Typed Python for WGSL that exists already."""
