@@ -38,6 +38,7 @@ ORDER = [
     "explain",
     "scaffold",
     "doctor",
+    "lsp",
     "cli",
     "__main__",
 ]
@@ -83,6 +84,7 @@ THIRD_PARTY = {
     "tune": {"numpy"},
     "verify": {"hypothesis", "numpy", "rich"},
     "doctor": {"numpy"},
+    "lsp": {"lsprotocol", "pygls"},
     "cli": {"click", "rich", "watchfiles"},
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},
