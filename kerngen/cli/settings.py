@@ -37,8 +37,8 @@ def find_project(folder: Path | None = None) -> Project:
     can't be read is an error.
     """
     here = folder or working_directory()
-    for folder in (here, *here.parents):
-        if (folder / _NAME).is_file() and (found := _read(folder / _NAME)) is not None:
+    for each in (here, *here.parents):
+        if (each / _NAME).is_file() and (found := _read(each / _NAME)) is not None:
             return found
     return Project()
 

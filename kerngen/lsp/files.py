@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,5 +115,5 @@ def _decoded(text: str, name: str, shown: str) -> Source:
 
 
 def _stamp(path: Path) -> _Stamp:
-    found = os.stat(path)
+    found = path.stat()
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -7,17 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from typing import Final, final
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol, final
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from kerngen import __version__
-from kerngen.lsp.files import FindProject
+from kerngen.lsp import calls, completion, editing, inlays, lenses, places, tokens
+from kerngen.lsp import hover as features
+from kerngen.lsp import rename as renaming
+from kerngen.lsp.checked import Checked
+from kerngen.lsp.files import FindProject, uri_of
 from kerngen.lsp.workspace import Workspace
 
 _DELAY: Final = 0.02
 """Seconds from a change to its check: of several that are there already, the last counts."""
+
+
+class _AtPlace(Protocol):
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
 
 
 @final
@@ -33,11 +45,31 @@ class KernServer(LanguageServer):
         self._find = find
         self.open = Workspace(find)
         self._due: asyncio.TimerHandle | None = None
+        self._shown_in: TemporaryDirectory[str] | None = None
 
     def begin(self) -> None:
         """Take the encoding of columns that was agreed on with the client."""
         encoding = self.workspace.position_encoding
         self.open = Workspace(self._find, str(getattr(encoding, "value", encoding)))
+
+    def place(self, params: _AtPlace) -> tuple[Checked, int] | None:
+        """Return the file and the character that a request is about."""
+        checked = self.open.checked(params.text_document.uri)
+        if checked is None:
+            return None
+        return checked, checked.columns.offset(params.position)
+
+    def show(self, name: str, text: str) -> None:
+        """Let the editor open a text, as a file that nothing else reads."""
+        if self._shown_in is None:
+            self._shown_in = TemporaryDirectory(prefix="kerngen-")
+        file = Path(self._shown_in.name, name)
+        file.write_text(text, encoding="utf-8")
+        window = self.client_capabilities.window
+        if window is not None and window.show_document is not None:
+            self.window_show_document(
+                types.ShowDocumentParams(uri_of(file), take_focus=True)
+            )
 
     def check_soon(self) -> None:
         """Check what changed, once no further message is waiting."""
@@ -64,6 +96,9 @@ def make_server(find: FindProject) -> KernServer:
     """Return a server that answers all that it can."""
     server = KernServer(find)
     _add_documents(server)
+    _add_reading(server)
+    _add_editing(server)
+    _add_lenses(server)
     return server
 
 
@@ -102,3 +137,108 @@ def _add_documents(server: KernServer) -> None:
     def look_again() -> None:
         server.open.forget_projects()
         server.check_soon()
+
+
+def _add_reading(server: KernServer) -> None:
+    """Answer what explains a text to its reader."""
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        place = server.place(params)
+        return features.hover(*place) if place else None
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: types.DefinitionParams) -> list[types.Location]:
+        place = server.place(params)
+        return places.definition(*place) if place else []
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def references(params: types.ReferenceParams) -> list[types.Location]:
+        place = server.place(params)
+        all_ = params.context.include_declaration
+        return places.references(*place, with_definition=all_) if place else []
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlight(
+        params: types.DocumentHighlightParams,
+    ) -> list[types.DocumentHighlight]:
+        place = server.place(params)
+        return places.highlights(*place) if place else []
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        checked = server.open.checked(params.text_document.uri)
+        return places.symbols(checked) if checked else []
+
+    @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, tokens.LEGEND)
+    def semantic(params: types.SemanticTokensParams) -> types.SemanticTokens:
+        checked = server.open.checked(params.text_document.uri)
+        return tokens.tokens(checked) if checked else types.SemanticTokens([])
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def inlay(params: types.InlayHintParams) -> list[types.InlayHint]:
+        checked = server.open.checked(params.text_document.uri)
+        if checked is None:
+            return []
+        start = checked.columns.offset(params.range.start)
+        return inlays.inlays(checked, start, checked.columns.offset(params.range.end))
+
+
+def _add_editing(server: KernServer) -> None:
+    """Answer what helps to write a text."""
+    options = types.CompletionOptions(trigger_characters=completion.TRIGGERS)
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, options)
+    def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
+        place = server.place(params)
+        return completion.completions(*place) if place else []
+
+    signatures = types.SignatureHelpOptions(trigger_characters=["(", ","])
+
+    @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, signatures)
+    def signature(params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+        place = server.place(params)
+        return calls.signature_help(*place) if place else None
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def form(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        checked = server.open.checked(params.text_document.uri)
+        return editing.formatting(checked) if checked else []
+
+    @server.feature(
+        types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True)
+    )
+    def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
+        place = server.place(params)
+        try:
+            return renaming.rename(*place, params.new_name) if place else None
+        except renaming.RenameError as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare(params: types.PrepareRenameParams) -> types.Range | None:
+        place = server.place(params)
+        name = renaming.renamable(*place) if place else None
+        return place[0].range(name.span) if place and name else None
+
+
+def _add_lenses(server: KernServer) -> None:
+    """Show what a kernel becomes."""
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        checked = server.open.checked(params.text_document.uri)
+        return lenses.lenses(checked) if checked else []
+
+    def add(name: str) -> None:
+        @server.command(name)
+        def show(uri: str, item: str) -> str | None:
+            checked = server.open.checked(uri)
+            if checked is None or not checked.is_right:
+                return None
+            text = lenses.run(name, checked, item)
+            server.show(f"{item}.{name.partition('.')[2]}.txt", text)
+            return text
+
+    for name in lenses.COMMANDS:
+        add(name)

@@ -7,61 +7,20 @@ schedules its kernels: `Workspace.update` returns what is then to be shown.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias, final
+from typing import final
 
 from lsprotocol import types
 
 from kerngen.check.model import Model
-from kerngen.lsp.columns import Columns
+from kerngen.lsp.checked import Checked, Key
 from kerngen.lsp.diagnostics import to_protocol
 from kerngen.lsp.files import Buffer, Files, FindProject, Project, ProjectError, path_of
 from kerngen.report.findings import Found, Hint, Sources
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
-from kerngen.syntax import ast
 from kerngen.syntax.library import Library
-
-_Key: TypeAlias = tuple[Source, ...]
-"""All texts that the findings of a file follow from."""
-
-
-@final
-@dataclass(frozen=True)
-class Checked:
-    """An open file, and what was found in it.
-
-    `program` and `model` are what could be read and understood, even where there are
-    faults.  `sources` has the compiler, which knows the files that it uses.
-    """
-
-    path: Path
-    source: Source
-    project: Project
-    sources: Sources
-    found: tuple[Found, ...]
-    program: ast.Program
-    model: Model
-    encoding: str
-    shown: tuple[tuple[Found, Path, types.Diagnostic], ...]
-    key: _Key | None = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """The file's name in its library."""
-        return self.project.files[0].name
-
-    @property
-    def columns(self) -> Columns:
-        """The positions of the text."""
-        return Columns(self.source.text, self.encoding)
-
-    @property
-    def is_right(self) -> bool:
-        """Whether it has no faults, and is a module."""
-        return all(isinstance(f, Hint) or f.severity == "warning" for f in self.found)
 
 
 @final
@@ -130,7 +89,7 @@ class Workspace:
                     now.setdefault(self.files.uri(file), {})[found] = shown
             else:
                 problem = Hint(str(self._projects[path]), str(path), None, "error")
-                shown = to_protocol(problem, lambda _: buffer.uri, self.encoding)
+                shown = to_protocol(problem, _nowhere, self.encoding)
                 now[buffer.uri][problem] = shown
         return {uri: [*shown.values()] for uri, shown in now.items()}
 
@@ -153,7 +112,7 @@ class Workspace:
             self._checked[path] = self._fresh(path, project, library, key)
 
     def _fresh(
-        self, path: Path, project: Project, library: Library, key: _Key | None
+        self, path: Path, project: Project, library: Library, key: Key | None
     ) -> Checked:
         sources = Sources(library, project.files)
         found = sources.found()
@@ -163,30 +122,27 @@ class Workspace:
             source = library.source(name)
         except CompileError as error:
             source = error.diagnostics[0].span.source
+
+        def uri_of(source: Source) -> str:
+            return self.files.uri(_path(project, source.name))
+
+        def shown() -> Iterator[tuple[Found, Path, types.Diagnostic]]:
+            for each in found:
+                file = _path(project, each.span.source.name) if each.span else path
+                yield each, file, to_protocol(each, uri_of, self.encoding)
+
         return Checked(
             path,
             source,
             project,
             sources,
             found,
-            checker.programs.get(name) or ast.Program("", ()),
             checker.models.get(name) or Model(),
             self.encoding,
-            tuple(self._shown_of(path, project, found)),
+            uri_of,
+            tuple(shown()),
             key,
         )
-
-    def _shown_of(
-        self, path: Path, project: Project, found: Iterable[Found]
-    ) -> Iterator[tuple[Found, Path, types.Diagnostic]]:
-        """Yield findings with their file, and as the protocol has them."""
-
-        def uri_of(source: Source) -> str:
-            return self.files.uri(_path(project, source.name))
-
-        for each in found:
-            file = _path(project, each.span.source.name) if each.span else path
-            yield each, file, to_protocol(each, uri_of, self.encoding)
 
     def _library(self, project: Project) -> Library:
         """Return the files of a project, as they are now."""
@@ -199,6 +155,11 @@ class Workspace:
 
         build = (name for name in project.build if _is_there(read, name))
         return Library(read, build, project.root)
+
+
+def _nowhere(_source: Source) -> str:
+    """Return no URI: what has no place has no related ones."""
+    return ""
 
 
 def _path(project: Project, name: str) -> Path:
@@ -217,7 +178,7 @@ def _is_there(read: Callable[[str], Source], name: str) -> bool:
     return True
 
 
-def _key(library: Library, name: str) -> _Key | None:
+def _key(library: Library, name: str) -> Key | None:
     """Return what the findings of a file follow from; None where that is not known."""
     try:
         needed = library.closure(name)

@@ -67,22 +67,25 @@ def test_diagnostics_are_those_of_check(
     assert messages == {each["headline"] for each in json.loads(printed)}
 
 
-@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 40), ("utf-16", 37)])
+SCRIPT_X = "\U0001d4b3"
+"""A letter of four bytes, or of two units of UTF-16."""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "column"), [("utf-8", 17), ("utf-16", 14), ("utf-32", 13)]
+)
 def test_columns_are_those_of_the_client(
     tmp_path: Path, encoding: str, column: int
 ) -> None:
-    # Of the blank behind it: é is two bytes or one unit, 𝒳 four or two.
-    text = 'use "é𝒳.kern"; kernel k(x: f32[n]) -> é: f32 {}'
-    workspace = opened(tmp_path / "a.kern", text, encoding)
-    (shown,) = workspace.diagnostics()[uri_of(tmp_path / "a.kern")][-1:]
-    assert shown.range.start.character == len(
-        text[: text.rindex("é")].encode("utf-8" if encoding == "utf-8" else "utf-16-le")
-    ) // (1 if encoding == "utf-8" else 2)
+    workspace = opened(tmp_path / "a.kern", f'use "é{SCRIPT_X}.kern" oops', encoding)
+    shown = workspace.diagnostics()[uri_of(tmp_path / "a.kern")]
+    ends = {each.range.end.character for each in shown}
+    assert column in ends
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 def test_an_offset_survives_the_way_to_the_client_and_back(encoding: str) -> None:
-    text = "aé𝒳\r\n\n𝒳b\rc\x0b\u2028d\n"
+    text = f"aé{SCRIPT_X}\r\n\n{SCRIPT_X}b\rc\x0b\u2028d\n"
     columns = Columns(text, encoding)
     inside = text.index("\r\n") + 1
     for offset in {*range(len(text) + 1)} - {inside}:
