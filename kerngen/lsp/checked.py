@@ -17,6 +17,8 @@ from kerngen.lsp.items import FileItems
 from kerngen.lsp.names import Occurrence
 from kerngen.lsp.reading import Reading
 from kerngen.report.findings import Found, Hint, Sources
+from kerngen.report.fixes import Fix, fix_of
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 
@@ -86,6 +88,16 @@ class Checked:
     def is_right(self) -> bool:
         """Whether it has no faults, and is a module."""
         return all(isinstance(f, Hint) or f.severity == "warning" for f in self.found)
+
+    def fix_of(self, fault: Diagnostic) -> Fix | None:
+        """Return the fix of a fault, which is looked for once."""
+        if fault not in self._fixes:
+            self._fixes[fault] = fix_of(self.sources, fault)
+        return self._fixes[fault]
+
+    @cached_property
+    def _fixes(self) -> dict[Diagnostic, Fix | None]:
+        return {}
 
     def meaning_of(self, span: Span) -> Meaning | None:
         """Return what the checker knows of an expression of the text."""

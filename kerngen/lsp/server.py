@@ -16,7 +16,16 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from kerngen import __version__
-from kerngen.lsp import calls, completion, editing, inlays, lenses, places, tokens
+from kerngen.lsp import (
+    actions,
+    calls,
+    completion,
+    editing,
+    inlays,
+    lenses,
+    places,
+    tokens,
+)
 from kerngen.lsp import hover as features
 from kerngen.lsp import rename as renaming
 from kerngen.lsp.checked import Checked
@@ -192,6 +201,19 @@ def _add_editing(server: KernServer) -> None:
     def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
         place = server.place(params)
         return completion.completions(*place) if place else []
+
+    kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix])
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    def act(params: types.CodeActionParams) -> list[types.CodeAction]:
+        checked = server.open.checked(params.text_document.uri)
+        if checked is None:
+            return []
+        start, end = (
+            checked.columns.offset(each)
+            for each in (params.range.start, params.range.end)
+        )
+        return actions.actions(checked, start, end)
 
     signatures = types.SignatureHelpOptions(trigger_characters=["(", ","])
 

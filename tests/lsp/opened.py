@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from kerngen.cli.lsp import find_selection
+from kerngen.lsp.checked import Checked
 from kerngen.lsp.files import uri_of
-from kerngen.lsp.workspace import Checked, Workspace
+from kerngen.lsp.workspace import Workspace
 
 
 def opened(path: Path, text: str | None = None, encoding: str = "utf-16") -> Workspace:

@@ -9,6 +9,7 @@ import pytest
 
 from kerngen.compiler import Compiler
 from kerngen.lsp.checked import Checked
+from kerngen.lsp.names import Definition
 from kerngen.lsp.rename import RenameError, renamed_text, spans_of
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
@@ -56,7 +57,7 @@ def without_names(text: str, *names: str) -> str:
 def test_a_renamed_program_is_equal_but_for_the_name(file: Path) -> None:
     known = checked(file)
     before = typed(known, {})
-    meant = set()
+    meant = set[Definition]()
     renamed, refused = 0, list[str]()
     for name in known.names:
         if not name.written or name.means[0] in meant:
