@@ -29,7 +29,7 @@ _KINDS: Final[Mapping[type[ast.Item], Kind]] = {
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Item:
     """An item with the file that it is in."""
 
@@ -44,7 +44,7 @@ class Item:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FileItems:
     """The items of a file by name space and name, and the files that it uses."""
 

@@ -110,14 +110,15 @@ def _axes(node: ast.KernelItem) -> Iterator[ast.Expr]:
 
 def member_of(item: Item | None, name: str) -> Definition | None:
     """Return what a name is in a kernel, or in the one that a gradient is derived from."""
-    if item is None:
-        return None
-    node = item.node
-    if isinstance(node, ast.KernelItem):
-        return defined_in(node, item.file).get(name)
-    if isinstance(node, ast.GradientItem):
-        source = item.file.get("kernel", node.kernel.name)
-        return member_of(source, name) if source != item else None
+    seen: set[Item] = set()
+    while item is not None and item not in seen:
+        seen.add(item)  # kernels may be derived from each other, by mistake
+        node = item.node
+        if isinstance(node, ast.KernelItem):
+            return defined_in(node, item.file).get(name)
+        if not isinstance(node, ast.GradientItem):
+            return None
+        item = item.file.get("kernel", node.kernel.name)
     return None
 
 

@@ -40,9 +40,8 @@ def typed(checked: Checked, texts: dict[str, str]) -> str:
 def without_names(text: str, *names: str) -> str:
     """A text in which names are alike, also as `dx`, `x_len` and in lines that are cut."""
     pattern = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    plain = re.sub(
-        rf"(?<![A-Za-z0-9])(?:{pattern})(?:_deep|_low_)?(?![A-Za-z0-9])", "@", text
-    )
+    word = rf"(?<![A-Za-z0-9])(d*)(?:{pattern})(?:_deep|_low_)?(?![A-Za-z0-9])"
+    plain = re.sub(word, r"\1@", text)
     return plain.replace(" ", "").replace("\\n", "")
 
 
