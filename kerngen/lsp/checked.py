@@ -11,7 +11,7 @@ from typing import TypeAlias, final
 from lsprotocol import types
 
 from kerngen.check.model import Meaning, Model
-from kerngen.lsp.columns import Columns
+from kerngen.lsp.columns import Columns, columns_of
 from kerngen.lsp.files import Project
 from kerngen.lsp.items import FileItems
 from kerngen.lsp.names import Occurrence
@@ -82,7 +82,7 @@ class Checked:
     @cached_property
     def columns(self) -> Columns:
         """The positions of the text."""
-        return Columns(self.source.text, self.encoding)
+        return columns_of(self.source, self.encoding)
 
     @property
     def is_right(self) -> bool:

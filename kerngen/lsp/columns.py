@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, final
 
 from lsprotocol.types import Position, Range
 
-from kerngen.source.text import Span
+from kerngen.source.text import Source, Span
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 
@@ -65,4 +65,10 @@ class Columns:
 
 def range_of(span: Span, encoding: str) -> Range:
     """Return the range of a place in its source."""
-    return Columns(span.source.text, encoding).range(span.start, span.end)
+    return columns_of(span.source, encoding).range(span.start, span.end)
+
+
+@lru_cache(maxsize=64)  # a file of 3,000 lines may have hundreds of hints
+def columns_of(source: Source, encoding: str) -> Columns:
+    """Return the positions of a source."""
+    return Columns(source.text, encoding)
