@@ -70,12 +70,12 @@ class Compiler:
         self._library = library
         self._formatted = formatted
         self._targets = frozenset(targets)
-        self._checker = Checker(library, derive_item)
+        self.checker = Checker(library, derive_item)
 
     def _lowered(self, name: str) -> tuple[Module, tuple[KernelProgram, ...]]:
         # Texts to syntax trees, and these to typed kernels: with the functions that the
         # file uses of others, and the schedules that others give to its kernels.
-        module = self._checker.module(name)
+        module = self.checker.module(name)
         # Each kernel to stages: what is computed together, and what must wait for it.
         staged = tuple(form_stages(kernel) for kernel in module.kernels)
         # Each stage to shaders: one for every schedule and variant.
@@ -84,7 +84,7 @@ class Compiler:
     def module(self, name: str) -> Module:
         """Return the typed kernels and structs of a file; raise as `compile` does."""
         with deep_recursion():
-            return self._checker.module(name)
+            return self.checker.module(name)
 
     def check(self, name: str) -> tuple[str, ...]:
         """Return files that `compile` would generate, by path; raise as it does.
@@ -92,7 +92,7 @@ class Compiler:
         Shaders are made, and listed, only if names differ in case alone.
         """
         with deep_recursion():
-            module = self._checker.module(name)
+            module = self.checker.module(name)
             staged = tuple(form_stages(kernel) for kernel in module.kernels)
             faults = Faults()
             for kernel in staged:
@@ -146,7 +146,7 @@ class Compiler:
         Raises `CompileError` where one does not fit it.
         """
         with deep_recursion():
-            module = self._checker.module(name)
+            module = self.checker.module(name)
             alone = replace(module, kernels=(replace(kernel, schedules=schedules),))
             staged = tuple(form_stages(each) for each in alone.kernels)
             sha = self._library.digest(name)

@@ -54,8 +54,13 @@ BENCH: Final = Part(
     "kerngen[bench]",
     (*COMPILER.packages, *TRAIN.packages, "matplotlib"),
 )
+LSP: Final = Part(
+    "the language server",
+    "kerngen[lsp]",
+    (*COMPILER.packages, "lsprotocol", "pygls"),
+)
 
-PARTS: Final = (COMPILER, STANDARD, TRAIN, BENCH)
+PARTS: Final = (COMPILER, STANDARD, TRAIN, BENCH, LSP)
 
 
 @final

@@ -27,6 +27,7 @@ with needing("The command line", COMPILER):
     from kerngen.cli.explain import explain
     from kerngen.cli.fmt import fmt
     from kerngen.cli.layout import layout
+    from kerngen.cli.lsp import lsp
     from kerngen.cli.new import new
     from kerngen.cli.show import show
     from kerngen.cli.tune import tune
@@ -108,5 +109,6 @@ for _command in (
     tune,
     verify,
     doctor,
+    lsp,
 ):
     main.add_command(_command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from collections.abc import Generator
@@ -19,8 +20,9 @@ from kerngen.cli.console import (
     progress,
     reporting,
     say,
+    say_waiting,
 )
-from kerngen.cli.paths import PATH
+from kerngen.cli.paths import PATH, STDIN
 from kerngen.cli.project import refuse_stdin_among_files, select_or_read
 from kerngen.source.counted import counted
 
@@ -47,19 +49,29 @@ if TYPE_CHECKING:
     show_default=True,
     help="Show at most this many errors of each file; 0 shows all, as --json does.",
 )
+@click.option(
+    "--fix",
+    "fixing",
+    is_flag=True,
+    help="Change the files by the hints that are edits, then check them.",
+)
 @options.quiet
 def check(
     sources: tuple[Path, ...],
     as_json: bool,
     stdin_filename: str | None,
     error_limit: int,
+    fixing: bool,
 ) -> None:
-    """Check SRC for errors, and write nothing.
+    """Check SRC for errors, and write nothing but fixes with --fix.
 
     SRC are .kern files and folders of them, or '-' for stdin; by default, the
-    project's.  Hints, such as a name that is never read, are not errors.
+    project's.  Hints, such as a name that is never read, are not errors.  A fix removes
+    an error and causes no other.
     """
     refuse_stdin_among_files(sources, stdin_filename)
+    if fixing:
+        _fix(sources or (None,))
     refused = _refused_as_json if as_json else nullcontext
     parts: list[Sources] = []
     for src in sources or (None,):
@@ -84,6 +96,31 @@ def check(
         say(f"{counted(len(files), 'file')} checked: no errors.")
     if found:
         raise click.exceptions.Exit(1)
+
+
+def _fix(sources: tuple[Path | None, ...]) -> None:
+    """Write what fixes make of the files."""
+    if STDIN in sources:
+        raise click.UsageError("--fix changes files: it can't be given with '-'.")
+    from kerngen.cli.project import select
+    from kerngen.output.atomic_replace import replace_atomically
+    from kerngen.report.findings import Sources
+    from kerngen.report.fixes import fixed
+
+    for src in sources:
+        selection = select(src)
+        for file in selection.files:
+            with reporting(sys.stdout, MOST_SHOWN):
+                part = Sources(selection.library(), (file,))
+                before = part.library.source(file.name).text
+                after, number = fixed(part, file.name)
+            if number:
+                mark = codecs.BOM_UTF8 * file.file.read_bytes().startswith(
+                    codecs.BOM_UTF8
+                )
+                old, new = (mark + each.encode() for each in (before, after))
+                replace_atomically(file.file, old, new, say_waiting)
+                say(f"{counted(number, 'error')} fixed in {file.shown}")
 
 
 @contextmanager

@@ -151,28 +151,28 @@ def select_or_read(src: Path | None, stdin: str | None = None) -> Selection:
     """
     if src != STDIN:
         return select(src)
-    project = find_project()
     file = absolute(Path(stdin or UNNAMED))
     if stdin is not None and (file.is_dir() or file.suffix != SUFFIX):
         raise click.UsageError(f"--stdin-filename '{stdin}' is not a {SUFFIX} file.")
+    selection = select_around(file, stdin or UNNAMED, find_project())
+    return selection.having(selection.files[0].name, read_stdin())
+
+
+def select_around(file: Path, shown: str, project: Project) -> Selection:
+    """Return one source, whether it is on the disk or not, with all that it may use."""
     base = _base(file, project, is_file=True)
     origin = origin_of(base)
     name = _stable_name(file, origin)
     is_lone = base != project.source
     others = () if is_lone else _sources(base, base, origin)
-    selection = Selection(
+    return Selection(
         base,
         file,
         origin,
-        (
-            SourceFile(
-                file, name, stdin or UNNAMED, PurePosixPath(file.relative_to(base))
-            ),
-        ),
-        build=tuple(each.name for each in others),
+        (SourceFile(file, name, shown, PurePosixPath(file.relative_to(base))),),
+        build=tuple(dict.fromkeys((*(each.name for each in others), name))),
         root=None if is_lone else _stable_name(base, origin),
     )
-    return selection.having(name, read_stdin())
 
 
 def refuse_stdin_among_files(paths: Sequence[Path], stdin_filename: str | None) -> None:

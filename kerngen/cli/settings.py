@@ -30,15 +30,15 @@ class Project:
     file: Path = Path(_NAME)
 
 
-def find_project() -> Project:
-    """Read the settings of the project around the working directory, if there is one.
+def find_project(folder: Path | None = None) -> Project:
+    """Read the settings of the project around a folder, the working directory by default.
 
     As with ruff, a pyproject.toml without [tool.kerngen] is passed over, and one that
     can't be read is an error.
     """
-    here = working_directory()
-    for folder in (here, *here.parents):
-        if (folder / _NAME).is_file() and (found := _read(folder / _NAME)) is not None:
+    here = folder or working_directory()
+    for each in (here, *here.parents):
+        if (each / _NAME).is_file() and (found := _read(each / _NAME)) is not None:
             return found
     return Project()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, final
+from typing import Any, Literal, TypeAlias, final
 
 from kerngen.check.files.unused import Unused, find_unused, words_of_guards
 from kerngen.check.schedules.overlaps import find_overlaps
@@ -19,17 +19,23 @@ from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.render import note_to_json, to_json
 from kerngen.source.text import Span
 from kerngen.syntax.library import Library
-from kerngen.syntax.parser import read
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What could be better in a file; of names in Python, nowhere in particular."""
+    """What could be better in a file; of names in Python, nowhere in particular.
+
+    What no span can be given for is an error with a text alone, such as wrong settings.
+    """
 
     text: str
     path: str
     span: Span | None = None
+    severity: Literal["hint", "error"] = "hint"
+
+
+Found: TypeAlias = Diagnostic | Hint
 
 
 @final
@@ -59,6 +65,14 @@ class Sources:
                     self.compiler.check(tuned)
         return list(faults) or [*clashing_files(self.library, paths)]
 
+    def found(self) -> tuple[Found, ...]:
+        """Return what `kerngen check --json` lists: faults, or else warnings and hints."""
+        try:
+            faults = self.diagnostics(self.files)
+        except CompileError as error:
+            faults = [*error.diagnostics]
+        return tuple(faults) or (*self.warnings(), *self.hints())
+
     def warnings(self) -> Iterator[Diagnostic]:
         """Yield the warnings of files that have no faults."""
         for file in self.files:
@@ -82,14 +96,16 @@ class Sources:
     def _unused(self, name: str) -> Iterator[Unused]:
         """Yield what a file introduces and never uses."""
         names = (name, *self.library.tuners(name))
-        programs = [read(self.library.source(each)) for each in names]
+        programs = [self.compiler.checker.programs[each] for each in names]
         guards = frozenset[str]().union(*map(words_of_guards, programs))
         return find_unused(programs[0], guards)
 
 
 def as_json(faults: Iterable[Diagnostic], hints: Iterable[Hint]) -> list[Any]:
     """Return what `kerngen check --json` prints."""
-    notes = [note_to_json("hint", each.text, each.path, each.span) for each in hints]
+    notes = [
+        note_to_json(each.severity, each.text, each.path, each.span) for each in hints
+    ]
     return [*to_json(faults), *notes]
 
 
@@ -123,11 +139,8 @@ class _Text:
 
 def check_text(text: str, path: str) -> list[Any]:
     """Return what `kerngen check --json` prints of a text that uses no other file."""
-    sources = Sources(Library.of_text(text, path), (_Text(path),))
-    try:
-        faults = sources.diagnostics(sources.files)
-    except CompileError as error:
-        faults = [*error.diagnostics]
-    if faults:
-        return as_json(faults, ())
-    return as_json(sources.warnings(), sources.hints())
+    found = Sources(Library.of_text(text, path), (_Text(path),)).found()
+    return as_json(
+        (each for each in found if isinstance(each, Diagnostic)),
+        (each for each in found if isinstance(each, Hint)),
+    )

@@ -50,6 +50,15 @@ class Related:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A text in the place of another; an empty span is where it is inserted."""
+
+    span: Span
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Templates:
     """The texts of a class of diagnostics, with its fields in braces.
 
@@ -113,6 +122,11 @@ class Diagnostic:
             return next((text for text in map(self._filled, given) if text), "")
         case: str = getattr(self, "case")  # noqa: B009
         return self._filled(given[case])
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """What the hint asks for as edits, where it is the same for all programs."""
+        return ()
 
     @property
     def related(self) -> tuple[Related, ...]:

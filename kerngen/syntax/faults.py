@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, Edit
 from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 from kerngen.syntax.mistakes.lookalikes import described, meant_by
@@ -77,6 +77,12 @@ class UnterminatedString(
     help="Close it where the path ends, as in 'use \"math.kern\";'.",
 ):
     """A quote that is not closed on its line."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Close it, before the ';' if there is one."""
+        path = self.span.text.rstrip().removesuffix(";")
+        return (Edit(self.span, f'{path}";'),)
 
 
 class MisplacedDoc(

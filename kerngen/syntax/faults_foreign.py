@@ -5,7 +5,7 @@ They are syntax errors too, but common enough to be answered by name.
 
 from __future__ import annotations
 
-from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.diagnostic import Diagnostic, Edit
 
 
 class ChainedComparison(
@@ -37,6 +37,11 @@ class ComparisonAsStatement(
 ):
     """`==` where `=` is wanted."""
 
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Write the one for the other."""
+        return (Edit(self.span, "="),)
+
 
 class MissingSemicolon(
     Diagnostic,
@@ -46,6 +51,11 @@ class MissingSemicolon(
 ):
     """A statement that runs into what follows."""
 
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Add it."""
+        return (Edit(self.span, ";"),)
+
 
 class SemicolonAfterValue(
     Diagnostic,
@@ -54,6 +64,11 @@ class SemicolonAfterValue(
     help="Remove the ';'.",
 ):
     """`{ x; }` where the braces hold a value."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Remove it."""
+        return (Edit(self.span, ""),)
 
 
 class ReservedWord(
@@ -104,6 +119,11 @@ class EmptyBrackets(
 ):
     """`s[]` in a statement."""
 
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Remove the brackets."""
+        return (Edit(self.span, ""),)
+
 
 class MisplacedMut(
     Diagnostic,
@@ -136,6 +156,11 @@ class MissingElse(
     help="Add the value for the other case, as in 'else {{ 0.0 }}'.",
 ):
     """`if c { a }` where a value is wanted."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Add a branch."""
+        return (Edit(self.span, " else { 0.0 }"),)
 
 
 class SeparateSubscripts(
@@ -194,6 +219,11 @@ class DivisionComment(
     help="Integers are divided by '/', which drops the fraction.",
 ):
     """`x[i // 2]`."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Divide."""
+        return (Edit(self.span, "/"),)
 
 
 class NamedArgument(

@@ -66,6 +66,10 @@ class Library:
 
         return cls(read, [name])
 
+    def reading(self, read: Callable[[str], Source]) -> Library:
+        """Return the library of the same files with texts that are read otherwise."""
+        return Library(read, self._files, self._root)
+
     def source(self, name: str) -> Source:
         """Return a file; raise `OSError` or `CompileError` if it can't be read."""
         if name not in self._sources:

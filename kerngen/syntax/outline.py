@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 from kerngen.source.text import Source, Span
@@ -51,6 +52,7 @@ class Outline:
         )
 
 
+@lru_cache(maxsize=256)  # who checks at each change of a file asks for all of a build
 def outline_of(source: Source) -> Outline:
     """Return the outline of a file, whatever its text is."""
     uses: list[Use] = []

@@ -108,7 +108,7 @@ def _parsed(parse: Callable[[str], object]) -> Callable[[Session, Block], None]:
 
 
 def _file(session: Session, block: Block) -> None:
-    """Write a file of a page for browsers, which tests/web opens."""
+    """Write a file of a page for browsers or editors, which other tests open."""
     assert block.title is not None, f"{block}: it has no title"
     session.write(block.title, block.text)
 
@@ -124,5 +124,7 @@ JUDGES: Final[Mapping[str, Callable[[Session, Block], None]]] = {
     "yaml": _parsed(yaml.safe_load),
     "html": _file,
     "js": _file,
+    "lua": _file,  # settings of editors: tests/lsp runs them
+    "lisp": _file,
 }
 """What is done with a block of each language."""

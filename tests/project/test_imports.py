@@ -39,6 +39,7 @@ ORDER = [
     "explain",
     "scaffold",
     "doctor",
+    "lsp",
     "cli",
     "__main__",
 ]
@@ -85,6 +86,7 @@ THIRD_PARTY = {
     "tune": {"numpy"},
     "verify": {"hypothesis", "numpy", "rich"},
     "doctor": {"numpy"},
+    "lsp": {"lsprotocol", "pygls"},
     "cli": {"click", "rich", "watchfiles"},
     "runtime": {"numpy", "wgpu"},
     "batch": {"numpy", "kerngen_kernels"},

@@ -8,9 +8,11 @@ from kerngen.check.files.checked_file import CheckedFile, UsedModule
 from kerngen.check.files.linking import link
 from kerngen.check.files.module import check_file
 from kerngen.check.items.gradients import Derive, no_gradients
+from kerngen.check.model import Model
 from kerngen.check.schedules.cross_file import with_given
 from kerngen.ir.module import Module
 from kerngen.source.diagnostic import CompileError, Faults
+from kerngen.syntax import ast
 from kerngen.syntax.library import Library
 from kerngen.syntax.parser import read
 
@@ -19,13 +21,16 @@ from kerngen.syntax.parser import read
 class Checker:
     """Checks files of a library; what several of them need is checked once.
 
-    `derive` makes the kernels that are gradients of others.
+    `derive` makes the kernels that are gradients of others.  `programs` and `models` have
+    what is known of files by name, of faulty ones too.
     """
 
     def __init__(self, library: Library, derive: Derive = no_gradients) -> None:
         self._library = library
         self._derive = derive
         self._checked: dict[str, CheckedFile] = {}
+        self.programs: dict[str, ast.Program] = {}
+        self.models: dict[str, Model] = {}
 
     def module(self, name: str) -> Module:
         """Return a file's module, with its kernels scheduled as the build wants them.
@@ -48,7 +53,7 @@ class Checker:
         try:
             return self._library.closure(name)
         except CompileError as error:
-            of_syntax = read(self._library.source(name)).faults
+            of_syntax = self._read(name).faults
             raise CompileError((*error.diagnostics, *of_syntax)) from None
 
     def _check(self, names: tuple[str, ...]) -> None:
@@ -66,11 +71,16 @@ class Checker:
     def _check_one(self, name: str) -> None:
         source = self._library.source(name)
         # Text to syntax tree, as far as it can be read.
-        program = read(source)
+        program = self._read(name)
         used = self._library.uses(name)
         if all(use.name in self._checked for use in used):
             uses = tuple(UsedModule(self._checked[use.name], use.span) for use in used)
             # Syntax tree to typed kernels; a fault of either stage ends here.
-            self._checked[name] = check_file(program, source, uses, self._derive)
+            model = self.models[name] = Model()
+            self._checked[name] = check_file(program, source, uses, self._derive, model)
         else:
             raise CompileError(program.faults)
+
+    def _read(self, name: str) -> ast.Program:
+        self.programs[name] = read(self._library.source(name))
+        return self.programs[name]

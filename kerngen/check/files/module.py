@@ -70,12 +70,18 @@ def check(
 
 
 def check_file(
-    program: ast.Program, source: Source, uses: tuple[UsedModule, ...], derive: Derive
+    program: ast.Program,
+    source: Source,
+    uses: tuple[UsedModule, ...],
+    derive: Derive,
+    model: Model | None = None,
 ) -> CheckedFile:
     """Return a file that uses others; raise `CompileError` with every fault found.
 
-    What could not be read is a fault too; what may be in there is not missed.
+    What could not be read is a fault too; what may be in there is not missed.  A `model`
+    that is given is filled even where there are faults.
     """
+    model = Model() if model is None else model
     faults = Faults()
     for fault in program.faults:
         faults.add(fault)
@@ -84,7 +90,7 @@ def check_file(
         faults.raise_if_any()
     used = _all(program.items, ast.UseItem)
     assert faults or len(used) == len(uses), "the files used must be given"
-    parts = _check_items(faults, program, uses, source.name)
+    parts = _check_items(faults, program, uses, source.name, model)
     faults.drop(unread.explains)
     kernels = {*parts.heads, *(name for use in uses for name in use.file.kernels)}
     if faults:
@@ -109,7 +115,7 @@ def check_file(
         uses=uses,
         derived_from={},
         schedules=parts.given,
-        model=parts.model,
+        model=model,
     )
     return with_gradients(file, program, parts.scheduled, derive)
 
@@ -128,13 +134,16 @@ class _Parts:
     heads: dict[str, KernelHead]
     given: Given
     scheduled: Mapping[str, Sequence[Scheduled]]
-    model: Model
 
 
 def _check_items(
-    faults: Faults, program: ast.Program, uses: tuple[UsedModule, ...], path: str
+    faults: Faults,
+    program: ast.Program,
+    uses: tuple[UsedModule, ...],
+    path: str,
+    model: Model,
 ) -> _Parts:
-    outer, model = Scope(faults), Model()
+    outer = Scope(faults)
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
@@ -189,7 +198,6 @@ def _check_items(
         heads,
         given,
         of_kernels,
-        model,
     )
 
 

@@ -36,6 +36,21 @@ class Accuracy:
         """Whether the result is the exact one, or the exact one rounded once."""
         return self.ulps <= 0.5 and self.absolute == self.ulps_per_argument == 0.0
 
+    @property
+    def text(self) -> str:
+        """The bound in words: '(3 + 2 |x|) ulp (WGSL 15.7.4)'."""
+        terms: list[str] = []
+        if self.ulps or self.ulps_per_argument:
+            factor = f"{self.ulps:g}"
+            if self.ulps_per_argument:
+                factor = f"({factor} + {self.ulps_per_argument:g} |x|)"
+            terms.append(f"{factor} ulp")
+        if self.absolute:
+            terms.append(f"{self.absolute:.3g}")
+        if self == EXACT:
+            return "exact"
+        return f"{' + '.join(terms)} ({self.source})" if terms else self.source
+
 
 EXACT: Final = Accuracy(source="exact (WGSL 15.7.4)")
 

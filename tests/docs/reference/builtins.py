@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kerngen.ir.builtins.row import EXACT, Accuracy, Builtin, Overload
+from kerngen.ir.builtins.row import Builtin, Overload
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY, Geometry
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar
@@ -75,7 +75,7 @@ def _row(builtin: Builtin) -> tuple[str, ...]:
         doc,
         f"`{wgsl}`",
         f"`{builtin.numpy.format(*letters)}`",
-        _error(builtin.accuracy),
+        builtin.accuracy.text,
         "; ".join(f"`{partial}`" for partial in builtin.partials or ()),
     )
 
@@ -86,22 +86,6 @@ def _types(overload: Overload) -> str:
     if set(types) == {result}:
         return result
     return f"{', '.join(types)} → {result}"
-
-
-def _error(accuracy: Accuracy) -> str:
-    terms: list[str] = []
-    if accuracy.ulps or accuracy.ulps_per_argument:
-        factor = f"{accuracy.ulps:g}"
-        if accuracy.ulps_per_argument:
-            factor = f"({factor} + {accuracy.ulps_per_argument:g} |x|)"
-        terms.append(f"{factor} ulp")
-    if accuracy.absolute:
-        terms.append(f"{accuracy.absolute:.3g}")
-    if accuracy == EXACT:
-        return "exact"
-    if not terms:
-        return accuracy.source
-    return f"{' + '.join(terms)} ({accuracy.source})"
 
 
 def _geometry(row: Geometry) -> tuple[str, ...]:

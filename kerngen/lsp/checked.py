@@ -1,0 +1,113 @@
+"""An open file after its check: what every feature of the server asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias, final
+
+from lsprotocol import types
+
+from kerngen.check.model import Meaning, Model
+from kerngen.lsp.columns import Columns, columns_of
+from kerngen.lsp.files import Project
+from kerngen.lsp.items import FileItems
+from kerngen.lsp.names import Occurrence
+from kerngen.lsp.reading import Reading
+from kerngen.report.findings import Found, Hint, Sources
+from kerngen.report.fixes import Fix, fix_of
+from kerngen.source.diagnostic import Diagnostic
+from kerngen.source.text import Source, Span
+from kerngen.syntax import ast
+
+Key: TypeAlias = tuple[Source, ...]
+"""All texts that the findings of a file follow from."""
+
+
+@final
+@dataclass(frozen=True)
+class Checked:
+    """An open file, and what was found in it.
+
+    `program` and `model` are what could be read and understood, even where there are
+    faults.  `sources` has the compiler, which knows the files that it uses, and `key` all
+    texts that the findings follow from.
+    """
+
+    path: Path
+    source: Source
+    project: Project
+    sources: Sources
+    found: tuple[Found, ...]
+    model: Model
+    encoding: str
+    uri_of: Callable[[Source], str]
+    shown: tuple[tuple[Found, Path, types.Diagnostic], ...]
+    key: Key | None = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The file's name in its library."""
+        return self.project.files[0].name
+
+    @property
+    def program(self) -> ast.Program:
+        """The syntax tree."""
+        return self.reading.program(self.name)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The files of the library, as far as they can be read."""
+        return Reading(self.sources.library, self.sources.compiler.checker.programs)
+
+    @cached_property
+    def items(self) -> FileItems:
+        """The items in sight."""
+        return self.reading.items(self.name)
+
+    @property
+    def names(self) -> tuple[Occurrence, ...]:
+        """The names in the text, in its order."""
+        return self.reading.names(self.name)
+
+    def name_at(self, offset: int) -> Occurrence | None:
+        """Return the name that a character is in, or right behind."""
+        for each in self.names:
+            if each.span.start <= offset <= each.span.end:
+                return each
+        return None
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The positions of the text."""
+        return columns_of(self.source, self.encoding)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it has no faults, and is a module."""
+        return all(isinstance(f, Hint) or f.severity == "warning" for f in self.found)
+
+    def fix_of(self, fault: Diagnostic) -> Fix | None:
+        """Return the fix of a fault, which is looked for once."""
+        if fault not in self._fixes:
+            self._fixes[fault] = fix_of(self.sources, fault)
+        return self._fixes[fault]
+
+    @cached_property
+    def _fixes(self) -> dict[Diagnostic, Fix | None]:
+        return {}
+
+    def meaning_of(self, span: Span) -> Meaning | None:
+        """Return what the checker knows of an expression of the text."""
+        return self.meanings.get((span.start, span.end))
+
+    @cached_property
+    def meanings(self) -> dict[tuple[int, int], Meaning]:
+        """What the checker knows of expressions, by their places."""
+        return {(each.start, each.end): each for each in self.model}
+
+    def range(self, span: Span) -> types.Range:
+        """Return the range of a place in the text."""
+        return self.columns.range(span.start, span.end)

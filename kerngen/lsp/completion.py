@@ -1,0 +1,231 @@
+"""What may be written at a place; the text there may have any fault."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, get_args
+
+from lsprotocol import types
+
+from kerngen.check.expressions.host_rules import ADAPTER_FACTS
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.memory import LEAVES, NARROW
+from kerngen.ir.strategies import OPTIONS
+from kerngen.ir.types import CASTS, COMPOSITES
+from kerngen.lsp.checked import Checked
+from kerngen.lsp.hover import forms_of, head_of
+from kerngen.lsp.items import Kind
+from kerngen.lsp.names import Definition, defined_in, field_of, struct_of
+from kerngen.source.text import Span
+from kerngen.syntax import ast
+from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
+
+TRIGGERS: Final = [".", '"', "(", "{"]
+
+_AFTER_ITEMS: Final = (
+    "use",
+    "const",
+    "struct",
+    "fn",
+    "kernel",
+    "schedule",
+    "derivative of",
+)
+_OF_STATEMENTS: Final = ("let", "host", "require")
+_OF_VALUES: Final = ("if", "else", "true", "false", "and", "or", "not", "when")
+_PATH: Final = re.compile(r'use\s*"([^"\n]*)\Z')
+_MEMBER: Final = re.compile(r"([A-Za-z_][\w.]*(?:\[[^\]\n]*\])?(?:\.\w+)*)\.\w*\Z")
+_TYPE: Final = re.compile(r"(?:\w\s*:|->)\s*\w*\Z")
+_KINDS: Final = types.CompletionItemKind
+
+_KINDS_OF_NAMES: Final[Mapping[str, types.CompletionItemKind]] = {
+    "a dim": _KINDS.TypeParameter,
+    "an index": _KINDS.Variable,
+    "constant": _KINDS.Constant,
+}
+
+
+def completions(checked: Checked, offset: int) -> list[types.CompletionItem]:
+    """Return what may be written at a place."""
+    found: dict[str, types.CompletionItem] = {}
+    for each in _completions(checked, offset):
+        found.setdefault(each.label, each)
+    return [*found.values()]
+
+
+def _completions(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
+    before = checked.source.text[:offset]
+    line = before.rpartition("\n")[2]
+    words = _words_of_item(checked.source.text, offset)
+    if path := _PATH.search(line):
+        yield from _files(checked, path[1])
+    elif "//" in line or line.count('"') % 2:
+        return
+    elif words[:1] == ["schedule"]:
+        yield from _in_schedule(checked, words)
+    elif member := _MEMBER.search(line):
+        yield from _members(checked, offset, member[1])
+    elif _TYPE.search(line) and words:
+        yield from _types(checked)
+    elif not _is_in_braces(words):
+        yield from (_plain(word, _KINDS.Keyword) for word in _AFTER_ITEMS)
+    else:
+        yield from _values(checked, offset)
+        # What is written in the item at hand, while that can't be parsed.
+        yield from (_plain(w, _KINDS.Text) for w in words if w.isidentifier())
+
+
+def _words_of_item(text: str, offset: int) -> list[str]:
+    """Return the lexemes of the item around a place, up to it; without the last word."""
+    words: list[str] = []
+    depth = 0
+    last: Lexeme | None = None
+    for last in lexemes(text[:offset], 0):
+        word = last.text
+        if word.startswith("//"):
+            continue
+        if word in ITEM_WORDS and depth == 0:
+            words = []
+        words.append(word)
+        depth = max(0, depth + (word == "{") - (word == "}"))
+        if depth == 0 and word in {"}", ";"}:
+            words = []
+    if last is not None and last.end == offset and last.text.isidentifier():
+        return words[:-1]
+    return words
+
+
+def _is_in_braces(words: list[str]) -> bool:
+    return words.count("{") > words.count("}")
+
+
+def _plain(
+    label: str, kind: types.CompletionItemKind, detail: str = "", doc: str = ""
+) -> types.CompletionItem:
+    return types.CompletionItem(
+        label, kind=kind, detail=detail or None, documentation=doc or None
+    )
+
+
+def _files(checked: Checked, begun: str) -> Iterator[types.CompletionItem]:
+    folder = posixpath.dirname(checked.name) or "."
+    beside = (
+        posixpath.join(folder, f.name) for f in checked.path.parent.glob("*.kern")
+    )
+    for file in sorted({*checked.project.build, *beside}):
+        path = posixpath.relpath(file, folder)
+        if file != checked.name and path.startswith(begun):
+            yield _plain(path, _KINDS.File)
+
+
+def _in_schedule(checked: Checked, words: list[str]) -> Iterator[types.CompletionItem]:
+    """Yield kernels and stages, then what guards read, then strategies and options."""
+    if "{" in words:
+        after = words[words.index("{") + 1 :]
+        options = OPTIONS.get(after[0], {}) if after else None
+        if options is None:
+            yield from (
+                _plain(name, _KINDS.EnumMember, "a strategy") for name in OPTIONS
+            )
+            return
+        for name, rule in options.items():
+            yield _plain(name, _KINDS.Property, rule.usage, rule.accepted)
+        return
+    if words[-2:] == ["adapter", "."]:
+        yield from (
+            _plain(fact, _KINDS.Property, t.spelling)
+            for fact, t in ADAPTER_FACTS.items()
+        )
+        return
+    kernels = {item.node.name.name: item for item in checked.items.all("kernel")}
+    if "when" not in words:
+        if words[-1:] != ["."]:
+            yield from (_plain(name, _KINDS.Function, "a kernel") for name in kernels)
+            yield _plain("when", _KINDS.Keyword)
+    else:
+        yield from (_plain(w, _KINDS.Keyword) for w in ("adapter", "and", "or", "not"))
+    for word in words:
+        item = kernels.get(word)
+        if item is not None and isinstance(item.node, ast.KernelItem):
+            yield from _defined(defined_in(item.node, item.file).values())
+
+
+def _members(
+    checked: Checked, offset: int, base: str
+) -> Iterator[types.CompletionItem]:
+    """Yield the fields of a struct, or the components of a vector."""
+    first, *rest = re.sub(r"\[[^\]]*\]", "", base).split(".")
+    scope = {each.name: each for each in in_scope(checked, offset)}
+    owner = scope.get(first)
+    for name in rest:
+        owner = field_of(struct_of(owner.type, owner.items), name) if owner else None
+    if owner is None or owner.type is None:
+        return
+    struct = struct_of(owner.type, owner.items)
+    if struct is not None and isinstance(struct.node, ast.StructItem):
+        for each in struct.node.fields:
+            yield _plain(each.name.name, _KINDS.Field, each.type.span.text, each.doc)
+    elif owner.type.name.name.startswith("vec"):
+        width = int(owner.type.name.name[3:4] or 0)
+        yield from (_plain(c, _KINDS.Field) for c in "xyzw"[:width])
+
+
+def _types(checked: Checked) -> Iterator[types.CompletionItem]:
+    yield from (_plain(name, _KINDS.Class) for name in (*LEAVES, *NARROW, "bool"))
+    for item in checked.items.all("struct"):
+        yield _plain(item.node.name.name, _KINDS.Struct, doc=item.node.doc)
+
+
+def _values(checked: Checked, offset: int) -> Iterator[types.CompletionItem]:
+    yield from _defined(in_scope(checked, offset))
+    kinds: tuple[Kind, ...] = ("constant", "function")
+    for kind in kinds:
+        for item in checked.items.all(kind):
+            shown = _KINDS.Function if kind == "function" else _KINDS.Constant
+            yield _plain(item.node.name.name, shown, head_of(item), item.node.doc)
+    for row in BUILTINS.values():
+        yield _plain(row.name, _KINDS.Function, next(forms_of(row)), row.doc)
+    for whole in GEOMETRY.values():
+        yield _plain(whole.name, _KINDS.Function, whole.accepted, whole.doc)
+    yield from (
+        _plain(name, _KINDS.Function, "a reduction")
+        for name in get_args(ast.ReduceKind)
+    )
+    yield from (_plain(name, _KINDS.Class) for name in (*CASTS, *COMPOSITES))
+    for word in (*_OF_STATEMENTS, *_OF_VALUES):
+        yield _plain(word, _KINDS.Keyword)
+
+
+def _defined(found: Iterable[Definition]) -> Iterator[types.CompletionItem]:
+    for each in found:
+        kind = _KINDS_OF_NAMES.get(each.kind, _KINDS.Variable)
+        written = each.type.span.text if each.type else ""
+        yield _plain(each.name, kind, f"{each.kind} {written}".rstrip())
+
+
+def in_scope(checked: Checked, offset: int) -> Iterator[Definition]:
+    """Yield what the names in reach of a place mean, the nearest first."""
+    found = {
+        each: None
+        for name in checked.names
+        for each in name.means
+        if each.scope is not None
+        and each.scope.source is checked.source
+        and each.span.start < offset
+        and each.scope.start <= offset <= each.scope.end + 1
+    }
+    for item in checked.program.items:
+        if isinstance(item, ast.KernelItem) and _around(item.span, offset):
+            found |= dict.fromkeys(
+                each
+                for each in defined_in(item, checked.items).values()
+                if each.kind not in {"a let", "a host"} or each.span.start < offset
+            )
+    yield from sorted(found, key=lambda each: -each.span.start)
+
+
+def _around(span: Span, offset: int) -> bool:
+    return span.start <= offset <= span.end

@@ -1,0 +1,119 @@
+"""The files that the server sees: what editors have open comes before the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias, final
+from urllib.parse import quote
+
+from pygls.uris import from_fs_path, to_fs_path
+
+from kerngen.report.python_names import NamedFile
+from kerngen.source.reading import LARGEST, decode_source, read_source
+from kerngen.source.text import Source
+
+_Stamp: TypeAlias = tuple[int, int, int]
+"""What changes with a file on the disk: its time, size and number."""
+
+
+class Project(Protocol):
+    """The sources around a file: names are paths inside `origin`.
+
+    `build` are the files whose schedules count, `files` the one that is open.  No `use`
+    leads out of `root`, if there is one.
+    """
+
+    @property
+    def origin(self) -> Path:
+        """The folder that names are relative to."""
+        ...
+
+    @property
+    def files(self) -> Sequence[NamedFile]:
+        """The file that is open."""
+        ...
+
+    @property
+    def build(self) -> Sequence[str]:
+        """The names of all files of the build."""
+        ...
+
+    @property
+    def root(self) -> str | None:
+        """The name of the folder that no `use` leads out of."""
+        ...
+
+
+FindProject: TypeAlias = Callable[[Path], Project]
+"""Finds the project of a file; raises `ProjectError`."""
+
+
+@final
+class ProjectError(Exception):
+    """The settings of a project are wrong; the text is a sentence about that."""
+
+
+def path_of(uri: str) -> Path:
+    """Return the file of a URI; what is no file gets a path that is nowhere."""
+    path = to_fs_path(uri) if uri.startswith("file:") else None
+    return Path(path or f"/{quote(uri, safe='')}").resolve()
+
+
+def uri_of(path: Path) -> str:
+    """Return the URI of a file."""
+    return from_fs_path(str(path)) or ""
+
+
+@final
+@dataclass
+class Buffer:
+    """A text that an editor has open, under its own URI."""
+
+    uri: str
+    text: str
+
+
+@final
+class Files:
+    """Texts by path, each read once for as long as it does not change."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[Path, Buffer] = {}
+        self._texts: dict[tuple[Path, str], tuple[Buffer | _Stamp, str, Source]] = {}
+
+    def read(self, path: Path, name: str, shown: str) -> Source:
+        """Return a file's text; the same object while nothing changes.
+
+        `shown` is what messages call it.  Raises `OSError` and `CompileError` as `read_source` does.
+        """
+        buffer = self.buffers.get(path)
+        stamp = buffer or _stamp(path)
+        text = buffer.text if buffer else ""
+        known = self._texts.get((path, name))
+        if known is None or known[:2] != (stamp, text):
+            made = (
+                _decoded(text, name, shown)
+                if buffer
+                else read_source(path, shown, name)
+            )
+            known = self._texts[path, name] = stamp, text, made
+        return known[2]
+
+    def uri(self, path: Path) -> str:
+        """Return the URI by which the editor knows a file."""
+        buffer = self.buffers.get(path)
+        return buffer.uri if buffer else uri_of(path)
+
+
+def _decoded(text: str, name: str, shown: str) -> Source:
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) > LARGEST:
+        return decode_source(data, shown, name)
+    return Source(shown, text, name)
+
+
+def _stamp(path: Path) -> _Stamp:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,266 @@
+"""The server: what a client sends, and what it is answered.
+
+Nothing here knows the language: each feature is a module of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol, final
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+
+from kerngen import __version__
+from kerngen.lsp import (
+    actions,
+    calls,
+    completion,
+    editing,
+    inlays,
+    lenses,
+    places,
+    tokens,
+)
+from kerngen.lsp import hover as features
+from kerngen.lsp import rename as renaming
+from kerngen.lsp.checked import Checked
+from kerngen.lsp.files import FindProject, uri_of
+from kerngen.lsp.workspace import Workspace
+
+_DELAY: Final = 0.02
+"""Seconds from a change to its check: of several that are there already, the last counts."""
+
+
+class _AtPlace(Protocol):
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
+
+
+@final
+class KernServer(LanguageServer):
+    """A server with its workspace, and the check that is due, if one is."""
+
+    def __init__(self, find: FindProject) -> None:
+        super().__init__(
+            "kerngen",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
+        )
+        self._find = find
+        self.open = Workspace(find)
+        self._due: asyncio.TimerHandle | None = None
+        self._shown_in: TemporaryDirectory[str] | None = None
+
+    def begin(self) -> None:
+        """Take the encoding of columns that was agreed on with the client."""
+        encoding = self.workspace.position_encoding
+        self.open = Workspace(self._find, str(getattr(encoding, "value", encoding)))
+
+    def place(self, params: _AtPlace) -> tuple[Checked, int] | None:
+        """Return the file and the character that a request is about."""
+        checked = self.open.checked(params.text_document.uri)
+        if checked is None:
+            return None
+        return checked, checked.columns.offset(params.position)
+
+    def show(self, name: str, text: str) -> None:
+        """Let the editor open a text, as a file that nothing else reads."""
+        if self._shown_in is None:
+            self._shown_in = TemporaryDirectory(prefix="kerngen-")
+        file = Path(self._shown_in.name, name)
+        file.write_text(text, encoding="utf-8")
+        window = self.client_capabilities.window
+        if window is not None and window.show_document is not None:
+            self.window_show_document(
+                types.ShowDocumentParams(uri_of(file), take_focus=True)
+            )
+
+    def check_soon(self) -> None:
+        """Check what changed, once no further message is waiting."""
+        if self._due:
+            self._due.cancel()
+        self._due = asyncio.get_running_loop().call_later(_DELAY, self.publish)
+
+    def publish(self) -> None:
+        """Show what is found in files, where it is not what was shown before."""
+        for uri, shown in self.open.update().items():
+            self.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(uri, shown)
+            )
+
+
+def serve(find: FindProject) -> None:
+    """Serve a client over stdin and stdout until it goes."""
+    # A check makes much that lives as long as its file: garbage is rare.
+    gc.set_threshold(100_000, 50, 50)
+    make_server(find).start_io()
+
+
+def make_server(find: FindProject) -> KernServer:
+    """Return a server that answers all that it can."""
+    server = KernServer(find)
+    _add_documents(server)
+    _add_reading(server)
+    _add_editing(server)
+    _add_lenses(server)
+    return server
+
+
+def _add_documents(server: KernServer) -> None:
+    """Keep texts as the client has them."""
+
+    @server.feature(types.INITIALIZE)
+    def begin(_params: types.InitializeParams) -> None:
+        server.begin()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        put(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        put(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        server.open.close(params.text_document.uri)
+        server.check_soon()
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def saved(_params: types.DidSaveTextDocumentParams) -> None:
+        look_again()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def watched(_params: types.DidChangeWatchedFilesParams) -> None:
+        look_again()
+
+    def put(uri: str) -> None:
+        server.open.put(uri, server.workspace.get_text_document(uri).source)
+        server.check_soon()
+
+    def look_again() -> None:
+        server.open.forget_projects()
+        server.check_soon()
+
+
+def _add_reading(server: KernServer) -> None:
+    """Answer what explains a text to its reader."""
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        place = server.place(params)
+        return features.hover(*place) if place else None
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: types.DefinitionParams) -> list[types.Location]:
+        place = server.place(params)
+        return places.definition(*place) if place else []
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def references(params: types.ReferenceParams) -> list[types.Location]:
+        place = server.place(params)
+        all_ = params.context.include_declaration
+        return places.references(*place, with_definition=all_) if place else []
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlight(
+        params: types.DocumentHighlightParams,
+    ) -> list[types.DocumentHighlight]:
+        place = server.place(params)
+        return places.highlights(*place) if place else []
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        checked = server.open.checked(params.text_document.uri)
+        return places.symbols(checked) if checked else []
+
+    @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, tokens.LEGEND)
+    def semantic(params: types.SemanticTokensParams) -> types.SemanticTokens:
+        checked = server.open.checked(params.text_document.uri)
+        return tokens.tokens(checked) if checked else types.SemanticTokens([])
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def inlay(params: types.InlayHintParams) -> list[types.InlayHint]:
+        checked = server.open.checked(params.text_document.uri)
+        if checked is None:
+            return []
+        start = checked.columns.offset(params.range.start)
+        return inlays.inlays(checked, start, checked.columns.offset(params.range.end))
+
+
+def _add_editing(server: KernServer) -> None:
+    """Answer what helps to write a text."""
+    options = types.CompletionOptions(trigger_characters=completion.TRIGGERS)
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, options)
+    def complete(params: types.CompletionParams) -> list[types.CompletionItem]:
+        place = server.place(params)
+        return completion.completions(*place) if place else []
+
+    kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix])
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)
+    def act(params: types.CodeActionParams) -> list[types.CodeAction]:
+        checked = server.open.checked(params.text_document.uri)
+        if checked is None:
+            return []
+        start, end = (
+            checked.columns.offset(each)
+            for each in (params.range.start, params.range.end)
+        )
+        return actions.actions(checked, start, end)
+
+    signatures = types.SignatureHelpOptions(trigger_characters=["(", ","])
+
+    @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, signatures)
+    def signature(params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+        place = server.place(params)
+        return calls.signature_help(*place) if place else None
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def form(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        checked = server.open.checked(params.text_document.uri)
+        return editing.formatting(checked) if checked else []
+
+    @server.feature(
+        types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True)
+    )
+    def rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
+        place = server.place(params)
+        try:
+            return renaming.rename(*place, params.new_name) if place else None
+        except renaming.RenameError as error:
+            raise JsonRpcInvalidParams(str(error)) from None
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare(params: types.PrepareRenameParams) -> types.Range | None:
+        place = server.place(params)
+        name = renaming.renamable(*place) if place else None
+        return place[0].range(name.span) if place and name else None
+
+
+def _add_lenses(server: KernServer) -> None:
+    """Show what a kernel becomes."""
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def lens(params: types.CodeLensParams) -> list[types.CodeLens]:
+        checked = server.open.checked(params.text_document.uri)
+        return lenses.lenses(checked) if checked else []
+
+    def add(name: str) -> None:
+        @server.command(name)
+        def show(uri: str, item: str) -> str | None:
+            checked = server.open.checked(uri)
+            if checked is None or not checked.is_right:
+                return None
+            text = lenses.run(name, checked, item)
+            server.show(f"{item}.{name.partition('.')[2]}.txt", text)
+            return text
+
+    for name in lenses.COMMANDS:
+        add(name)

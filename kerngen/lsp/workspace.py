@@ -1,0 +1,190 @@
+"""The open files and what was found in each, kept up to date with every change.
+
+A file is checked again when its text changes, or that of a file which it uses or which
+schedules its kernels: `Workspace.update` returns what is then to be shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import final
+
+from lsprotocol import types
+
+from kerngen.check.model import Model
+from kerngen.lsp.checked import Checked, Key
+from kerngen.lsp.diagnostics import to_protocol
+from kerngen.lsp.files import Buffer, Files, FindProject, Project, ProjectError, path_of
+from kerngen.report.findings import Found, Hint, Sources
+from kerngen.source.diagnostic import CompileError
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
+
+
+@final
+class Workspace:
+    """All open files.  `find` returns the project of a file."""
+
+    def __init__(self, find: FindProject, encoding: str = "utf-16") -> None:
+        self.files = Files()
+        self.encoding = encoding
+        self._find = find
+        self._projects: dict[Path, Project | ProjectError] = {}
+        self._checked: dict[Path, Checked] = {}
+        self._shown: dict[str, list[types.Diagnostic]] = {}
+
+    def put(self, uri: str, text: str) -> None:
+        """Open a file, or change it."""
+        path = path_of(uri)
+        known = self.files.buffers.get(path)
+        if known is None:
+            self.forget_projects()
+        self.files.buffers[path] = Buffer(known.uri if known else uri, text)
+
+    def close(self, uri: str) -> None:
+        """Close a file: what counts is now on the disk."""
+        path = path_of(uri)
+        self.files.buffers.pop(path, None)
+        self._checked.pop(path, None)
+        self.forget_projects()
+
+    def forget_projects(self) -> None:
+        """Look for the settings and files of projects anew: some may have changed."""
+        self._projects.clear()
+
+    def checked(self, uri: str) -> Checked | None:
+        """Return an open file as it is now; nothing of one that can't be checked."""
+        path = path_of(uri)
+        if path in self.files.buffers:
+            self._check(path)
+        return self._checked.get(path)
+
+    def all_checked(self) -> Iterator[Checked]:
+        """Yield every open file that can be checked."""
+        found = (self.checked(b.uri) for b in [*self.files.buffers.values()])
+        return (each for each in found if each is not None)
+
+    def update(self) -> dict[str, list[types.Diagnostic]]:
+        """Check what changed; return the diagnostics of each URI where they did."""
+        now = self.diagnostics()
+        gone = {
+            uri: list[types.Diagnostic]()
+            for uri in self._shown
+            if self._shown[uri] and uri not in now
+        }
+        changed = {u: shown for u, shown in now.items() if self._shown.get(u) != shown}
+        self._shown = now
+        return {**gone, **changed}
+
+    def diagnostics(self) -> dict[str, list[types.Diagnostic]]:
+        """Return all diagnostics by URI: of each open file, and of files that it uses."""
+        now: dict[str, dict[Found, types.Diagnostic]] = {}
+        for path, buffer in self.files.buffers.items():
+            now.setdefault(buffer.uri, {})
+            self._check(path)
+            if checked := self._checked.get(path):
+                for found, file, shown in checked.shown:
+                    now.setdefault(self.files.uri(file), {})[found] = shown
+            else:
+                problem = Hint(str(self._projects[path]), str(path), None, "error")
+                shown = to_protocol(problem, _nowhere, self.encoding)
+                now[buffer.uri][problem] = shown
+        return {uri: [*shown.values()] for uri, shown in now.items()}
+
+    def _check(self, path: Path) -> None:
+        """Bring what is known of an open file up to date."""
+        if path not in self._projects:
+            try:
+                self._projects[path] = self._find(path)
+            except ProjectError as error:
+                self._projects[path] = error
+        project = self._projects[path]
+        if isinstance(project, ProjectError):
+            self._checked.pop(path, None)
+            return
+        library = self._library(project)
+        name = project.files[0].name
+        key = _key(library, name)
+        known = self._checked.get(path)
+        if key is None or known is None or known.key != key:
+            self._checked[path] = self._fresh(path, project, library, key)
+
+    def _fresh(
+        self, path: Path, project: Project, library: Library, key: Key | None
+    ) -> Checked:
+        sources = Sources(library, project.files)
+        found = sources.found()
+        name = project.files[0].name
+        checker = sources.compiler.checker
+        try:
+            source = library.source(name)
+        except CompileError as error:
+            source = error.diagnostics[0].span.source
+
+        def uri_of(source: Source) -> str:
+            return self.files.uri(_path(project, source.name))
+
+        def shown() -> Iterator[tuple[Found, Path, types.Diagnostic]]:
+            for each in found:
+                file = _path(project, each.span.source.name) if each.span else path
+                yield each, file, to_protocol(each, uri_of, self.encoding)
+
+        return Checked(
+            path,
+            source,
+            project,
+            sources,
+            found,
+            checker.models.get(name) or Model(),
+            self.encoding,
+            uri_of,
+            tuple(shown()),
+            key,
+        )
+
+    def _library(self, project: Project) -> Library:
+        """Return the files of a project, as they are now."""
+        beside = _path(project, project.files[0].name).parent
+
+        def read(name: str) -> Source:
+            path = _path(project, name)
+            shown = name if project.root else os.path.relpath(path, beside)
+            return self.files.read(path, name, Path(shown).as_posix())
+
+        build = (name for name in project.build if _is_there(read, name))
+        return Library(read, build, project.root)
+
+
+def _nowhere(_source: Source) -> str:
+    """Return no URI: what has no place has no related ones."""
+    return ""
+
+
+def _path(project: Project, name: str) -> Path:
+    """Return the file of a name."""
+    return Path(os.path.normpath(project.origin / name))
+
+
+def _is_there(read: Callable[[str], Source], name: str) -> bool:
+    """Whether a file of the build is still there; whether it is right, matters later."""
+    try:
+        read(name)
+    except CompileError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _key(library: Library, name: str) -> Key | None:
+    """Return what the findings of a file follow from; None where that is not known."""
+    try:
+        needed = library.closure(name)
+        tuners = (tuner for each in needed for tuner in library.tuners(each))
+        closures = (library.closure(each) for each in dict.fromkeys(tuners))
+        names = dict.fromkeys((*needed, *(each for c in closures for each in c)))
+        return tuple(library.source(each) for each in names)
+    except CompileError:
+        return None

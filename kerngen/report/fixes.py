@@ -1,0 +1,125 @@
+"""Fixes: hints as edits, each proven by a check of the program that it makes.
+
+    let t = y[i] * lenght;          Did you mean 'length'?
+
+A diagnostic may have `edits`.  For others, the code that its hint quotes is tried in the
+places where it may belong: the name, the call around it, its statement.  What leaves the
+program with that fault less, and with no other, is a fix; the first that does is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from kerngen.report.candidates import Edits, candidates
+from kerngen.report.findings import Sources
+from kerngen.source.diagnostic import CompileError, Diagnostic, Edit
+from kerngen.source.text import Source
+
+MOST_FIXED: Final = 200
+"""Faults of a file that are fixed in one run."""
+
+MOST_TRIED: Final = 24
+"""Candidates that are tried of one hint; each takes as long as a check."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that remove a fault, and what they do in few words."""
+
+    title: str
+    edits: Edits
+
+
+def fix_of(sources: Sources, fault: Diagnostic) -> Fix | None:
+    """Return the fix of a fault, if it has one."""
+    before = _faults_of(sources)
+    before[_key(fault)] -= 1
+    for edits in _distinct(candidates(fault)):
+        after = _faults_of(_edited(sources, edits))
+        key = _key(fault)
+        # Of what the class of the fault asks for itself this is enough: behind an error
+        # of syntax there may be faults that nobody could see.
+        if after <= before or (edits == fault.edits and after[key] <= before[key]):
+            return Fix(_title(edits), edits)
+    return None
+
+
+def fixed(sources: Sources, file: str) -> tuple[str, int]:
+    """Return the text of a file with all that can be fixed, and how many faults that was.
+
+    One is fixed after the other: a fix may move what comes after it.
+    """
+    for number in range(MOST_FIXED):
+        text = sources.library.source(file).text
+        faults = (each for each in sources.found() if isinstance(each, Diagnostic))
+        own = (each for each in faults if each.span.source.name == file)
+        fixes = (fix for each in own if (fix := fix_of(sources, each)))
+        fix = next((f for f in fixes if _is_of(f, sources.library.source(file))), None)
+        if fix is None:
+            return text, number
+        sources = _edited(sources, fix.edits)
+    return sources.library.source(file).text, MOST_FIXED
+
+
+def _is_of(fix: Fix, source: Source) -> bool:
+    return all(edit.span.source == source for edit in fix.edits)
+
+
+def applied(text: str, edits: Iterable[Edit]) -> str:
+    """Return a text with edits, which don't overlap."""
+    for edit in sorted(edits, key=lambda each: -each.span.start):
+        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    return text
+
+
+def _key(fault: Diagnostic) -> tuple[str, str, str]:
+    return fault.code, fault.message, fault.span.source.name
+
+
+def _faults_of(sources: Sources) -> Counter[tuple[str, str, str]]:
+    try:
+        found = sources.found()
+    except (CompileError, OSError):
+        return Counter({("", "", ""): 1})
+    return Counter(_key(each) for each in found if isinstance(each, Diagnostic))
+
+
+def _edited(sources: Sources, edits: Edits) -> Sources:
+    """Return sources as they are with edits."""
+    texts: dict[str, str] = {}
+    for source in {edit.span.source for edit in edits}:
+        own = (edit for edit in edits if edit.span.source == source)
+        texts[source.name] = applied(source.text, own)
+
+    def read(name: str) -> Source:
+        source = sources.library.source(name)
+        text = texts.get(name)
+        return source if text is None else Source(source.path, text, source.stable_name)
+
+    return Sources(sources.library.reading(read), sources.files)
+
+
+def _distinct(found: Iterable[Edits]) -> Iterator[Edits]:
+    seen: set[Edits] = set()
+    for edits in found:
+        changes = any(edit.span.text != edit.text for edit in edits)
+        if changes and edits not in seen:
+            seen.add(edits)
+            yield edits
+        if len(seen) == MOST_TRIED:
+            return
+
+
+def _title(edits: Edits) -> str:
+    edit = edits[0]
+    text = " ".join(edit.text.split())
+    if not text:
+        return f"Remove '{' '.join(edit.span.text.split())}'"
+    if edit.span.start == edit.span.end:
+        return f"Add '{text}'"
+    return f"Write '{text}'"

@@ -1,0 +1,124 @@
+"""The server as a real client talks to it, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pytest_lsp import ClientServerConfig, LanguageClient
+from pytest_lsp.client import make_test_lsp_client
+
+TEXT = """\
+/// é\U0001d4b3
+kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alpha * x[i]; }
+"""
+WRONG = TEXT.replace("alpha *", "alhpa *")
+CAPABILITIES = types.ClientCapabilities(
+    general=types.GeneralClientCapabilities(
+        position_encodings=[types.PositionEncodingKind.Utf8]
+    ),
+    window=types.WindowClientCapabilities(
+        show_document=types.ShowDocumentClientCapabilities(support=True)
+    ),
+)
+
+
+async def started() -> LanguageClient:
+    """Return a client whose server runs."""
+    config = ClientServerConfig(
+        server_command=[sys.executable, "-m", "kerngen", "lsp"],
+        client_factory=make_test_lsp_client,
+    )
+    client: Any = await config.start()
+    assert isinstance(client, LanguageClient)
+    await client.initialize_session(types.InitializeParams(capabilities=CAPABILITIES))
+    return client
+
+
+async def diagnostics(client: LanguageClient, uri: str) -> list[types.Diagnostic]:
+    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    return [*client.diagnostics[uri]]
+
+
+async def session(folder: Path) -> None:
+    uri = (folder / "scale.kern").as_uri()
+    document = types.TextDocumentIdentifier(uri)
+    at = types.Position(1, TEXT.split("\n")[1].index("alpha *"))
+    client = await started()
+    client.text_document_did_open(
+        types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "kern", 0, WRONG))
+    )
+    (shown,) = await diagnostics(client, uri)
+    assert (shown.code, shown.range.start) == ("KG0201", at)
+    wanted = types.CodeActionParams(
+        document, shown.range, types.CodeActionContext([shown])
+    )
+    (action,) = await client.text_document_code_action_async(wanted) or ()
+    assert action.title == "Write 'alpha'"
+
+    client.text_document_did_change(
+        types.DidChangeTextDocumentParams(
+            types.VersionedTextDocumentIdentifier(1, uri),
+            [types.TextDocumentContentChangeWholeDocument(TEXT)],
+        )
+    )
+    assert await diagnostics(client, uri) == []
+    explained = await client.text_document_hover_async(types.HoverParams(document, at))
+    assert explained is not None
+    assert "alpha: f32" in str(explained.contents)
+    await asks(client, document, at)
+    await client.shutdown_session()
+
+
+async def asks(
+    client: LanguageClient, document: types.TextDocumentIdentifier, at: types.Position
+) -> None:
+    """Ask for all else, which is checked elsewhere: here, that it is answered."""
+    whole = types.Range(types.Position(0, 0), types.Position(9, 0))
+    context = types.ReferenceContext(include_declaration=True)
+    answers: list[Any] = [
+        await client.text_document_definition_async(
+            types.DefinitionParams(document, at)
+        ),
+        await client.text_document_references_async(
+            types.ReferenceParams(context, document, at)
+        ),
+        await client.text_document_document_highlight_async(
+            types.DocumentHighlightParams(document, at)
+        ),
+        await client.text_document_document_symbol_async(
+            types.DocumentSymbolParams(document)
+        ),
+        await client.text_document_semantic_tokens_full_async(
+            types.SemanticTokensParams(document)
+        ),
+        await client.text_document_inlay_hint_async(
+            types.InlayHintParams(document, whole)
+        ),
+        await client.text_document_completion_async(
+            types.CompletionParams(document, at)
+        ),
+        await client.text_document_prepare_rename_async(
+            types.PrepareRenameParams(document, at)
+        ),
+        await client.text_document_rename_async(
+            types.RenameParams(document, at, "gain")
+        ),
+        await client.text_document_code_lens_async(types.CodeLensParams(document)),
+    ]
+    assert all(answers)
+    formatted = await client.text_document_formatting_async(
+        types.DocumentFormattingParams(document, types.FormattingOptions(4, True))
+    )
+    assert formatted
+    text = await client.workspace_execute_command_async(
+        types.ExecuteCommandParams("kerngen.wgsl", arguments=[document.uri, "scale"])
+    )
+    assert "@compute" in str(text)
+
+
+def test_a_session(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(session(tmp_path), 120))

@@ -1,0 +1,65 @@
+"""Neovim with the settings of the documentation, in a real buffer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import blocks_of
+from tests.project.tree import ROOT
+
+SCRIPT = """
+vim.cmd("edit a.kern")
+local function diagnostics(some)
+  vim.wait(60000, function() return (#vim.diagnostic.get(0) > 0) == some end, 100)
+  return vim.diagnostic.get(0)
+end
+print(diagnostics(true)[1].code .. "\\n")
+vim.api.nvim_win_set_cursor(0, {1, 58})
+local function ask(method, params)
+  for _, answer in pairs(vim.lsp.buf_request_sync(0, method, params, 60000)) do
+    return answer.result
+  end
+end
+local params = vim.lsp.util.make_range_params()
+params.context = { diagnostics = {} }
+vim.lsp.util.apply_workspace_edit(ask("textDocument/codeAction", params)[1].edit, "utf-16")
+print(#diagnostics(false) .. "\\n")
+print(ask("textDocument/hover", vim.lsp.util.make_position_params()).contents.value .. "\\n")
+vim.lsp.buf.formatting_sync(nil, 60000)
+print(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\\n"))
+vim.cmd("qa!")
+"""
+
+
+@pytest.mark.nightly
+def test_neovim(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "editors.md"
+    (settings,) = (b.text for b in blocks_of(page) if b.title == "init.lua")
+    (tmp_path / "init.lua").write_text(settings)
+    (tmp_path / "try.lua").write_text(SCRIPT)
+    (tmp_path / "a.kern").write_text(
+        "kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alhpa * x[i]; }\n"
+    )
+    found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["nvim", "--headless", "-u", "init.lua", "-c", "luafile try.lua"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": found},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    printed = [line for line in done.stderr.splitlines() if line]
+    assert printed[:2] == ["KG0201", "0"]
+    assert "alpha: f32" in printed
+    assert printed[-3:] == [
+        "kernel scale(x: f32[n], alpha: f32) -> y: f32[n] {",
+        "    y[i] = alpha * x[i];",
+        "}",
+    ]

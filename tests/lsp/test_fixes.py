@@ -1,0 +1,133 @@
+"""Fixes: each removes its fault and adds none, and a program with one fault then checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kerngen.cli import main
+from kerngen.explain.pages import codes, page
+from kerngen.lsp.actions import actions
+from kerngen.report.findings import check_text
+from kerngen.report.fixes import applied, fix_of
+from kerngen.source.diagnostic import Diagnostic
+from tests.check.libraries import cases_in
+from tests.explain.examples import blocks, sections
+from tests.lsp.opened import checked
+from tests.project.tree import ROOT
+
+LEAST = 0.6
+"""The part of the hints that are to be fixes."""
+
+REJECT = ROOT / "tests" / "cases" / "reject"
+
+
+def faults(found: tuple[object, ...]) -> Counter[tuple[str, str]]:
+    of_class = (each for each in found if isinstance(each, Diagnostic))
+    return Counter((each.code, each.message) for each in of_class)
+
+
+def fixes_in(case: Path) -> tuple[int, int]:
+    """How many hints a wrong program gets, and how many of these are fixes that hold."""
+    known = checked(case)
+    hinted = [f for f in known.found if isinstance(f, Diagnostic) and f.help]
+    number = 0
+    for fault in hinted:
+        fix = fix_of(known.sources, fault)
+        if fix is None or {e.span.source for e in fix.edits} != {known.source}:
+            continue
+        number += 1
+        after = checked(case, applied(known.source.text, fix.edits))
+        left = faults(known.found) - Counter([(fault.code, fault.message)])
+        found = faults(after.found)
+        key = (fault.code, fault.message)
+        # Behind an error of syntax there may be what nobody could see.
+        assert found <= left or (
+            fault.edits and found[key] <= left[key]
+        ), f"{case.name}: {fault.message} {fix.title}"
+    return len(hinted), number
+
+
+def test_hints_of_some_wrong_programs_are_fixes() -> None:
+    counts = [fixes_in(case) for case in cases_in(REJECT)[::8]]
+    hinted, fixed = (sum(each) for each in zip(*counts, strict=True))
+    assert fixed >= LEAST * hinted
+
+
+@pytest.mark.nightly
+def test_hints_of_wrong_programs_are_fixes() -> None:
+    counts = [fixes_in(case) for case in cases_in(REJECT)]
+    hinted, fixed = (sum(each) for each in zip(*counts, strict=True))
+    print(f"{fixed} of {hinted} hints are fixes")
+    assert fixed >= LEAST * hinted
+
+
+def page_is_fixed(code: str) -> bool | None:
+    """Whether the one fault of a page's wrong program is fixed; None if it has no hint."""
+    found = blocks(sections(page(code)).wrong)
+    if len(found) != 1 or found[0].language != "rust":
+        return None
+    known = checked(Path("/nowhere/example.kern"), found[0].text)
+    hinted = [f for f in known.found if isinstance(f, Diagnostic) and f.help]
+    if not hinted:
+        return None
+    fix = fix_of(known.sources, hinted[0])
+    if fix is None:
+        return False
+    text = applied(found[0].text, fix.edits)
+    for each in check_text(text, "example.kern"):
+        assert each["severity"] == "hint" or len(hinted) > 1, f"{code}: {fix.title}"
+    return True
+
+
+def test_a_program_with_one_fault_checks_when_that_is_fixed() -> None:
+    some = [page_is_fixed(code) for code in codes()[::3]]
+    assert some.count(True) >= LEAST * (len(some) - some.count(None))
+
+
+@pytest.mark.nightly
+def test_every_page_with_one_fault_checks_when_that_is_fixed() -> None:
+    all_ = [page_is_fixed(code) for code in codes()]
+    print(f"{all_.count(True)} of {all_.count(True) + all_.count(False)} pages")
+    assert all_.count(True) >= LEAST * (len(all_) - all_.count(None))
+
+
+WRONG = """\
+kernel scale(x: f32[n], alpha: f32) -> y: f32[n] {
+    y[i] == alhpa * x[i]
+}
+"""
+RIGHT = """\
+kernel scale(x: f32[n], alpha: f32) -> y: f32[n] {
+    y[i] = alpha * x[i];
+}
+"""
+
+
+def test_a_fix_is_a_code_action(tmp_path: Path) -> None:
+    text = WRONG.replace("==", "=").replace("x[i]\n", "x[i];\n")
+    known = checked(tmp_path / "a.kern", text)
+    at = text.index("alhpa")
+    (action,) = actions(known, at, at)
+    assert action.title == "Write 'alpha'"
+    assert action.edit is not None
+    assert action.edit.changes is not None
+    ((edit,),) = action.edit.changes.values()
+    assert (edit.new_text, edit.range.start.character) == ("alpha", 11)
+    assert actions(known, 0, 1) == []
+
+
+def test_check_fixes_files(tmp_path: Path) -> None:
+    file = tmp_path / "a.kern"
+    file.write_text(WRONG)
+    result = CliRunner().invoke(main, ["check", "--fix", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "3 errors fixed" in result.output
+    assert file.read_text() == RIGHT
+    again = CliRunner().invoke(main, ["check", "--fix", str(file)])
+    assert "fixed" not in again.output
+    refused = CliRunner().invoke(main, ["check", "--fix", "-"], RIGHT)
+    assert "can't be given with '-'" in refused.output

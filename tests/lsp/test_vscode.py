@@ -1,0 +1,77 @@
+"""The extension for VS Code: its grammar, and the file that is installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from kerngen.syntax.highlight import KernLexer
+from kerngen.syntax.highlight_rules import RULES
+from kerngen.syntax.textmate import SCOPES
+from tests.project.tree import ROOT
+
+FOLDER = ROOT / "editors" / "vscode"
+SOURCES = sorted((ROOT / "dsl").glob("*.kern"))
+
+
+def test_the_grammar_is_made_of_the_rules() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/pack_vscode.py", "--check"], cwd=ROOT, check=False
+    )
+    assert done.returncode == 0
+
+
+def test_every_kind_has_a_scope() -> None:
+    kinds = {
+        kind for rules in RULES.values() for _, kinds, _ in rules for kind in kinds
+    }
+    assert kinds - {"Text.Whitespace"} == SCOPES.keys()
+
+
+def test_what_the_package_names_is_there() -> None:
+    package: Any = json.loads((FOLDER / "package.json").read_text("utf-8"))
+    listed = package["contributes"]
+    (language,), (grammar,) = listed["languages"], listed["grammars"]
+    assert (FOLDER / language["configuration"]).is_file()
+    assert (FOLDER / grammar["path"]).is_file()
+    assert f"onLanguage:{language['id']}" in package["activationEvents"]
+
+
+def by_pygments(text: str) -> list[str]:
+    """The scope of each character by Pygments."""
+    scopes = [""] * len(text)
+    lexer: Any = KernLexer()
+    for start, kind, value in lexer.get_tokens_unprocessed(text):
+        scope = SCOPES.get(str(kind).removeprefix("Token."), "")
+        scopes[start : start + len(value)] = [scope] * len(value)
+    return scopes
+
+
+@pytest.mark.web
+def test_the_grammar_highlights_as_pygments_does() -> None:
+    subprocess.run([ROOT / "tools" / "vscode"], check=True)
+    script = Path(__file__).with_name("tokens.mjs")
+    printed = subprocess.run(
+        ["node", script, FOLDER, *SOURCES], check=True, capture_output=True, text=True
+    ).stdout
+    for source, line in zip(SOURCES, printed.splitlines(), strict=True):
+        text = source.read_text("utf-8")
+        wanted, found = by_pygments(text), [""] * len(text)
+        for start, end, scope in json.loads(line):
+            found[start:end] = [scope.removesuffix(".kern")] * (end - start)
+        differ = [
+            (source.name, text[max(0, at - 20) : at + 9], one, other)
+            for at, (one, other) in enumerate(zip(found, wanted, strict=True))
+            if one != other and not text[at].isspace()
+        ]
+        assert len(differ) <= 0.001 * len(text), differ[:5]
+    with ZipFile(FOLDER / "kerngen.vsix") as archive:
+        names = set(archive.namelist())
+    assert {"extension.vsixmanifest", "[Content_Types].xml"} < names
+    assert "extension/dist/extension.js" in names
