@@ -63,15 +63,21 @@ class Ranks:
         self.mean([array])
         return float(array[0])
 
-    def open_context(self) -> gpu.Context:
-        """Open the adapter of this process: of a host with several GPUs, one for each."""
-        if os.environ.get("KERNGEN_ADAPTER"):
-            return gpu.open()
+    @property
+    def adapter(self) -> int | None:
+        """The number of this process's adapter: of a host with several, one for each.
+
+        None if KERNGEN_ADAPTER chooses, or if there is none.
+        """
         adapters = gpu.adapters()
-        if not adapters:
-            return gpu.open()  # which says what is missing
+        if os.environ.get("KERNGEN_ADAPTER") or not adapters:
+            return None
         best = [each for each in adapters if each.kind == adapters[0].kind]
-        return gpu.open(adapter=best[self.local % len(best)].number)
+        return best[self.local % len(best)].number
+
+    def open_context(self) -> gpu.Context:
+        """Open the adapter of this process."""
+        return gpu.open(adapter=self.adapter)
 
 
 @contextmanager
