@@ -19,9 +19,9 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from importlib import import_module
 from itertools import product
@@ -37,7 +37,12 @@ from kerngen.runtime import Tensor, f32, u32
 from kerngen.train import Exchange, ProcessGroup, Trainer, Wire
 from kerngen_kernels import elementwise
 
-LABELS: Final = ("compute", "read", "reduce", "write", "step", "whole")
+LABELS: Final = ("compute", "read", "wait", "reduce", "write", "step", "whole")
+"""The parts of a step.
+
+`read` and `write` include the search for what is not finite; `wait` is for the other ranks,
+and includes the exchange of their notes.
+"""
 
 
 @final
@@ -75,7 +80,8 @@ class Work:
         self.sizes = Sizes(
             256, given.context, given.width, given.width // 64, given.layers
         )
-        group = ranks.group if ranks.group.size > 1 else None
+        timed = replace(ranks.group, all_reduce=self._timed(ranks.group.all_reduce))
+        group = timed if ranks.group.size > 1 else None
         self.trainer = Trainer(ctx, self.sizes.initial(0), group=group)
         rng = np.random.default_rng(ranks.rank)
         shape = given.rows, given.context
@@ -106,14 +112,19 @@ class Work:
         self.wait()
 
     def take_step(self, function: Exchange | None, wire: Wire) -> None:
-        """Take a step; `read` and `write` include the search for what is not finite."""
+        """Take a step, and note its parts."""
         clock = self.clock
         begin = time.perf_counter()
         clock.start()
         self.compute()
         clock.note("compute")
         if function is not None:
-            self.trainer.exchange(self._timed(function), wire=wire)
+
+            def timed(arrays: Arrays) -> None:
+                function(arrays)
+                clock.note("reduce")
+
+            self.trainer.exchange(timed, wire=wire)
             self.wait()
             clock.note("write")
         self.trainer.clip_gradients(1.0)
@@ -123,11 +134,13 @@ class Work:
         clock.since = begin
         clock.note("whole")
 
-    def _timed(self, function: Exchange) -> Callable[[Arrays], None]:
+    def _timed(self, all_reduce: Exchange) -> Exchange:
+        """Return the group's function, by which ranks wait for each other, timed."""
+
         def run(arrays: Arrays) -> None:
             self.clock.note("read")
-            function(arrays)
-            self.clock.note("reduce")
+            all_reduce(arrays)
+            self.clock.note("wait")
 
         return run
 
