@@ -23,8 +23,16 @@ from kerngen.train import (
     Trainer,
 )
 
-from .networks import BATCH, CLASSES, INPUTS, initial
-from .ranks import PATIENCE, Arrays, Engine, check_alike, loss_of
+from .networks import BATCH, INPUTS, initial, poison
+from .ranks import (
+    PATIENCE,
+    Arrays,
+    Engine,
+    batch_of,
+    check_alike,
+    loss_by,
+    loss_of,
+)
 
 
 def open_context() -> gpu.Context:
@@ -371,21 +379,18 @@ class Captured(Rank):
         super().__init__(ctx, engine, number)
         size = BATCH // engine.size
         self.x, self.labels = ctx.zeros((size, INPUTS), f32), ctx.zeros(size, u32)
-        trainer, p = self.trainer, self.trainer.parameters
+        trainer = self.trainer
         with trainer.capture() as self.taken:
-            hidden = nn.gelu(nn.linear(self.x, p["hidden.weight"], p["hidden.bias"]))
-            scores = nn.linear(hidden, p["out.weight"], p["out.bias"])
-            trainer.backward(nn.cross_entropy(scores, self.labels))
+            trainer.backward(loss_by(trainer, self.x, self.labels))
             trainer.exchange(engine.mean(number))
             self.norm = trainer.clip_gradients(1.0)
             trainer.adamw_step(lr=self.taken.scalar("lr", 0.0))
 
     def step(self, wire: Any = "f32") -> float:
         del wire
-        rng = np.random.default_rng(self.trainer.step_count)
-        size = self.engine.size
-        self.x.copy_from(rng.normal(size=(BATCH, INPUTS))[self.number :: size])
-        self.labels.copy_from(rng.integers(0, CLASSES, BATCH)[self.number :: size])
+        x, labels = batch_of(self.trainer.step_count, self.number, self.engine.size)
+        self.x.copy_from(x)
+        self.labels.copy_from(labels)
         self.taken.replay(lr=1e-2)
         return self.norm.item()
 
@@ -413,6 +418,19 @@ def test_captured_steps_exchange_between_two_captures() -> None:
     for kind in (Rank, Captured):
         states += Engine(2).run(partial(train, kind, Engine(2)))
     check_alike(states)
+
+
+def test_a_replay_does_not_trust_what_an_exchange_saw(ctx: gpu.Context) -> None:
+    """The gradients that were exchanged before the capture are not those of a replay."""
+    trainer = Trainer(ctx, initial())
+    trainer.exchange(lambda _: None)
+    with trainer.capture() as step:
+        trainer.clip_gradients(1.0)
+        trainer.adamw_step(lr=0.1)
+    poison(trainer)
+    step.replay()
+    with pytest.raises(NonFiniteError, match="Step 1"):
+        trainer.check()
 
 
 def test_what_can_not_be_captured(ctx: gpu.Context) -> None:
