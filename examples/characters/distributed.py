@@ -80,6 +80,27 @@ class Ranks:
         return gpu.open(adapter=self.adapter)
 
 
+@final
+class Arrivals:
+    """The count of exchanges that each rank has begun, in torch.distributed's store."""
+
+    def __init__(self, store: Any) -> None:
+        """Begin with no exchange."""
+        self._store = store
+        self._own: dict[int, int] = {}
+
+    def __getitem__(self, rank: int) -> int:
+        """Return the count of a rank; its own costs no message."""
+        if rank in self._own or not self._store.check([str(rank)]):
+            return self._own.get(rank, 0)
+        return int(self._store.get(str(rank)))
+
+    def __setitem__(self, rank: int, number: int) -> None:
+        """Set the own count."""
+        self._own[rank] = number
+        self._store.set(str(rank), str(number))
+
+
 @contextmanager
 def joined() -> Generator[Ranks, None, None]:
     """Join the processes that were started together, by the engine that started them.
@@ -134,7 +155,13 @@ def _torch() -> tuple[Ranks, Callable[[], None]]:
         for array in arrays:
             np.divide(array, size, out=array)
 
-    group = ProcessGroup(rank, size, each(dist.all_reduce), each(gather))
+    group = ProcessGroup(
+        rank,
+        size,
+        each(dist.all_reduce),
+        each(gather),
+        arrivals=Arrivals(dist.PrefixStore("arrivals", store)),
+    )
     local = int(os.environ.get("LOCAL_RANK", "0"))
     return Ranks(group, local, reduce_scatter), dist.destroy_process_group
 
@@ -160,7 +187,20 @@ def _mpi() -> tuple[Ranks, Callable[[], None]]:
             comm.Reduce_scatter_block(array, total)
             np.divide(total, size, out=part)
 
+    host = comm.Split_type(mpi.COMM_TYPE_SHARED)
+    arrivals = _shared_by(mpi, host) if host.size == size else None
     # MPI waits for ever, so the trainer ends the wait.
-    group = ProcessGroup(rank, size, all_reduce, all_gather, timeout=PATIENCE)
-    local = int(comm.Split_type(mpi.COMM_TYPE_SHARED).rank)
-    return Ranks(group, local, reduce_scatter), comm.Barrier
+    group = ProcessGroup(rank, size, all_reduce, all_gather, PATIENCE, arrivals)
+    return Ranks(group, int(host.rank), reduce_scatter), comm.Barrier
+
+
+def _shared_by(mpi: Any, host: Any) -> NDArray[np.int64]:
+    """Return zeros, one for each process of a host, in memory that all of them share."""
+    nbytes = 8 * host.size if host.rank == 0 else 0
+    window = mpi.Win.Allocate_shared(nbytes, 8, comm=host)
+    memory, _ = window.Shared_query(0)
+    counts: NDArray[np.int64] = np.ndarray(host.size, np.int64, memory)
+    if host.rank == 0:
+        counts.fill(0)
+    host.Barrier()
+    return counts

@@ -35,6 +35,7 @@ class Engine:
     _given: dict[int, Arrays] = field(default_factory=dict[int, Arrays])
 
     def __post_init__(self) -> None:
+        self.arrivals = [0] * self.size
         self._barrier = Barrier(self.size, timeout=self.patience)
 
     def all_reduce(self, rank: int, arrays: Arrays) -> None:
@@ -64,6 +65,7 @@ class Engine:
             lambda arrays: self.all_reduce(rank, arrays),
             lambda arrays: self.all_gather(rank, arrays),
             timeout,
+            self.arrivals,
         )
 
     def mean(self, rank: int) -> Callable[[Arrays], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from threading import Event
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from kerngen.train import (
 
 from .networks import BATCH, INPUTS, initial, poison
 from .ranks import (
-    PATIENCE,
     Arrays,
     Engine,
     batch_of,
@@ -33,6 +32,9 @@ from .ranks import (
     loss_by,
     loss_of,
 )
+
+SHORT = 0.4
+"""Seconds until a rank gives up, in tests where it does."""
 
 
 def open_context() -> gpu.Context:
@@ -44,10 +46,15 @@ class Rank:
     """A trainer that is one of several."""
 
     def __init__(
-        self, ctx: gpu.Context, engine: Engine, number: int, seed: int = 0
+        self,
+        ctx: gpu.Context,
+        engine: Engine,
+        number: int,
+        seed: int = 0,
+        timeout: float | None = None,
     ) -> None:
         self.engine, self.number = engine, number
-        group = engine.group(number) if engine.size > 1 else None
+        group = engine.group(number, timeout) if engine.size > 1 else None
         self.trainer = Trainer(ctx, initial(seed), group=group)
 
     def backward(self) -> None:
@@ -317,14 +324,89 @@ def test_functions_that_do_something_else(
         trainer.exchange(lambda _: None)
 
 
-def test_a_rank_that_never_comes(ctx: gpu.Context) -> None:
-    waiting = Event()
-    group = ProcessGroup(1, 2, lambda _: waiting.wait(PATIENCE), timeout=0.05)
-    trainer = Trainer(ctx, {"a": np.ones(3)}, group=group)
-    text = r"before step 1 on rank 1 of 2: .* did not return within 0\.05 s"
-    with pytest.raises(ExchangeError, match=text):
-        trainer.exchange(lambda _: None)
-    waiting.set()
+def change_a_shape(each: Rank) -> None:
+    def resize(arrays: Arrays) -> None:
+        each.engine.mean(1)(arrays)
+        resized(arrays)
+
+    each.trainer.exchange(resize)
+
+
+def return_late(each: Rank) -> None:
+    def wait(arrays: Arrays) -> None:
+        each.engine.mean(1)(arrays)
+        sleep(2 * SHORT)
+
+    each.trainer.exchange(wait)
+
+
+def never_come(_: Rank) -> None:
+    raise gpu.Error("no more data")
+
+
+def hang(each: Rank) -> None:
+    sleep(2 * SHORT)
+    each.trainer.exchange(each.engine.mean(1))
+
+
+def load_another_layout(each: Rank) -> None:
+    state = each.trainer.state()
+    state["parameters.out.bias"] = np.ones(7, np.float32)
+    each.trainer.load_state(state)
+
+
+def load_another_state(each: Rank) -> None:
+    other = Trainer(each.trainer.ctx, initial(seed=1)).state()
+    each.trainer.load_state({**other, "step": np.array(2)})
+    each.trainer.exchange(each.engine.mean(1))
+
+
+GONE = r"before step \d on rank 0 of 2: .* Rank 1 has not come to it\. Start all"
+
+
+@pytest.mark.parametrize(
+    ("fault", "on_0", "on_1"),
+    [
+        (change_a_shape, GONE, "'resize' changed an array of shape"),
+        (return_late, GONE, r"'wait' did not return within 0\.4 s"),
+        (never_come, GONE, "no more data"),
+        (hang, GONE, "raised BrokenBarrierError"),
+        (load_another_layout, GONE, "'parameters.out.bias'"),
+        (load_another_state, "rank 1 began from another", "rank 1 began from another"),
+    ],
+)
+def test_a_fault_of_one_rank_ends_all(
+    fault: Callable[[Rank], None], on_0: str, on_1: str
+) -> None:
+    """In bounded time, by an error that names the rank, and after whole steps."""
+    engine = Engine(2, patience=SHORT)
+
+    def step(each: Rank) -> None:
+        each.backward()
+        if (each.trainer.step_count, each.number) == (2, 1):
+            fault(each)
+        else:
+            each.trainer.exchange(engine.mean(each.number))
+        each.trainer.adamw_step(lr=1e-2)
+
+    def run(rank: int) -> str:
+        with open_context() as ctx:
+            each = Rank(ctx, engine, rank, timeout=SHORT)
+            states: list[dict[str, Any]] = []
+
+            def train() -> None:
+                for _ in range(4):
+                    states[:] = [each.trainer.state()]
+                    step(each)
+
+            with pytest.raises(gpu.Error) as caught:
+                train()
+            if not (rank and fault is load_another_state):
+                check_alike([*states, each.trainer.state()])
+            return str(caught.value)
+
+    for told, expected in zip(engine.run(run), (on_0, on_1), strict=True):
+        assert re.search(expected, told), told
 
 
 def test_a_rank_that_takes_no_part(ctx: gpu.Context) -> None:
