@@ -137,12 +137,13 @@ def _torch() -> tuple[Ranks, Callable[[], None]]:
     )
 
     def each(
-        function: Callable[[Any], object],
+        function: Callable[..., object],
     ) -> Callable[[Arrays], None]:
         def run(arrays: Arrays) -> None:
             for array in arrays:
                 function(torch.from_numpy(array))
 
+        run.__name__ = function.__name__  # for errors
         return run
 
     def gather(whole: Any) -> None:

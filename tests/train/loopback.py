@@ -1,7 +1,7 @@
-"""One of two processes that train together over TCP: `RANK FOLDER STEPS [KILLED]`.
+"""One of two processes that train together over TCP: `RANK FOLDER STEPS VICTIM STEP AFTER`.
 
-Rank 0 listens, rank 1 connects; each sends its arrays and adds up what it gets.  With
-`KILLED`, rank 1 kills itself before that step.
+Rank 0 listens, rank 1 connects; each sends its arrays and adds up what it gets.  The rank
+`VICTIM` kills itself so many milliseconds after it has taken `STEP` steps.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import time
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
+from threading import Timer
 from typing import Any, Final
 
 import numpy as np
@@ -56,7 +57,18 @@ def join(rank: int, folder: Path) -> ProcessGroup:
     return ProcessGroup(rank, SIZE, all_reduce, timeout=PATIENCE, arrivals=arrivals)
 
 
-def main(rank: int, folder: Path, steps: int, killed: int) -> None:
+def die(after: int) -> None:
+    """End this process as if it had crashed, some milliseconds from now."""
+    if after == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    timer = Timer(after / 1000, os.kill, (os.getpid(), signal.SIGKILL))
+    timer.daemon = True
+    timer.start()
+
+
+def main(
+    rank: int, folder: Path, steps: int, victim: int, step: int, after: int
+) -> None:
     """Train from the checkpoint on, if there is one, and save each step."""
     group, file = join(rank, folder), folder / "run.safetensors"
 
@@ -70,8 +82,8 @@ def main(rank: int, folder: Path, steps: int, killed: int) -> None:
         if file.exists():
             trainer.load(file)
         while trainer.step_count < steps:
-            if (trainer.step_count, rank) == (killed, 1):
-                os.kill(os.getpid(), signal.SIGKILL)
+            if (rank, trainer.step_count) == (victim, step):
+                die(after)
             trainer.backward(loss_of(trainer, trainer.step_count, rank, SIZE))
             trainer.exchange(mean)
             trainer.clip_gradients(1.0)
