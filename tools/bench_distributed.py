@@ -89,6 +89,8 @@ class Work:
             [ctx.tensor(rng.integers(0, 256, shape), u32) for _ in range(2)]
             for _ in range(given.batches)
         ]
+        self.share = 1 / (given.batches * ranks.group.size)
+        """What a batch counts for: so that sums over all ranks are the mean."""
         self.places = ctx.tensor(np.arange(given.context), u32)
         self.sum: Tensor[f32, Any] = ctx.zeros(1, f32)
 
@@ -105,7 +107,7 @@ class Work:
         """Compute the gradients of all batches, and wait for them."""
         for number, (given, following) in enumerate(self.batches):
             guesses = scores(self.trainer.parameters, self.sizes, given, self.places)
-            loss = nn.scale(nn.cross_entropy(guesses, following), 1 / len(self.batches))
+            loss = nn.scale(nn.cross_entropy(guesses, following), self.share)
             elementwise.axpy(loss.tensor.reshape(1), self.sum, alpha=1.0)
             self.trainer.backward(loss, accumulate=number > 0)
             self.ctx.submit()
@@ -156,7 +158,7 @@ class Work:
 
 
 def by_nccl(ranks: Ranks) -> Exchange:
-    """Return an exchange through CUDA: to its memory, the mean of all, and back."""
+    """Return the sum by CUDA: to its memory, over all ranks, and back."""
     torch: Any = import_module("torch")
     dist: Any = import_module("torch.distributed")
     torch.cuda.set_device(ranks.local % torch.cuda.device_count())
@@ -172,29 +174,22 @@ def by_nccl(ranks: Ranks) -> Exchange:
         host = torch.from_numpy(array)
         return host, torch.empty_like(host, device="cuda")
 
-    def mean(arrays: Arrays) -> None:
+    def all_reduce(arrays: Arrays) -> None:
         for array in arrays:
             key = int(array.ctypes.data)
             if key not in staged:
                 staged[key] = stage(array)
             host, cuda = staged[key]
             cuda.copy_(host)
-            cuda.div_(ranks.group.size)  # first, as a sum in f16 might overflow
             dist.all_reduce(cuda, group=nccl)
             host.copy_(cuda)
 
-    return mean
+    return all_reduce
 
 
 def by_group(ranks: Ranks) -> Exchange:
-    """Return an exchange through the host's memory, by the engine of the processes."""
-
-    def mean(arrays: Arrays) -> None:
-        for array in arrays:
-            np.divide(array, ranks.group.size, out=array)
-        ranks.group.all_reduce(arrays)
-
-    return mean
+    """Return the sum by the engine of the processes, through the host's memory."""
+    return ranks.group.all_reduce
 
 
 ENGINES: Final = {"host": by_group, "nccl": by_nccl}

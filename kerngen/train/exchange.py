@@ -67,6 +67,7 @@ _SAME: Final = {
 
 _MOST_SQUARES: Final = 1e38
 _PIECE: Final = 1 << 16
+"""Elements that are looked at together: they stay in the processor's cache."""
 _NOTHING: Final = "Nothing was changed."
 
 
@@ -176,12 +177,13 @@ class Exchanger:
         parts = [arrays[span.segment][span.start : span.stop] for span in self._held]
         if self._is_sharded:
             return Exchanged(parts, self._total(where, parts))
-        if wrong := self._wrong(arrays):
+        peak = _peak(arrays)
+        if not isfinite(peak):
             raise NonFiniteError(
                 f"{where}: the exchanged gradients are not finite, of "
-                f"{', '.join(map(repr, wrong[:5]))}. {_NOTHING}"
+                f"{', '.join(map(repr, self._wrong(arrays)[:5]))}. {_NOTHING}"
             )
-        return Exchanged(parts, _most_squares(parts))
+        return Exchanged(parts, peak**2 * sum(part.size for part in parts))
 
     def _total(self, where: str, parts: Sequence[NDArray[Any]]) -> float:
         """Return the sum of the squares of all ranks' parts, in the same order on each."""
@@ -244,12 +246,12 @@ class Exchanger:
 
     def _wrong(self, arrays: Sequence[NDArray[Any]]) -> list[str]:
         """Return the names of parameters whose gradients are not all finite."""
-        if all(map(_is_finite, arrays)):
+        if isfinite(_peak(arrays)):
             return []
         return [
             name
             for name, place in self._layout.places.items()
-            if not _is_finite(cut(arrays, place))
+            if not isfinite(_peak([cut(arrays, place)]))
         ]
 
 
@@ -262,11 +264,6 @@ def write_back(parts: Sequence[Vector[f32]], arrays: Sequence[NDArray[Any]]) -> 
             part.copy_from(array)
 
 
-def _most_squares(arrays: Sequence[NDArray[Any]]) -> float:
-    """Return what the squares of all elements add up to at most."""
-    return max(map(_peak, arrays)) ** 2 * sum(array.size for array in arrays)
-
-
 def _sum_squares(array: NDArray[Any]) -> float:
     """Return the sum of squares in float64, of pieces, so that no copy is large."""
     return sum(
@@ -275,10 +272,20 @@ def _sum_squares(array: NDArray[Any]) -> float:
     )
 
 
-def _is_finite(array: NDArray[Any]) -> bool:
-    return isfinite(_peak(array))
+def _peak(arrays: Sequence[NDArray[Any]]) -> float:
+    """Return the largest magnitude, or NaN if one is NaN."""
+    return float(np.max([*map(_peak_of, arrays)]))
 
 
-def _peak(array: NDArray[Any]) -> float:
-    """Return the largest magnitude, or NaN, by two passes that allocate nothing."""
-    return float(np.maximum(array.max(), -array.min()))
+def _peak_of(array: NDArray[Any]) -> float:
+    """Return the largest magnitude of an array, or NaN, by integers.
+
+    Without their signs, floats are in the order of their bits, and NaNs are above infinity.
+    NumPy compares float16 one by one: the integers take a 25th of the time.
+    """
+    bits = array.reshape(-1).view(f"u{array.itemsize}")
+    magnitude = np.array(np.iinfo(bits.dtype).max >> 1, bits.dtype)
+    peaks = [
+        (bits[at : at + _PIECE] & magnitude).max() for at in range(0, bits.size, _PIECE)
+    ]
+    return float(np.max(peaks).view(array.dtype))
