@@ -40,13 +40,14 @@ class Note:
     """What each rank lets the others know at a step, as numbers of f32.
 
     `layout` and `origin` are checksums: of parameters and optimizer, and of the state that
-    the rank began from.  `torn` is whether its gradients belong to no single loss; `wrong`
+    the rank began from.  `wire` is the number of bits that it exchanges.  `torn` is whether its gradients belong to no single loss; `wrong`
     counts the parameters whose gradients are not finite, and `first` is one of them.
     """
 
     layout: int
     step: int
     origin: int
+    wire: int
     torn: int
     wrong: int
     first: int
@@ -54,14 +55,15 @@ class Note:
 
 _SAME: Final = {
     "layout": (
-        "has other parameters, or another optimizer, than rank 0. All ranks need the same "
-        "network, made by the same options."
+        "has other parameters, another optimizer or other segments than rank 0. All ranks "
+        "need the same network, the same options of Trainer, and equal adapters."
     ),
     "step": "is before step {}, rank 0 before step {}. Load the same checkpoint on all.",
     "origin": (
         "began from another state than rank 0. Draw the parameters from the same seed on "
         "all ranks, or load the same checkpoint."
     ),
+    "wire": "exchanges float{}, rank 0 float{}. Pass the same 'wire' on all ranks.",
 }
 """What notes must agree in, and what is said of a rank that differs."""
 
@@ -81,10 +83,10 @@ class Identity:
 
 
 def identity_of(
-    layout: Layout, optimizer: str, arrays: Sequence[Mapping[str, Array]]
+    layout: Layout, options: Sequence[object], arrays: Sequence[Mapping[str, Array]]
 ) -> Identity:
     """Return the checksums of a layout, and of the state that a trainer begins from."""
-    about = zlib.crc32(repr((optimizer, layout.segments, [*layout.places])).encode())
+    about = zlib.crc32(repr((*options, layout.segments, [*layout.places])).encode())
     for place in layout.places.values():
         about = zlib.crc32(repr(place.shape).encode(), about)
     origin = 0
@@ -159,7 +161,13 @@ class Exchanger:
         wrong = [] if fault else self._wrong(arrays)
         first = self._names.index(wrong[0]) if wrong else 0
         note = Note(
-            identity.layout, step, identity.origin, bool(fault), len(wrong), first
+            layout=identity.layout,
+            step=step,
+            origin=identity.origin,
+            wire=8 * np.dtype(WIRES[wire]).itemsize,
+            torn=bool(fault),
+            wrong=len(wrong),
+            first=first,
         )
         try:
             self._compare(where, note)

@@ -523,7 +523,8 @@ class Trainer(Steps, Products):
     def _identity_of(self, arrays: Sequence[Mapping[str, Array]]) -> Identity:
         """Return what must be the same on all ranks, if there are several."""
         named = arrays if self._group else ()
-        return identity_of(self.layout, self._optimizer.name, named)
+        options = self._optimizer.name, self._shard is not None
+        return identity_of(self.layout, options, named)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Wait, and write the state to a safetensors file, whole or not at all.

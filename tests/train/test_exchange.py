@@ -230,6 +230,25 @@ def other_optimizer(ctx: gpu.Context, engine: Engine, rank: int) -> None:
     trainer.exchange(engine.mean(rank))
 
 
+def other_shards(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    group = engine.group(rank)
+    trainer = Trainer(ctx, {"a": np.ones(128)}, group=group, sharded=rank == 1)
+    trainer.exchange(engine.mean(rank))
+
+
+def other_segments(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    parameters = {"a": np.ones(200), "b": np.ones(200)}
+    least = {**gpu.WEBGPU_LIMITS, "max-storage-buffer-binding-size": 1024}
+    with gpu.open(adapter="software", limits=least) if rank else ctx as each:
+        trainer = Trainer(each, parameters, group=engine.group(rank))
+        trainer.exchange(engine.mean(rank))
+
+
+def other_wire(ctx: gpu.Context, engine: Engine, rank: int) -> None:
+    trainer = Trainer(ctx, initial(), group=engine.group(rank))
+    trainer.exchange(engine.mean(rank), wire="f16" if rank else "f32")
+
+
 def other_seed(ctx: gpu.Context, engine: Engine, rank: int) -> None:
     Rank(ctx, engine, rank, seed=rank).step()
 
@@ -269,6 +288,9 @@ def torn(ctx: gpu.Context, engine: Engine, rank: int) -> None:
     [
         (other_network, "ExchangeError: .*rank 1 has other parameters"),
         (other_optimizer, "ExchangeError: .*rank 1 has .*another optimizer"),
+        (other_shards, "ExchangeError: .*rank 1 has .*other segments"),
+        (other_segments, "ExchangeError: .*rank 1 has .*other segments"),
+        (other_wire, "ExchangeError: .*rank 1 exchanges float16, rank 0 float32"),
         (other_seed, "ExchangeError: .*rank 1 began from another state"),
         (
             other_checkpoint,
