@@ -1,15 +1,14 @@
 """Time the parts of a step of data-parallel training, and what several GPUs bring.
 
-    python tools/bench_distributed.py                                   # one process
-    torchrun --standalone --nproc-per-node 2 tools/bench_distributed.py
-    torchrun --standalone --nproc-per-node 2 tools/bench_distributed.py \
-        --engine host nccl --wire f32 f16
-    mpiexec -n 2 python -m mpi4py tools/bench_distributed.py
+    python -m tools.bench_distributed                                   # one process
+    torchrun --standalone --nproc-per-node 2 -m tools.bench_distributed
+    torchrun --standalone --nproc-per-node 2 -m tools.bench_distributed \
+        --engine host nccl --wire f32 f16 --alone 1.23
+    mpiexec -n 2 python -m mpi4py -m tools.bench_distributed
 
-It runs in the repository's root with PYTHONPATH=. and trains a transformer of 99 million
-parameters on random characters, 8 batches for each step.  Efficiency is the time of a step
-of one process, without exchange, over that of a step with it.  That of one process alone
-is measured by the first command: `--alone 1.23` compares with its seconds.
+It trains a transformer of 100 million parameters on random characters, 8 batches for each
+step.  Efficiency is the time of a step of one process, which the first command measures and
+`--alone` names, over that of a step with exchange.
 """
 
 from __future__ import annotations
