@@ -83,14 +83,14 @@ class Work:
         group = timed if ranks.group.size > 1 else None
         self.trainer = Trainer(ctx, self.sizes.initial(0), group=group)
         rng = np.random.default_rng(ranks.rank)
-        shape = given.rows, given.context
+        shape: tuple[int, int] = (given.rows, given.context)
         self.batches = [
             [ctx.tensor(rng.integers(0, 256, shape), u32) for _ in range(2)]
             for _ in range(given.batches)
         ]
         self.share = 1 / (given.batches * ranks.group.size)
         """What a batch counts for: so that sums over all ranks are the mean."""
-        self.places = ctx.tensor(np.arange(given.context), u32)
+        self.places = ctx.tensor(np.arange(shape[1]), u32)
         self.sum: Tensor[f32, Any] = ctx.zeros(1, f32)
 
     @property

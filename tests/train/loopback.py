@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from threading import Timer
 from typing import Any, Final
@@ -28,7 +28,7 @@ PATIENCE: Final = 20.0
 KEY: Final = b"loopback"
 
 
-def connect(rank: int, folder: Path) -> Connection[Any, Any]:
+def connect(rank: int, folder: Path) -> Any:  # a Connection, of Windows another one
     """Connect the two processes; the port is in a file."""
     port = folder / "port"
     if rank == 0:
