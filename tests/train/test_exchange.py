@@ -431,6 +431,36 @@ def test_a_fault_of_one_rank_ends_all(
         assert re.search(expected, told), told
 
 
+class Gone(list[int]):
+    """Numbers that can be read no more."""
+
+    def __getitem__(self, rank: Any) -> Any:
+        del rank
+        raise ConnectionError("the store is gone")
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "text"),
+    [
+        ([4, 4, 4], "All ranks have come to it, so one failed or hangs within. Start"),
+        ([4, 0, 4], "Rank 1 has not come to it. Start"),
+        ([4, 4, 3], "Rank 2 has not come to it. Start"),
+        ([4, 0, 3], "Ranks 1, 2 have not come to it. Start"),
+        (
+            Gone(),
+            "Who is missing can't be read: ConnectionError: the store is gone. St",
+        ),
+    ],
+)
+def test_who_is_missing(ctx: gpu.Context, arrivals: list[int], text: str) -> None:
+    if arrivals:
+        arrivals[0] -= 1
+    group = ProcessGroup(0, 3, failing, arrivals=arrivals)
+    trainer = Trainer(ctx, {"a": np.ones(3)}, group=group)
+    with pytest.raises(ExchangeError, match=re.escape(text)):
+        trainer.exchange(lambda _: None)
+
+
 def test_a_rank_that_takes_no_part(ctx: gpu.Context) -> None:
     trainer = Trainer(
         ctx, {"a": np.ones(3)}, group=ProcessGroup(0, 2, lambda _: None, timeout=5)
