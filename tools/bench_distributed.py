@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -207,8 +206,11 @@ def started() -> Generator[Ranks, None, None]:
 
 def report(name: str, variant: str, times: dict[str, float], one: float) -> None:
     """Print where the time of a step went, and the efficiency."""
-    parts = "  ".join(f"{label} {times[label]:.3f}" for label in LABELS)
-    print(f"{name}, {variant}: {parts} s; efficiency {one / times['whole']:.2f}")
+    parts = "  ".join(
+        f"{label} {times[label]:.3f}" for label in LABELS if label in times
+    )
+    share = f"{one / times['whole']:.2f}"
+    print(f"{name}, {variant}: {parts} s; efficiency {share}", flush=True)
 
 
 def run(given: argparse.Namespace) -> None:
@@ -224,14 +226,14 @@ def run(given: argparse.Namespace) -> None:
                 "tokens a step",
                 flush=True,
             )
-        own = work.measure(None)["whole"]
-        print(f"{name}, without exchange: {own:.3f} s a step", flush=True)
+        times = work.measure(None)
+        own = times["whole"]
+        report(name, "without exchange", times, given.alone or own)
         if ranks.group.size == 1:
             return
         for engine, wire in product(given.engine, given.wire):
             times = work.measure(ENGINES[engine](ranks), wire)
             report(name, f"{engine} {wire}", times, given.alone or own)
-            sys.stdout.flush()
 
 
 def main() -> None:
