@@ -63,15 +63,42 @@ class Ranks:
         self.mean([array])
         return float(array[0])
 
-    def open_context(self) -> gpu.Context:
-        """Open the adapter of this process: of a host with several GPUs, one for each."""
-        if os.environ.get("KERNGEN_ADAPTER"):
-            return gpu.open()
+    @property
+    def adapter(self) -> int | None:
+        """The number of this process's adapter: of a host with several, one for each.
+
+        None if KERNGEN_ADAPTER chooses, or if there is none.
+        """
         adapters = gpu.adapters()
-        if not adapters:
-            return gpu.open()  # which says what is missing
+        if os.environ.get("KERNGEN_ADAPTER") or not adapters:
+            return None
         best = [each for each in adapters if each.kind == adapters[0].kind]
-        return gpu.open(adapter=best[self.local % len(best)].number)
+        return best[self.local % len(best)].number
+
+    def open_context(self) -> gpu.Context:
+        """Open the adapter of this process."""
+        return gpu.open(adapter=self.adapter)
+
+
+@final
+class Arrivals:
+    """The count of exchanges that each rank has begun, in torch.distributed's store."""
+
+    def __init__(self, store: Any) -> None:
+        """Begin with no exchange."""
+        self._store = store
+        self._own: dict[int, int] = {}
+
+    def __getitem__(self, rank: int) -> int:
+        """Return the count of a rank; its own costs no message."""
+        if rank in self._own or not self._store.check([str(rank)]):
+            return self._own.get(rank, 0)
+        return int(self._store.get(str(rank)))
+
+    def __setitem__(self, rank: int, number: int) -> None:
+        """Set the own count."""
+        self._own[rank] = number
+        self._store.set(str(rank), str(number))
 
 
 @contextmanager
@@ -110,12 +137,13 @@ def _torch() -> tuple[Ranks, Callable[[], None]]:
     )
 
     def each(
-        function: Callable[[Any], object],
+        function: Callable[..., object],
     ) -> Callable[[Arrays], None]:
         def run(arrays: Arrays) -> None:
             for array in arrays:
                 function(torch.from_numpy(array))
 
+        run.__name__ = function.__name__  # for errors
         return run
 
     def gather(whole: Any) -> None:
@@ -128,7 +156,13 @@ def _torch() -> tuple[Ranks, Callable[[], None]]:
         for array in arrays:
             np.divide(array, size, out=array)
 
-    group = ProcessGroup(rank, size, each(dist.all_reduce), each(gather))
+    group = ProcessGroup(
+        rank,
+        size,
+        each(dist.all_reduce),
+        each(gather),
+        arrivals=Arrivals(dist.PrefixStore("arrivals", store)),
+    )
     local = int(os.environ.get("LOCAL_RANK", "0"))
     return Ranks(group, local, reduce_scatter), dist.destroy_process_group
 
@@ -154,7 +188,20 @@ def _mpi() -> tuple[Ranks, Callable[[], None]]:
             comm.Reduce_scatter_block(array, total)
             np.divide(total, size, out=part)
 
+    host = comm.Split_type(mpi.COMM_TYPE_SHARED)
+    arrivals = _shared_by(mpi, host) if host.size == size else None
     # MPI waits for ever, so the trainer ends the wait.
-    group = ProcessGroup(rank, size, all_reduce, all_gather, timeout=PATIENCE)
-    local = int(comm.Split_type(mpi.COMM_TYPE_SHARED).rank)
-    return Ranks(group, local, reduce_scatter), comm.Barrier
+    group = ProcessGroup(rank, size, all_reduce, all_gather, PATIENCE, arrivals)
+    return Ranks(group, int(host.rank), reduce_scatter), comm.Barrier
+
+
+def _shared_by(mpi: Any, host: Any) -> NDArray[np.int64]:
+    """Return zeros, one for each process of a host, in memory that all of them share."""
+    nbytes = 8 * host.size if host.rank == 0 else 0
+    window = mpi.Win.Allocate_shared(nbytes, 8, comm=host)
+    memory, _ = window.Shared_query(0)
+    counts: NDArray[np.int64] = np.ndarray(host.size, np.int64, memory)
+    if host.rank == 0:
+        counts.fill(0)
+    host.Barrier()
+    return counts

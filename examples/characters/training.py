@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -101,8 +100,7 @@ class Training:
         """Record a step and submit it: forward, backward, clip, update.
 
         All steps have the same shapes, so that the first one is captured, and taken again
-        with other batches and rates: in Python that takes a quarter of the time.  Those of
-        a sharded trainer wait for the other ranks at their end, which no capture can.
+        with other batches and rates: in Python that takes a quarter of the time.
         """
         before = self.ctx.counters.snapshot()
         given, step = self.settings, self.trainer.step_count + 1
@@ -116,41 +114,30 @@ class Training:
         )
         self._given.copy_from(batch.given)
         self._following.copy_from(batch.following)
-        if given.sharded:
-            self._call(given.rate(step))
-        else:
-            if self._step is None:
-                self._step = self._capture()
-            self._step.replay(lr=given.rate(step))
+        if self._step is None:
+            self._step = self._capture()
+        self._step.replay(lr=given.rate(step))
         self._summed += 1
         self.ctx.submit()
         self.readbacks += (self.ctx.counters - before).readbacks
 
     def _capture(self) -> CapturedStep:
-        with self.trainer.capture() as step:
-            self._call(lambda: step.scalar("lr", self.settings.learning_rate))
-        return step
-
-    def _call(self, rate: float | Callable[[], float]) -> None:
-        """Call what a step is made of; a scalar of a capture is declared where it is used."""
-        trainer, ranks = self.trainer, self.ranks
-        guesses = scores(
-            trainer.parameters, self.settings.sizes, self._given, self._places
-        )
-        loss = nn.cross_entropy(guesses, self._following)
-        trainer.backward(loss)
-        elementwise.axpy(loss.tensor.reshape(1), self._sum, alpha=1.0)
-        if ranks is not None:
-            trainer.exchange(
-                ranks.reduce_scatter if self.settings.sharded else ranks.mean
+        trainer, ranks, given = self.trainer, self.ranks, self.settings
+        with trainer.capture() as step:
+            guesses = scores(trainer.parameters, given.sizes, self._given, self._places)
+            loss = nn.cross_entropy(guesses, self._following)
+            trainer.backward(loss)
+            elementwise.axpy(loss.tensor.reshape(1), self._sum, alpha=1.0)
+            if ranks is not None:
+                trainer.exchange(ranks.reduce_scatter if given.sharded else ranks.mean)
+            trainer.clip_gradients(MAX_NORM)
+            trainer.adamw_step(
+                lr=step.scalar("lr", given.learning_rate),
+                beta1=BETAS[0],
+                beta2=BETAS[1],
+                weight_decay=WEIGHT_DECAY,
             )
-        trainer.clip_gradients(MAX_NORM)
-        trainer.adamw_step(
-            lr=rate() if callable(rate) else rate,
-            beta1=BETAS[0],
-            beta2=BETAS[1],
-            weight_decay=WEIGHT_DECAY,
-        )
+        return step
 
     @property
     def unread(self) -> int:

@@ -27,10 +27,11 @@ with needing(__name__, TRAIN):
         TornStateError,
     )
     from kerngen.train.exchange import Wire
-    from kerngen.train.group import Exchange, ProcessGroup
+    from kerngen.train.group import Arrivals, Exchange, ProcessGroup
     from kerngen.train.trainer import Trainer
 
 __all__ = [
+    "Arrivals",
     "CapturedStep",
     "CheckpointError",
     "Exchange",

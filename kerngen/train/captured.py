@@ -16,15 +16,17 @@ NUMBER: Final = "step_number"
 @final
 @dataclass(slots=True)
 class Part:
-    """Calls of a step up to an exchange, or to its end."""
+    """Calls of a step up to a wait for other processes, or to its end."""
 
     capture: Capture
     names: set[str] = field(default_factory=set[str])
     """Its scalars, but the step's number."""
     number: int | None = None
     """The step's number, if it was asked for."""
-    exchange: Callable[[], None] | None = None
-    """What comes after it, if it is not the last."""
+    updates: bool = False
+    """Whether the step's update is in it."""
+    wait: Callable[[], None] | None = None
+    """Exchanges or gathers after it, if it is not the last."""
 
     def record(self, number: int, scalars: Mapping[str, float]) -> None:
         """Record its calls as those of the step of a number, with scalars that are its."""
@@ -117,13 +119,16 @@ class CapturedStep:
         for part in self._parts:
             part.capture.close()
 
-    def split(self, exchange: Callable[[], None], capture: Capture) -> None:
-        """Let replays exchange gradients here; calls from now on are of another capture."""
+    def check_exchange(self) -> None:
+        """Refuse an exchange that comes too late."""
         if self._updates:
             raise StateError(
                 "exchange: the captured step has its update already. Exchange before it."
             )
-        self._parts[-1].exchange = exchange
+
+    def split(self, wait: Callable[[], None], capture: Capture) -> None:
+        """Let replays wait for other processes here; further calls are of another capture."""
+        self._parts[-1].wait = wait
         self._parts.append(Part(capture))
 
     def note_update(self, where: str, groups: Iterable[Settings]) -> int:
@@ -136,7 +141,7 @@ class CapturedStep:
                 f"{where}: a captured step has one update. Take it by one call, with "
                 "settings by name, or capture each update apart."
             )
-        self._updates = True
+        self._updates = self._parts[-1].updates = True
         for settings in groups:
             self._settings |= changeable(settings)
         return self.number

@@ -112,8 +112,13 @@ class Gradients:
         return self._whole.writing("a replay was interrupted", anew=anew)
 
     def forget_norm(self) -> None:
-        """Forget what clipping knew: the calls were captured, and have not run."""
-        self._clipped = None
+        """Forget what clipping and exchanges knew: captured calls run later, or again."""
+        self._clipped, self._finite_at = None, -1
+
+    def note_captured_exchange(self) -> None:
+        """Note that replays exchange here: of sharded ones they know the norm then."""
+        if self._total is not None:
+            self._finite_at = self.writes
 
     def norm(self) -> Scalar[f32]:
         """Return the norm of all, on the device."""

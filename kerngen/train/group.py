@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Thread
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,26 @@ Exchange: TypeAlias = Callable[[list[NDArray[Any]]], object]
 """Changes contiguous arrays in place, alike on all ranks; what it returns is None."""
 
 
+class Arrivals(Protocol):
+    """A number for each rank that all ranks can read: an array in shared memory, or its like."""
+
+    def __getitem__(self, rank: int, /) -> int:
+        """Return the number of a rank, without waiting for it."""
+        ...
+
+    def __setitem__(self, rank: int, number: int, /) -> None:
+        """Set the number of this rank."""
+        ...
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
     """This process among those that train one network together.
 
     With a group, the ranks compare parameters, optimizers and steps, and errors name the
-    rank.  `timeout` bounds each exchange, which then runs in a thread of its own.
+    rank.  `timeout` bounds each exchange, which then runs in a thread of its own.  With
+    `arrivals`, an exchange that fails names the ranks that have not come to it.
     """
 
     rank: int
@@ -44,6 +57,8 @@ class ProcessGroup:
     """Fills each array, of which this rank has part `rank` of `size`; to shard, only."""
     timeout: float | None = None
     """For how many seconds an exchange may run."""
+    arrivals: Arrivals | None = None
+    """Counts the exchanges that each rank has begun, from 0; kerngen writes it."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that are none of a rank."""
@@ -67,6 +82,27 @@ class ProcessGroup:
     def name(self) -> str:
         """This rank, for errors."""
         return f"rank {self.rank} of {self.size}"
+
+    def arrive(self) -> None:
+        """Let the other ranks see that this one begins an exchange."""
+        if self.arrivals is not None:
+            self.arrivals[self.rank] = int(self.arrivals[self.rank]) + 1
+
+    def absent(self) -> str:
+        """Return which ranks have not come to this rank's exchange, as a sentence, if any."""
+        if self.arrivals is None:
+            return ""
+        own = int(self.arrivals[self.rank])
+        found = [
+            str(rank) for rank in range(self.size) if int(self.arrivals[rank]) < own
+        ]
+        match found:
+            case []:
+                return "All ranks have come to it, so one failed or hangs within. "
+            case [one]:
+                return f"Rank {one} has not come to it. "
+            case [*_]:
+                return f"Ranks {', '.join(found)} have not come to it. "
 
     def rows(self, own: NDArray[np.float32], where: str) -> NDArray[np.float32]:
         """Return a row of numbers of each rank, of which `own` is this one's.
@@ -108,20 +144,31 @@ def exchange(
     by = f" on {group.name}" if group else ""
     called = getattr(function, "__name__", "the function")
     try:
+        if group is not None:
+            group.arrive()
         result = _bounded(function, given, group.timeout if group else None)
     except TimeoutError as error:
         seconds = f"{group.timeout:g} s" if group and group.timeout else "its time"
         raise ExchangeError(
             f"{where}{by}: '{called}' did not return within {seconds} ({error}), so "
-            f"another rank is late or gone. {_ADVICE}"
+            f"another rank is late or gone. {_absent(group)}{_ADVICE}"
         ) from error
     except Exception as error:
         raise ExchangeError(
-            f"{where}{by}: '{called}' raised {type(error).__name__}: {error}. {_ADVICE}"
+            f"{where}{by}: '{called}' raised {type(error).__name__}: {error}. "
+            f"{_absent(group)}{_ADVICE}"
         ) from error
     fault = _fault(given, arrays, before, result)
     if fault:
         raise ExchangeError(f"{where}{by}: '{called}' {fault}")
+
+
+def _absent(group: ProcessGroup | None) -> str:
+    """Name the ranks that are missing, as far as they are known."""
+    try:
+        return group.absent() if group is not None else ""
+    except (LookupError, OSError, RuntimeError, ValueError) as error:
+        return f"Who is missing can't be read: {type(error).__name__}: {error}. "
 
 
 def _fault(

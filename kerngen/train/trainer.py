@@ -244,7 +244,9 @@ class Trainer(Steps, Products):
         """
         check_wire(wire)
         if self._captured is not None:
+            self._captured.check_exchange()
             self._split(self._captured, lambda: self.exchange(function, wire=wire))
+            self._gradients.note_captured_exchange()
             return
         if self.ctx.is_capturing:
             raise StateError(
@@ -342,6 +344,8 @@ class Trainer(Steps, Products):
                 self._guard.note(norm.total, step)
             self._update(updates, step)
         self._stepped_at = self._gradients.writes
+        if self._captured is not None and self._shard is not None:
+            self._split(self._captured, self._gather)
 
     def _update(self, updates: Sequence[tuple[Settings, Span]], step: int) -> None:
         parameters, *moments = self._arenas.values()
@@ -350,10 +354,15 @@ class Trainer(Steps, Products):
             for settings, span in updates:
                 parts = [arena.part(span) for arena in arenas]
                 self._optimizer.update(parts, self._guard.failed, settings, step)
-            if self._shard is not None:
-                where = f"{self._optimizer.step}, step {step}"
-                self._shard.gather_parameters(parameters, where)
+            if self._captured is None:
+                self._gather()
             self._step = step
+
+    def _gather(self) -> None:
+        """Fill the parameters in that other ranks have updated, if there are any."""
+        if self._shard is not None:
+            where = f"{self._optimizer.step}, step {self._step + 1}"
+            self._shard.gather_parameters(self._arenas[PARAMETERS], where)
 
     @contextmanager
     def capture(self) -> Generator[CapturedStep, None, None]:
@@ -368,13 +377,9 @@ class Trainer(Steps, Products):
                 captured.
             TornStateError: If an error left an earlier step half taken.
         """
-        if self._shard is not None:
-            raise StateError(
-                "capture: the steps of a sharded trainer wait for other processes. "
-                "Take them by their calls."
-            )
         with self._during("capture"), ExitStack() as block:
             self._block, before = block, self._step
+            self._gradients.forget_norm()
             recorded = block.enter_context(self.ctx.capture())
             step = self._captured = CapturedStep(recorded, before + 1, self._take)
             try:
@@ -387,10 +392,10 @@ class Trainer(Steps, Products):
                 self._captured, self._step = None, before
                 self._gradients.forget_norm()
 
-    def _split(self, step: CapturedStep, exchange: Callable[[], None]) -> None:
-        """Let a captured step exchange between two captures."""
+    def _split(self, step: CapturedStep, wait: Callable[[], None]) -> None:
+        """Let a captured step wait for other processes between two captures."""
         self._block.close()
-        step.split(exchange, self._block.enter_context(self.ctx.capture()))
+        step.split(wait, self._block.enter_context(self.ctx.capture()))
         self._gradients.forget_norm()
 
     def _take(
@@ -401,15 +406,15 @@ class Trainer(Steps, Products):
         replaces: bool,
     ) -> None:
         """Take a captured step, which replaces the gradients or uses those there are."""
-        *others, last = parts
-        with self._during("replay", gradients=not replaces):
-            for part in others:
-                with self._gradients.replaying(anew=replaces):
-                    record(part, self._step + 1)
-                replaces = False
-                if part.exchange is not None:
-                    part.exchange()
         step = self._step + 1
+        at = next(number for number, part in enumerate(parts) if part.updates)
+        with self._during("replay", gradients=not replaces):
+            for part in parts[:at]:
+                with self._gradients.replaying(anew=replaces):
+                    record(part, step)
+                replaces = False
+                if part.wait is not None:
+                    part.wait()
         with (
             self._during("replay", gradients=not replaces),
             self._gradients.replaying(anew=replaces),
@@ -417,7 +422,10 @@ class Trainer(Steps, Products):
         ):
             if not self._gradients.is_finite:
                 self._guard.arm()
-            record(last, step)
+            for part in parts[at:]:
+                record(part, step)
+                if part.wait is not None:
+                    part.wait()
             self._step = step
         self._stepped_at = self._gradients.writes
 
@@ -515,7 +523,8 @@ class Trainer(Steps, Products):
     def _identity_of(self, arrays: Sequence[Mapping[str, Array]]) -> Identity:
         """Return what must be the same on all ranks, if there are several."""
         named = arrays if self._group else ()
-        return identity_of(self.layout, self._optimizer.name, named)
+        options = self._optimizer.name, self._shard is not None
+        return identity_of(self.layout, options, named)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Wait, and write the state to a safetensors file, whole or not at all.

@@ -23,8 +23,10 @@ from kerngen.runtime import (
     u32,
 )
 from kerngen.runtime.caches import Cache
+from kerngen.runtime.device import transfer
 from kerngen.runtime.device.pool import size_class
 from kerngen.runtime.values.elements import Leaf
+from kerngen_kernels import elementwise
 
 
 def test_makers_keep_rank_and_element(ctx: Context) -> None:
@@ -113,6 +115,18 @@ def test_arrays_come_back_bit_by_bit(ctx: Context, array: Any) -> None:
     assert tensor.shape == array.shape
     assert tensor.numpy().tobytes() == array.tobytes()
     assert np.asarray(tensor).dtype == array.dtype
+
+
+def test_arrays_of_several_pieces(monkeypatch: Any) -> None:
+    """They are whole, and in order with what is recorded before and after."""
+    monkeypatch.setattr(transfer, "PIECE", 64)
+    first, then = np.arange(99, dtype=np.float32), np.ones(99, np.float32)
+    with gpu.open(adapter="software") as ctx:
+        x = ctx.vector(first, f32)
+        y = elementwise.neg(x)
+        x.copy_from(then)
+        np.testing.assert_array_equal(elementwise.neg(x).numpy(), -then)
+        np.testing.assert_array_equal(y.numpy(), -first)
 
 
 def test_numpy_reads_tensors(ctx: Context) -> None:

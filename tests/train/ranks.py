@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen import nn
-from kerngen.runtime import f32
+from kerngen.runtime import Matrix, Vector, f32, u32
 from kerngen.train import ProcessGroup, Trainer
 
 from .networks import BATCH, CLASSES, INPUTS
 
 T = TypeVar("T")
 Arrays = list[NDArray[Any]]
+Labels = NDArray[Any] | Vector[u32]
 
 PATIENCE = 20.0
 """Seconds until a rank that waits for another gives up."""
@@ -34,6 +35,7 @@ class Engine:
     _given: dict[int, Arrays] = field(default_factory=dict[int, Arrays])
 
     def __post_init__(self) -> None:
+        self.arrivals = [0] * self.size
         self._barrier = Barrier(self.size, timeout=self.patience)
 
     def all_reduce(self, rank: int, arrays: Arrays) -> None:
@@ -63,6 +65,7 @@ class Engine:
             lambda arrays: self.all_reduce(rank, arrays),
             lambda arrays: self.all_gather(rank, arrays),
             timeout,
+            self.arrivals,
         )
 
     def mean(self, rank: int) -> Callable[[Arrays], None]:
@@ -93,15 +96,24 @@ class Engine:
             return list(pool.map(work, range(self.size)))
 
 
-def loss_of(trainer: Trainer, step: int, rank: int, size: int) -> nn.Variable:
-    """The loss of a rank's rows of the batch of a step."""
+def batch_of(step: int, rank: int, size: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The inputs and labels of a rank's rows of the batch of a step."""
     rng = np.random.default_rng(step)
     x = rng.normal(size=(BATCH, INPUTS))[rank::size]
-    labels = rng.integers(0, CLASSES, BATCH)[rank::size]
+    return x, rng.integers(0, CLASSES, BATCH)[rank::size]
+
+
+def loss_by(trainer: Trainer, x: Matrix[f32], labels: Labels) -> nn.Variable:
+    """The loss of the network of `initial()`."""
     p = trainer.parameters
-    given = trainer.ctx.matrix(x, f32)
-    hidden = nn.gelu(nn.linear(given, p["hidden.weight"], p["hidden.bias"]))
+    hidden = nn.gelu(nn.linear(x, p["hidden.weight"], p["hidden.bias"]))
     return nn.cross_entropy(nn.linear(hidden, p["out.weight"], p["out.bias"]), labels)
+
+
+def loss_of(trainer: Trainer, step: int, rank: int, size: int) -> nn.Variable:
+    """The loss of a rank's rows of the batch of a step."""
+    x, labels = batch_of(step, rank, size)
+    return loss_by(trainer, trainer.ctx.matrix(x, f32), labels)
 
 
 def check_alike(states: list[dict[str, NDArray[Any]]], within: float = 0.0) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from kerngen.runtime import f32, u32
 from kerngen.train import (
     ExchangeError,
     NonFiniteError,
@@ -19,8 +20,8 @@ from kerngen.train import (
 from kerngen.train.checkpoint import read_checkpoint
 from kerngen.train.optimizers import Name
 
-from .networks import initial
-from .ranks import Arrays, Engine, check_alike, loss_of
+from .networks import BATCH, INPUTS, initial
+from .ranks import Arrays, Engine, batch_of, check_alike, loss_by, loss_of
 
 State = dict[str, Any]
 
@@ -140,11 +141,6 @@ def test_steps_that_are_refused() -> None:
                 trainer.clip_gradients(1.0)
             with pytest.raises(gpu.StateError, match="Call it after backward"):
                 trainer.adamw_step(lr=0.1)
-            with (
-                pytest.raises(gpu.StateError, match="Take them by their calls"),
-                trainer.capture(),
-            ):
-                pass
             trainer.exchange(engine.reduce_scatter(rank))
             trainer.adamw_step(lr=0.1)
             return told, trainer.state()
@@ -155,6 +151,59 @@ def test_steps_that_are_refused() -> None:
     assert "squares of the exchanged gradients add up to" in told[1]
     check_alike([state, other])
     assert state["step"] == 1
+
+
+def test_a_captured_step_waits_for_gradients_and_for_parameters() -> None:
+    """The bits are those of the calls, and calls after the update see all of it."""
+    engine = Engine(2)
+
+    def run(rank: int) -> State:
+        with gpu.open(adapter="reference") as ctx:
+            group = engine.group(rank)
+            trainer = Trainer(ctx, initial(), group=group, sharded=True)
+            x, labels = ctx.zeros((BATCH // 2, INPUTS), f32), ctx.zeros(BATCH // 2, u32)
+            weight = trainer.tensors["out.weight"]
+            seen = ctx.zeros(weight.shape, f32)
+            decay = {name: 0.1 * name.endswith("weight") for name in trainer.tensors}
+            with trainer.capture() as step:
+                trainer.backward(loss_by(trainer, x, labels))
+                trainer.exchange(engine.reduce_scatter(rank))
+                trainer.clip_gradients(1.0)
+                trainer.adamw_step(lr=step.scalar("lr", 0.5), weight_decay=decay)
+                seen.copy_from(weight)
+            before = ctx.counters.snapshot()
+            for number in range(4):
+                rows = batch_of(number, rank, 2)
+                x.copy_from(rows[0])
+                labels.copy_from(rows[1])
+                step.replay(lr=1e-2)
+            assert (ctx.counters - before).readbacks == 4 * 2
+            np.testing.assert_array_equal(seen.numpy(), weight.numpy())
+            if rank:
+                x.copy_from(np.full(x.shape, np.nan))
+            with pytest.raises(NonFiniteError, match=r"before step 5: .* rank 1"):
+                step.replay()
+            return trainer.state()
+
+    check_alike([train(2, 4)[0][1], *engine.run(run)])
+
+
+def test_a_captured_update_without_its_exchange_is_refused() -> None:
+    """Its norm would be that of an exchange before the capture."""
+    engine = Engine(2)
+
+    def run(rank: int) -> None:
+        with gpu.open(adapter="reference") as ctx:
+            group = engine.group(rank)
+            trainer = Trainer(ctx, {"a": np.ones(64)}, group=group, sharded=True)
+            trainer.exchange(engine.reduce_scatter(rank))
+            with (
+                pytest.raises(gpu.StateError, match="no norm before exchange"),
+                trainer.capture(),
+            ):
+                trainer.adamw_step(lr=0.1)
+
+    engine.run(run)
 
 
 def test_a_gather_that_fails_tears_the_state(ctx: gpu.Context) -> None:
