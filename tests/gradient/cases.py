@@ -30,6 +30,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "rotary": {"d": 6, "r": 2},
     "rotary_gradient": {"d": 6, "r": 2},
     "rotary_interleaved": {"d": 6, "r": 2},
+    "rotary_interleaved_gradient": {"d": 6, "r": 2},
     "grouped_query_attention": {"h": 4, "r": 2, "t": 5, "s": 3},
     "grouped_query_attention_gradient": {"h": 4, "r": 2, "t": 5, "s": 3},
     "causal_attention": {"s": 3, "t": 4},

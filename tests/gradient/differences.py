@@ -6,8 +6,9 @@ what the differences give, element by element.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,16 @@ from kerngen.emit.python_names import module_names
 from kerngen.gradient import derive
 from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import Kernel, Role, Schedule
+from kerngen.ir.nodes import (
+    Binary,
+    Constant,
+    DimValue,
+    Expr,
+    Kernel,
+    Role,
+    Schedule,
+    UniformValue,
+)
 from kerngen.ir.staging.passes import form_stages
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.jit.memory import installed
@@ -77,6 +87,24 @@ def is_differentiable(kernel: Kernel) -> bool:
 
 def _is_real(element: ValueType | Struct) -> bool:
     return not isinstance(element, Struct) and scalar_of(element) is Scalar.F32
+
+
+_LENGTHS: Final[dict[str, Callable[[int, int], int]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv,
+}  # fmt: skip
+
+
+def _length(value: Expr, lengths: Mapping[str, int]) -> int:
+    """Return an axis that is computed from lengths."""
+    match value:
+        case Binary(op=op, left=left, right=right):
+            return _LENGTHS[op](_length(left, lengths), _length(right, lengths))
+        case DimValue(name=name) | UniformValue(name=name):
+            return lengths[name]
+        case Constant(value=number):
+            return int(number)
+        case _:
+            raise AssertionError(value)
 
 
 def _components(type_: ValueType | Struct) -> tuple[int, ...]:
@@ -172,6 +200,9 @@ class Case:
     def arguments(self) -> dict[str, Any]:
         """Return the value of every parameter."""
         rng, lengths = np.random.default_rng(self.seed), self.lengths()
+        for dim in self.kernel.derived:
+            with suppress(KeyError):  # of scalars: no axis of an input
+                lengths[dim.name] = _length(dim.value, lengths)
         found: dict[str, Any] = {}
         for tensor in self.kernel.tensors:
             if tensor.role is Role.OUTPUT:
