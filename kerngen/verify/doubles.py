@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def with_reals(array: Array, values: Sequence[Array]) -> Array:
     return made
 
 
-def results(kernel: Kernel, values: dict[str, Any]) -> dict[str, Array]:
+def results(kernel: Kernel, values: Mapping[str, Any]) -> dict[str, Array]:
     """Return the outputs of a kernel's reference by name, all in float64."""
     arrays = tuple(values[spec.name] for spec in kernel.inputs)
     scalars = tuple(

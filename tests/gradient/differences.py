@@ -38,6 +38,8 @@ from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.jit.memory import installed
 from kerngen.plan.tree import ModulePlan
 from kerngen.plan.write import plan_text
+from kerngen.runtime.calls.choices import kernel_of as kernel_of_function
+from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import KernelProgram
 from kerngen.schedule.schedule_kernel import lower
 from kerngen.source.text import Source
@@ -126,10 +128,7 @@ def program(module: Module, kernel: Kernel) -> KernelProgram:
 
 def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
     """Compile kernels for their references; one shader per stage is enough for that."""
-    plain = tuple(
-        replace(k, schedules=(Schedule(None, None, "generic", (), k.span),))
-        for k in kernels
-    )
+    plain = tuple(map(_plain, kernels))
     alone = replace(module, kernels=plain, warnings=())
     programs = tuple(program(module, kernel) for kernel in plain)
     planned = plan_kernels(alone, programs)
@@ -140,6 +139,14 @@ def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
     return CompiledModule(alone, programs, binding, files)
 
 
+def _plain(kernel: Kernel) -> Kernel:
+    """Return a kernel with one schedule; recurrences have strategies of their own."""
+    if any(statement.along for statement in kernel.body):
+        return replace(kernel, schedules=())
+    generic = Schedule(None, None, "generic", (), kernel.span)
+    return replace(kernel, schedules=(generic,))
+
+
 @contextmanager
 def references(module: Module, *kernels: Kernel) -> Generator[list[Callable[..., Any]]]:
     """Yield the references of some kernels, for a block."""
@@ -148,6 +155,18 @@ def references(module: Module, *kernels: Kernel) -> Generator[list[Callable[...,
     with installed([source]) as modules:
         made = modules[module.path]
         yield [getattr(made, names[k.name].reference) for k in kernels]
+
+
+@contextmanager
+def runtimes(module: Module, *kernels: Kernel) -> Generator[list[RuntimeKernel]]:
+    """Yield what a runtime knows of some kernels, for a block."""
+    source = compiled(module, *kernels)
+    names = module_names(source.module).kernels
+    with installed([source]) as modules:
+        made = modules[module.path]
+        yield [
+            kernel_of_function(getattr(made, names[k.name].function)) for k in kernels
+        ]
 
 
 @dataclass(frozen=True)
