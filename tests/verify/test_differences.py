@@ -39,7 +39,9 @@ schedule scaled, total, total_gradient { generic }
 OF_STRUCTS = STRUCTS.read_text("utf-8") + """
 kernel energy_gradient = gradient of energy by b, s;
 kernel moved_gradient = gradient of moved by b, d;
-schedule energy, moved, energy_gradient, moved_gradient { generic }
+kernel furthest_gradient = gradient of furthest by b, d;
+schedule energy, moved, furthest { generic }
+schedule energy_gradient, moved_gradient, furthest_gradient { generic }
 """
 RULE: Any = vars(adjoint.Reads)["_add"]
 
@@ -94,7 +96,7 @@ def test_gradients_by_structs_are_held(file: str) -> None:
     """By members of tensors and of a parameter, and of what returns structs."""
     Path(file).write_text(OF_STRUCTS, encoding="utf-8")
     found = {row["kernel"]: row for row in rows_of(file)}
-    for kernel in ("energy_gradient", "moved_gradient"):
+    for kernel in ("energy_gradient", "moved_gradient", "furthest_gradient"):
         row = found[kernel]
         assert (row["verdict"], row["calls"], row["elements"]) == ("held", 3, 6)
         assert row["worst"] < 0.1
