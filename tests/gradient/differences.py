@@ -307,6 +307,12 @@ def _distance(found: Array, expected: Array) -> float:
     return float(np.abs(found - expected).max(initial=0.0)) / scale
 
 
+def _difference(above: Array, below: Array) -> Array:
+    """Return `above - below`, 0 for what is infinite on both sides: a maximum of nothing."""
+    found = np.zeros(above.shape)
+    return np.subtract(above, below, out=found, where=above != below)
+
+
 def _by_differences(
     run: Run, values: Mapping[str, Any], name: str, weights: list[Array | None]
 ) -> Array:
@@ -321,7 +327,7 @@ def _by_differences(
             changed: Any = moved if at.shape else float(moved)
             sides.append(run({**values, name: changed}))
         gradient[place] = sum(
-            float((weight * (above - below)).sum())
+            float((weight * _difference(above, below)).sum())
             for weight, above, below in zip(weights, *sides, strict=True)
             if weight is not None
         )
