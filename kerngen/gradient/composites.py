@@ -82,7 +82,7 @@ def part_of(value: Expr, number: int) -> Expr:
     match value:
         case Unary(operand=operand):
             return Unary("-", part_of(operand, number), scalar)
-        case Binary(op=op, left=left, right=right) if _is_by_parts(left, right):
+        case Binary(op=op, left=left, right=right) if _is_by_parts(value):
             sides = (_part_or_number(side, number) for side in (left, right))
             return binary(op, *sides)
         case Select(condition=condition, then=then, otherwise=otherwise):
@@ -103,10 +103,11 @@ def part_of(value: Expr, number: int) -> Expr:
     return Swizzle(value, LETTERS[number], type_.scalar)
 
 
-def _is_by_parts(left: Expr, right: Expr) -> bool:
-    """Whether an operation is of components: no product of a matrix and a vector."""
+def _is_by_parts(value: Binary) -> bool:
+    """Whether an operation is of components: no product with a matrix."""
+    left, right = value.left, value.right
     matrices = [isinstance(side.type, Matrix) for side in (left, right)]
-    return not any(matrices) or left.type == right.type
+    return not any(matrices) or (value.op != "*" and left.type == right.type)
 
 
 def _part_or_number(value: Expr, number: int) -> Expr:

@@ -16,6 +16,7 @@ from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
 from kerngen.gradient.composites import direction_of, is_real, is_zero, zero_of
 from kerngen.gradient.conditions import conjuncts, facts_of
+from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, base_name, made_ready
@@ -147,12 +148,14 @@ class _Derivation:
             self.places[host.target.name] = ()
             self._hand_on(host, reads)
         outputs = tuple(s for wanted in self.by for s in self._output(wanted, reads))
+        program = Program(forward.statements, tuple(self.statements), outputs)
+        exchanged = with_sums_exchanged(program, self.simplifier)
         copies = copies_in(forward.statements)
         return Derived(
             self.kernel,
             kernel,
             forward.statements,
-            tuple(read_from(copies, s) for s in self.statements),
+            tuple(read_from(copies, s) for s in exchanged),
             tuple(read_from(copies, s) for s in outputs),
             self._seeds,
             self.given,

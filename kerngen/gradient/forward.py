@@ -310,8 +310,17 @@ class _Namer:
         extents = tuple(index.extent for index in own)
         tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
         value = substituted(_clamped(reduce, frozenset(outside)), by)
-        self.lets.append(replace(statement, target=tensor, indices=own, value=value))
+        self.lets.append(_let_of(statement, tensor, own, value))
         return Load(tensor, tuple(IndexValue(index) for index in outside))
+
+
+def _let_of(
+    statement: Statement, target: Tensor, indices: tuple[Index, ...], value: Expr
+) -> Statement:
+    """Return a let of a part of a statement, which may be of one member or component."""
+    return replace(
+        statement, target=target, indices=indices, value=value, path=(), component=""
+    )
 
 
 def _clamped(reduce: Reduce, outside: frozenset[Index]) -> Expr:
@@ -377,7 +386,7 @@ def _with_scales(
         extents = tuple(index.extent for index in own)
         target = Tensor(name, _F32, extents, Role.LET, span=statement.span)
         value = Binary("/", Constant(1.0, _F32), below, _F32)
-        lets.append(replace(statement, target=target, indices=own, value=value))
+        lets.append(_let_of(statement, target, own, value))
         scale = Load(target, tuple(map(IndexValue, own)))
         return Binary("*", expr.left, scale, _F32)
 

@@ -18,6 +18,7 @@ from kerngen.gradient.conditions import conjuncts, negated
 from kerngen.gradient.forms import length
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.match import Pattern, renamings, same
+from kerngen.gradient.openings import Openings, cancel
 from kerngen.gradient.terms import (
     ONE,
     Factors,
@@ -107,6 +108,7 @@ class Simplifier:
     exponentials: dict[Tensor, Definition] = field(
         default_factory=dict[Tensor, Definition]
     )
+    openings: Openings = field(default_factory=Openings)
 
     def define(
         self, statement: Statement, *, first: bool = False, is_computed: bool = True
@@ -151,7 +153,7 @@ class Simplifier:
         rest = Term(
             whole.coefficient, {a: e for a, e in whole.factors.items() if a != reduce}
         )
-        inner = _terms_of_sum(reduce)
+        inner = terms_of_sum(reduce)
         if inner is None:
             return
         self.learn(statement.indices, inner, Term(factors={result: ONE}), rest)
@@ -163,6 +165,7 @@ class Simplifier:
 
         Of `a[i] * sum[j] x[i, j]` it does not: where `a[i]` is 0, it is lost.
         """
+        self.openings.record(result, indices, inner.times(times))
         outside, inside = split(inner)
         before = outside.times(times)
         if not before.coefficient:
@@ -189,6 +192,15 @@ class Simplifier:
     def by_name(self, inside: Term) -> Term | None:
         """Return what a sum is known as."""
         return _named_as(inside, self.sums)
+
+    def opened(self, term: Term) -> Term | None:
+        """Return a term with the sums in it as what they are, if it is one term then."""
+        found = self.openings.all_opened(
+            self._multiplied_out(term), self._multiplied_out
+        )
+        if found is None or len(found) != 1:
+            return None
+        return self._contracted(found[0])
 
     def _contracted(self, term: Term) -> Term:
         """Put names in the place of what they are."""
@@ -237,7 +249,11 @@ class Simplifier:
         again: list[Term] = []
         for term in found:
             again += map(self._by_expanded_name, self._multiplied_out(term))
-        return not _without_complements(added_up(again))
+        left = _without_complements(added_up(again))
+        if len(left) < 2:
+            return not left
+        opened = self.openings.all_opened(left, self._multiplied_out)
+        return opened is not None and cancel(opened)
 
     def _by_expanded_name(self, term: Term) -> Term:
         term = _spread(term)
@@ -265,12 +281,16 @@ class Simplifier:
         """Return a term with one factor replaced by what it is, None if none can be."""
         for atom, exponent in term.factors.items():
             found = self._expansion(atom)
-            if found is None or (len(found) > 1 and exponent != 1):
+            if found is None:
+                continue
+            if exponent != 1 and (len(found) > 1 or found[0].conditions):
                 continue
             factors = {a: e for a, e in term.factors.items() if a != atom}
             rest = replace(term, factors=factors)
             return [
-                rest.times(part if exponent == 1 else part.to(exponent))
+                rest.times(part if exponent == 1 else part.to(exponent)).under(
+                    *part.conditions
+                )
                 for part in found
             ]
         return None
@@ -290,6 +310,9 @@ class Simplifier:
             return sum_of(atom) if is_additive(atom) else None
         if is_additive(value):
             return sum_of(value)
+        if isinstance(value, Select) and value.otherwise == Constant(0.0, _F32):
+            under = tuple(conjuncts(value.condition))
+            return [term.under(*under) for term in sum_of(value.then)]
         whole = product_of(value)
         return [whole] if whole.coefficient else None
 
@@ -366,7 +389,8 @@ def _product_of_lengths(value: Expr) -> Term | None:
             return None
 
 
-def _terms_of_sum(reduce: Reduce) -> Term | None:
+def terms_of_sum(reduce: Reduce) -> Term | None:
+    """Return a reduction by `sum` as one term."""
     body, conditions = reduce.body, tuple[Expr, ...]()
     if reduce.condition is not None:
         conditions = tuple(conjuncts(reduce.condition))

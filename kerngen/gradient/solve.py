@@ -146,6 +146,28 @@ class Solver:
                 self._give_up(self.equations[0])
                 # What is known by then is more than at first.
                 failed.clear()
+        while any(self._fixed(condition) for condition in self.conditions):
+            pass
+
+    def _fixed(self, condition: Expr) -> bool:
+        """Put one number in the place of an index that a condition of the program fixes.
+
+        Before:  sum[k when ids[i] == u32(k)] dy[k]      sum[t when 2 * i + u == t] dy[t]
+        After:   if ids[i] < u32(m) { dy[ids[i]] }       if 2 * i + u < n { dy[2 * i + u] }
+        """
+        if not isinstance(condition, Binary) or condition.op != "==":
+            return False
+        sides = (condition.left, condition.right)
+        for one, other in (sides, sides[::-1]):
+            index = _index_of(one)
+            if index in self._unknown and index not in free_indices(other):
+                self.conditions.remove(condition)
+                limits = _limits(index, other)
+                place = Cast(other, _I32) if other.type is not _I32 else other
+                self._put(index, place, Equation(IndexValue(index), place))
+                self.conditions += limits
+                return True
+        return False
 
     def _give_up(self, equation: Equation) -> None:
         """Leave an equation to be a condition of what is summed over all it may be."""
@@ -319,14 +341,17 @@ class Solver:
 
     def _define(self, index: Index, solution: Expr, by: Equation | None) -> None:
         """Put a solution in the place of an index, which must be in its range."""
+        self._put(index, solution, by)
+        self._require(">=", solution, number(0))
+        self._require("<", solution, length(index.extent))
+
+    def _put(self, index: Index, solution: Expr, by: Equation | None) -> None:
         (self.own if index in self.own else self.bound).remove(index)
         replace_ = _Replacement(index, solution, by)
         self.conditions = [replace_(c) for c in self.conditions]
         self.solved = {replace_(c) for c in self.solved}
         self.equations = [replace_.equation(e) for e in self.equations]
         self.terms = {key: replace_(value) for key, value in self.terms.items()}
-        self._require(">=", solution, number(0))
-        self._require("<", solution, length(index.extent))
 
     def _require(self, op: BinaryOp, left: Expr, right: Expr) -> None:
         condition = Binary(op, left, right, BOOL)
@@ -400,6 +425,26 @@ class _Replacement:
             return None
         difference = combined("-", form_of(by.place), solved[1])
         return value_of(combined("+", own[1], scaled(difference, times)))
+
+
+def _index_of(expr: Expr) -> Index | None:
+    """Return the index that an expression is, as it is or as a u32."""
+    match expr:
+        case IndexValue(index=index):
+            return index
+        case Cast(operand=IndexValue(index=index), type=Scalar.U32):
+            return index
+        case _:
+            return None
+
+
+def _limits(index: Index, place: Expr) -> tuple[Expr, ...]:
+    """Return the conditions under which a place is in the range of an index."""
+    end = length(index.extent)
+    if place.type is Scalar.U32:
+        return (Binary("<", place, Cast(end, Scalar.U32), BOOL),)
+    low = Binary(">=", place, number(0), BOOL)
+    return low, Binary("<", place, end, BOOL)
 
 
 def _sides(form: Form) -> tuple[Expr, Expr]:

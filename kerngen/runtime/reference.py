@@ -8,6 +8,9 @@ one element to decide about another.
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -59,8 +62,41 @@ DOUBLE = Real(np.dtype(np.float64))
 
 def real(*arrays: ArrayLike) -> Real:
     """Return float64 if any of the arrays is float64, else float32."""
-    wide = any(np.asarray(array).dtype == np.float64 for array in arrays)
+    wide = _IN_DOUBLE.get() or any(
+        np.asarray(array).dtype == np.float64 for array in arrays
+    )
     return Real(np.dtype(np.float64 if wide else np.float32))
+
+
+_IN_DOUBLE: ContextVar[bool] = ContextVar("in_double", default=False)
+
+
+@contextmanager
+def in_double() -> Generator[None]:
+    """Compute in float64 for a block, whatever the arguments are, and keep all floats so.
+
+    Structs have the types of their members otherwise, as for the kernel.
+    """
+    token = _IN_DOUBLE.set(True)
+    try:
+        yield
+    finally:
+        _IN_DOUBLE.reset(token)
+
+
+def kept(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype that holds the records of a struct."""
+    return doubled(dtype) if _IN_DOUBLE.get() else dtype
+
+
+def doubled(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype with float64 in the place of other floats."""
+    if dtype.names is not None:
+        return np.dtype([(name, doubled(dtype[name])) for name in dtype.names])
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return np.dtype((doubled(base), shape))
+    return np.dtype(np.float64) if dtype.kind == "f" else dtype
 
 
 def i32(x: ArrayLike) -> Array:

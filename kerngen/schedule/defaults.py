@@ -224,7 +224,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if keyed and keyed[-1].guard is None:
         return
     yield from _attention(task)
-    if task.reduction and is_window(task.reduction) and fits_gemm(task):
+    if task.domain and _is_of_windows(task) and fits_gemm(task):
         yield _of_windows(task)
     yield from _together(task)
     if task.reduction is None:
@@ -270,6 +270,10 @@ def _in_order(task: Task) -> Iterator[Choice]:
         yield Choice("fold", reason, together=2)
         return
     yield Choice("recur", "a recurrence at each element of the other indices")
+
+
+def _is_of_windows(task: Task) -> bool:
+    return task.reduction is not None and is_window(task.reduction)
 
 
 def _of_windows(task: Task) -> Choice:

@@ -6,23 +6,22 @@ checks all of a gradient, without a formula of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Role
 from kerngen.plan.tree import Case
 from kerngen.runtime import ShapeError, UniformRangeError
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify.canned_calls import call_at
+from kerngen.verify.doubles import in_doubles, reals, results, with_reals
 from kerngen.verify.fault import Fault
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array
 from kerngen.verify.sizes import Fitting, Sizes
-from kerngen.verify.trial import Given, refer
+from kerngen.verify.trial import Given
 from kerngen.verify.ways import Way
 
 _STEPS: Final = (1e-5, 2.5e-6)
@@ -81,20 +80,6 @@ def products(subject: Subject, seed: int) -> tuple[Sizes, list[Product]]:
         return given.sizes, []
 
 
-def has_differences(subject: Subject) -> bool:
-    """Whether some parameter of a gradient, and all results, are numbers in float64.
-
-    Members of structs are not: references keep their types, f32 for one.
-    """
-    assert subject.forward is not None
-    forward = subject.forward.kernel
-    outputs = (t for t in forward.tensors if t.role is Role.OUTPUT)
-    if any(isinstance(tensor.element, Struct) for tensor in outputs):
-        return False
-    outputs = (t for t in subject.kernel.tensors if t.role is Role.OUTPUT)
-    return any(not isinstance(tensor.element, Struct) for tensor in outputs)
-
-
 def _given(subject: Subject, seed: int) -> Given | None:
     """Return a call of the forward kernel: positive numbers, or every other time any."""
     assert subject.forward is not None
@@ -109,16 +94,19 @@ def _given(subject: Subject, seed: int) -> Given | None:
     longest = max((length for _, length in sizes), default=1)
 
     def filled(array: Array) -> Array:
-        if array.dtype.kind == "f":
-            signs = rng.choice((-1.0, 1.0), array.shape) if seed % 2 else 1.0
-            return np.asarray(rng.uniform(0.2, 1.8, array.shape) * signs)
         if array.dtype.kind in "iu":
             return rng.integers(0, max(longest, 1), array.shape).astype(array.dtype)
-        return array
+        wide = in_doubles(array)
+        return with_reals(wide, [number(part.shape) for part in reals(wide)])
 
-    return Given(
-        sizes, tuple(map(filled, plain.arrays)), _scalars(subject.forward, plain, rng)
-    )
+    def number(shape: tuple[int, ...]) -> Array:
+        signs = rng.choice((-1.0, 1.0), shape) if seed % 2 else 1.0
+        return np.asarray(rng.uniform(0.2, 1.8, shape) * signs)
+
+    arrays = tuple(map(filled, plain.arrays))
+    scalars = (in_doubles(x) for x in _scalars(subject.forward, plain, rng))
+    whole = (filled(x) if isinstance(x, np.ndarray) else x for x in scalars)
+    return Given(sizes, arrays, tuple(whole))
 
 
 def _scalars(
@@ -145,62 +133,63 @@ def _products(subject: Subject, given: Given, seed: int) -> Iterator[Product]:
         zip((spec.name for spec in kernel.inputs), given.arrays, strict=True)
     )
     values |= zip((spec.name for spec in kernel.scalars), given.scalars, strict=True)
-    first = _run(kernel, values)
-    weights = {
-        name: rng.normal(size=y.shape)
-        for name, y in first.items()
-        if y.dtype.kind == "f"
-    }
-    known = values | _run(subject.kept or kernel, values) | _lengths(kernel, values)
+    first = results(kernel, values)
+    weights = {name: _like(y, rng.normal) for name, y in first.items() if [*reals(y)]}
+    known = values | results(subject.kept or kernel, values) | _lengths(kernel, values)
     known |= {tensor: weights[of] for of, tensor in about.from_}
     known |= {scalar: known[f"{dim} (length)"] for dim, scalar in about.lengths}
-    gradients = _run(subject.runtime, known)
-    noise = _ROUNDING * _sum(weights, first)
+    gradients = results(subject.runtime, known)
+    noise = _ROUNDING * _sizes(weights, first)
     for name, output in about.by:
-        if gradients[output].dtype.kind != "f":
+        direction = [rng.normal(size=part.shape) for part in reals(gradients[output])]
+        if not direction:
             continue
-        direction = rng.normal(size=np.shape(values[name]))
         slopes = [
-            _slopes(kernel, values, weights, name, step * direction) for step in _STEPS
+            _slopes(kernel, values, weights, name, [step * part for part in direction])
+            for step in _STEPS
         ]
-        got = gradients[output] * direction
+        pairs = zip(reals(gradients[output]), direction, strict=True)
+        got = [found * part for found, part in pairs]
         (expected, size), (again, _) = (
             (slope / step, total / step)
             for (slope, total), step in zip(slopes, _STEPS, strict=True)
         )
-        bound = _CLOSE * (size + float(np.abs(got).sum())) + noise
+        bound = _CLOSE * (size + _sum(map(np.abs, got))) + noise
         degenerate = np.isnan(bound) and any(length < 2 for _, length in given.sizes)
         is_smooth = np.isfinite(expected) and not abs(expected - again) > bound
         if is_smooth and not degenerate:
-            yield Product(name, expected, float(got.sum()), bound)
+            yield Product(name, expected, _sum(got), bound)
 
 
 def _slopes(
-    kernel: Kernel, values: Values, weights: Values, name: str, step: Array
+    kernel: Kernel, values: Values, weights: Values, name: str, step: list[Array]
 ) -> tuple[float, float]:
     """Return half the weighted difference between both sides, and of its parts' sizes."""
+    back = [-part for part in step]
     above, below = (
-        _run(kernel, {**values, name: _moved(values[name], by)}) for by in (step, -step)
+        results(kernel, {**values, name: _moved(values[name], by)})
+        for by in (step, back)
     )
-    parts = [weights[y] * (above[y] - below[y]) / 2 for y in weights]
-    return (
-        float(sum(part.sum() for part in parts)),
-        float(sum(np.abs(part).sum() for part in parts)),
-    )
+    parts = [
+        weight * (one - other) / 2
+        for y in weights
+        for weight, one, other in zip(
+            *map(reals, (weights[y], above[y], below[y])), strict=True
+        )
+    ]
+    return _sum(parts), _sum(map(np.abs, parts))
 
 
-def _moved(value: Any, by: Array) -> Any:
-    moved = value + by
-    return float(moved) if isinstance(value, float | int) else np.asarray(moved)
+def _moved(value: Any, by: list[Array]) -> Any:
+    if isinstance(value, float | int):
+        return float(value + by[0])
+    array = np.asarray(value)
+    return with_reals(array, [x + y for x, y in zip(reals(array), by, strict=True)])
 
 
-def _run(kernel: Kernel, values: Values) -> dict[str, Array]:
-    """Return the outputs of a kernel's reference by name."""
-    arrays = tuple(values[spec.name] for spec in kernel.inputs)
-    scalars = tuple(values[spec.name] for spec in kernel.scalars)
-    results = refer(kernel, Given((), arrays, scalars))
-    names = (spec.name for spec in kernel.outputs)
-    return dict(zip(names, results, strict=True))
+def _like(array: Array, draw: Callable[..., Array]) -> Array:
+    """Return an array or records whose floats are drawn; other members are as they were."""
+    return with_reals(array, [draw(size=part.shape) for part in reals(array)])
 
 
 def _lengths(kernel: Kernel, values: Values) -> dict[str, int]:
@@ -211,7 +200,14 @@ def _lengths(kernel: Kernel, values: Values) -> dict[str, int]:
     }
 
 
-def _sum(weights: Values, values: Mapping[str, Array]) -> float:
-    return float(
-        sum((np.abs(weights[y]) * (1 + np.abs(values[y]))).sum() for y in weights)
+def _sizes(weights: Values, values: Mapping[str, Array]) -> float:
+    """Return how large the values are that differences subtract."""
+    return _sum(
+        np.abs(weight) * (1 + np.abs(part))
+        for y in weights
+        for weight, part in zip(reals(weights[y]), reals(values[y]), strict=True)
     )
+
+
+def _sum(parts: Iterable[Array]) -> float:
+    return float(sum(part.sum() for part in parts))

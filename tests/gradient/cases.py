@@ -16,6 +16,7 @@ from tests.gradient.differences import (
 
 PROGRAMS: Final = Path(__file__).parent / "programs.kern"
 VECTORS: Final = Path(__file__).parent / "vectors.kern"
+LAYERS: Final = Path(__file__).parent / "layers.kern"
 STRUCTS: Final = Path(__file__).parent / "structs.kern"
 
 _SIZES: Final[dict[str, dict[str, int]]] = {
@@ -30,6 +31,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "rotary": {"d": 6, "r": 2},
     "rotary_gradient": {"d": 6, "r": 2},
     "rotary_interleaved": {"d": 6, "r": 2},
+    "rotary_interleaved_gradient": {"d": 6, "r": 2},
     "grouped_query_attention": {"h": 4, "r": 2, "t": 5, "s": 3},
     "grouped_query_attention_gradient": {"h": 4, "r": 2, "t": 5, "s": 3},
     "causal_attention": {"s": 3, "t": 4},
@@ -44,6 +46,11 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "heads": {"h": 5, "r": 2},
     "groups": {"h": 6, "r": 2},
     "fixed": {"n": 2},
+    "ramps": {"k": 3},
+    "every_other": {"n": 6},
+    "toeplitz": {"n": 4},
+    "segment_softmax": {"n": 7},
+    "sampled": {"h": 6, "w": 6, "n": 3},
 }
 
 _VALUES: Final[dict[str, dict[str, Any]]] = {
@@ -51,6 +58,9 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
     "clamp": {"low": 0.5, "high": 1.5},
     "slice_rows": {"start": 1},
     "slice_columns": {"start": 1},
+    "ramps": {"steps": 4},
+    "segment_softmax": {"parts": 4},
+    "overlap_add": {"hop": 2},
 }
 
 NO_GRADIENT: Final = {
@@ -64,7 +74,12 @@ NO_GRADIENT: Final = {
 
 def path_of(file: str) -> Path:
     """Return the path of a file of dsl/, or of the programs."""
-    own = {"programs": PROGRAMS, "vectors": VECTORS, "structs": STRUCTS}
+    own = {
+        "programs": PROGRAMS,
+        "vectors": VECTORS,
+        "structs": STRUCTS,
+        "layers": LAYERS,
+    }
     return own.get(file) or DSL / f"{file}.kern"
 
 

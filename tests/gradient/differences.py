@@ -6,8 +6,9 @@ what the differences give, element by element.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -22,12 +23,23 @@ from kerngen.emit.python_names import module_names
 from kerngen.gradient import derive
 from kerngen.ir.memory import Leaf, Struct
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import Kernel, Role, Schedule
+from kerngen.ir.nodes import (
+    Binary,
+    Constant,
+    DimValue,
+    Expr,
+    Kernel,
+    Role,
+    Schedule,
+    UniformValue,
+)
 from kerngen.ir.staging.passes import form_stages
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.jit.memory import installed
 from kerngen.plan.tree import ModulePlan
 from kerngen.plan.write import plan_text
+from kerngen.runtime.calls.choices import kernel_of as kernel_of_function
+from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import KernelProgram
 from kerngen.schedule.schedule_kernel import lower
 from kerngen.source.text import Source
@@ -79,6 +91,24 @@ def _is_real(element: ValueType | Struct) -> bool:
     return not isinstance(element, Struct) and scalar_of(element) is Scalar.F32
 
 
+_LENGTHS: Final[dict[str, Callable[[int, int], int]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv,
+}  # fmt: skip
+
+
+def _length(value: Expr, lengths: Mapping[str, int]) -> int:
+    """Return an axis that is computed from lengths."""
+    match value:
+        case Binary(op=op, left=left, right=right):
+            return _LENGTHS[op](_length(left, lengths), _length(right, lengths))
+        case DimValue(name=name) | UniformValue(name=name):
+            return lengths[name]
+        case Constant(value=number):
+            return int(number)
+        case _:
+            raise AssertionError(value)
+
+
 def _components(type_: ValueType | Struct) -> tuple[int, ...]:
     """Return the shape of one element: (3,) of a vec3f."""
     match type_:
@@ -98,10 +128,7 @@ def program(module: Module, kernel: Kernel) -> KernelProgram:
 
 def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
     """Compile kernels for their references; one shader per stage is enough for that."""
-    plain = tuple(
-        replace(k, schedules=(Schedule(None, None, "generic", (), k.span),))
-        for k in kernels
-    )
+    plain = tuple(map(_plain, kernels))
     alone = replace(module, kernels=plain, warnings=())
     programs = tuple(program(module, kernel) for kernel in plain)
     planned = plan_kernels(alone, programs)
@@ -112,6 +139,14 @@ def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
     return CompiledModule(alone, programs, binding, files)
 
 
+def _plain(kernel: Kernel) -> Kernel:
+    """Return a kernel with one schedule; recurrences have strategies of their own."""
+    if any(statement.along for statement in kernel.body):
+        return replace(kernel, schedules=())
+    generic = Schedule(None, None, "generic", (), kernel.span)
+    return replace(kernel, schedules=(generic,))
+
+
 @contextmanager
 def references(module: Module, *kernels: Kernel) -> Generator[list[Callable[..., Any]]]:
     """Yield the references of some kernels, for a block."""
@@ -120,6 +155,18 @@ def references(module: Module, *kernels: Kernel) -> Generator[list[Callable[...,
     with installed([source]) as modules:
         made = modules[module.path]
         yield [getattr(made, names[k.name].reference) for k in kernels]
+
+
+@contextmanager
+def runtimes(module: Module, *kernels: Kernel) -> Generator[list[RuntimeKernel]]:
+    """Yield what a runtime knows of some kernels, for a block."""
+    source = compiled(module, *kernels)
+    names = module_names(source.module).kernels
+    with installed([source]) as modules:
+        made = modules[module.path]
+        yield [
+            kernel_of_function(getattr(made, names[k.name].function)) for k in kernels
+        ]
 
 
 @dataclass(frozen=True)
@@ -172,6 +219,9 @@ class Case:
     def arguments(self) -> dict[str, Any]:
         """Return the value of every parameter."""
         rng, lengths = np.random.default_rng(self.seed), self.lengths()
+        for dim in self.kernel.derived:
+            with suppress(KeyError):  # of scalars: no axis of an input
+                lengths[dim.name] = _length(dim.value, lengths)
         found: dict[str, Any] = {}
         for tensor in self.kernel.tensors:
             if tensor.role is Role.OUTPUT:
@@ -257,6 +307,12 @@ def _distance(found: Array, expected: Array) -> float:
     return float(np.abs(found - expected).max(initial=0.0)) / scale
 
 
+def _difference(above: Array, below: Array) -> Array:
+    """Return `above - below`, 0 for what is infinite on both sides: a maximum of nothing."""
+    found = np.zeros(above.shape)
+    return np.subtract(above, below, out=found, where=above != below)
+
+
 def _by_differences(
     run: Run, values: Mapping[str, Any], name: str, weights: list[Array | None]
 ) -> Array:
@@ -271,7 +327,7 @@ def _by_differences(
             changed: Any = moved if at.shape else float(moved)
             sides.append(run({**values, name: changed}))
         gradient[place] = sum(
-            float((weight * (above - below)).sum())
+            float((weight * _difference(above, below)).sum())
             for weight, above, below in zip(weights, *sides, strict=True)
             if weight is not None
         )

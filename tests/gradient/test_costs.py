@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kerngen.gradient import derive
+from kerngen.ir.nodes import Reduce
+from kerngen.ir.walk import walk
 from tests.compile import checked
 from tests.gradient.cases import case_of
 from tests.gradient.costs import dispatches, totals
@@ -131,3 +133,30 @@ def test_layers_are_products(value: str) -> None:
     strategies = [strategy for strategy, *_ in dispatches(lowered)]
     assert strategies.count("gemm") >= 2
     assert set(strategies) <= {"gemm", "map"}
+
+
+SEGMENTS = [
+    ("scatter", "segment_sum", "x"),
+    ("scatter", "spmm", "value"),
+    ("layers", "overlap_add", "x"),
+]
+
+
+@pytest.mark.parametrize(("file", "name", "by"), SEGMENTS)
+def test_gradients_by_keys_are_gathers(file: str, name: str, by: str) -> None:
+    """A key says which result an element has a part in: no other is looked at."""
+    case = replace(case_of(file, name), by=(by,))
+    for statement in case.derived().body:
+        conditions = [
+            n.condition for n in walk(statement.value) if isinstance(n, Reduce)
+        ]
+        assert not any(conditions)
+
+
+def test_layernorm_moves_each_element_three_times() -> None:
+    """It reads x and dy and writes dx, and stores nothing between: 12 bytes an element."""
+    case = replace(case_of("norm", "layernorm"), by=("x",))
+    lowered = program(case.module, case.derived())
+    rows, columns = case.kernel.dims
+    ((_, moved, _),) = dispatches(lowered)
+    assert moved[tuple(sorted((rows, columns)))] == 12

@@ -38,6 +38,13 @@ def test_programs(file: str, name: str) -> None:
     assert case_of(file, name).worst() < CLOSE
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(("file", "name"), kernels_of("layers"))
+def test_layers(file: str, name: str) -> None:
+    """Programs as users write them."""
+    assert case_of(file, name).worst() < CLOSE
+
+
 def _some(names: Sequence[tuple[str, str]]) -> list[object]:
     return [
         pytest.param(*each, marks=() if each[1] in OFTEN else pytest.mark.nightly)

@@ -1,11 +1,12 @@
 """Gradients of random programs, each beside central differences of the program itself.
 
 Both are references, in float64: `<dy, (f(x + h v) - f(x - h v)) / 2 h>` is `<dx, v>`.
+Vectors, matrices and structs are one x: v is along all of their floats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, TypeAlias, final
 
@@ -13,19 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.gradient import GradientError, derive
+from kerngen.gradient.members import has_real
+from kerngen.ir.memory import MemoryType
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Role
-from kerngen.ir.types import Scalar
+from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.runtime.errors import Error, ShapeError
+from kerngen.runtime.struct import Struct
 from kerngen.source.diagnostic import CompileError
+from kerngen.verify.doubles import in_doubles, reals, results, with_reals
+from kerngen.verify.meaning.values import blank_array
 from tests.compile import checked
-from tests.gradient.differences import inputs_by, is_differentiable, references
+from tests.gradient.differences import runtimes
 
 from .programs import Program
 
 Array: TypeAlias = NDArray[Any]
 Values: TypeAlias = Mapping[str, Any]
-Run: TypeAlias = Callable[[Values], list[Array]]
 
 STEPS: Final = (1e-5, 3e-6)
 """Two steps: where their differences differ, there is a kink or a jump within them."""
@@ -66,11 +71,11 @@ def check(program: Program) -> Verdict:
     except CompileError:
         return Verdict.REFUSED
     (kernel,) = module.kernels
-    if not is_differentiable(kernel) or _has_others(kernel):
+    if any(tensor.role is Role.UPDATE for tensor in kernel.tensors):
         return Verdict.REFUSED
     verdicts: list[Verdict] = []
     functions = {function.name: function for function in module.functions}
-    for by in inputs_by(kernel):
+    for by in _reals_of(kernel):
         try:
             gradient = derive(kernel, name="derived", by=(by,), functions=functions)
         except GradientError:
@@ -81,62 +86,75 @@ def check(program: Program) -> Verdict:
     return Verdict.RIGHT if Verdict.RIGHT in verdicts else Verdict.UNDECIDED
 
 
-def _has_others(kernel: Kernel) -> bool:
-    """Whether there are tensors or scalars of f16, vectors, matrices or structs."""
-    kinds = {"f32", "i32", "u32", "bool"}
-    memories = [
-        *(t.memory for t in kernel.tensors),
-        *(p.memory for p in kernel.parameters),
-    ]
-    return any(memory.spelling not in kinds for memory in memories)
+def _reals_of(kernel: Kernel) -> list[str]:
+    """Return the parameters with floats in them."""
+    memories: dict[str, MemoryType] = {
+        t.name: t.memory for t in kernel.tensors if t.role is Role.INPUT
+    }
+    memories |= {p.name: p.memory for p in kernel.parameters}
+    return [name for name, memory in memories.items() if has_real(memory)]
 
 
 def _compare(
-    program: Program, module: Module, kernel: Kernel, gradient: Kernel, by: str
+    program: Program, module: Module, kernel: Kernel, gradient: Kernel, name: str
 ) -> Verdict:
     rng = np.random.default_rng(program.seed)
-    values = _values(program, kernel, rng)
     with (
-        references(module, kernel, gradient) as (forward, backward),
+        runtimes(module, kernel, gradient) as (forward, backward),
         np.errstate(all="ignore"),
     ):
+        values = _values(program, kernel, forward, rng)
+        by = _python_names(kernel, forward)[name]
         try:
-            results = _called(kernel, forward, values)
+            first = results(forward, values)
         except Error:
             return Verdict.UNDECIDED
-        if any(np.abs(result).max(initial=0.0) > LARGEST for result in results):
+        if any(
+            np.abs(x).max(initial=0) > LARGEST for y in first.values() for x in reals(y)
+        ):
             return Verdict.UNDECIDED
-        outputs = [t for t in kernel.tensors if t.role is Role.OUTPUT]
-        weights = {
-            tensor.name: rng.normal(size=result.shape)
-            for tensor, result in zip(outputs, results, strict=True)
-            if tensor.element is Scalar.F32
-        }
-        direction = rng.normal(size=np.shape(values[by]))
+        weights = {name: _drawn(y, rng) for name, y in first.items() if [*reals(y)]}
+        direction = [
+            rng.normal(size=part.shape) for part in reals(np.asarray(values[by]))
+        ]
 
         def along(step: float) -> float:
             sides = [
-                _called(kernel, forward, {**values, by: values[by] + sign * direction})
+                results(forward, {**values, by: _moved(values[by], sign, direction)})
                 for sign in (step, -step)
             ]
-            pairs = zip(outputs, *sides, strict=True)
             return sum(
-                float((weights[t.name] * (above - below)).sum()) / (2 * step)
-                for t, above, below in pairs
-                if t.name in weights
+                float((weight * (above - below)).sum()) / (2 * step)
+                for name in weights
+                for weight, above, below in zip(
+                    reals(weights[name]), *(reals(y[name]) for y in sides), strict=True
+                )
             )
 
-        known = _known(kernel, gradient, values, weights)
+        known = _known(forward, backward, values, weights)
         try:
-            (slope,) = _called(gradient, backward, known)
+            (slope,) = results(backward, known).values()
         except ShapeError as error:
             # Nothing may be read of an empty axis, under a condition either.
             if "it is empty" in str(error):
                 return Verdict.UNDECIDED
             raise
-        shares = slope * direction
+        pairs = zip(reals(slope), direction, strict=True)
+        shares = np.concatenate([(one * other).ravel() for one, other in pairs])
         wanted = [along(step) for step in STEPS]
-    return _verdict(program, by, shares, wanted)
+    return _verdict(program, name, shares, wanted)
+
+
+def _moved(value: Any, step: float, direction: list[Array]) -> Any:
+    array = np.asarray(value)
+    pairs = zip(reals(array), direction, strict=True)
+    moved = with_reals(array, [part + step * by for part, by in pairs])
+    return float(moved) if isinstance(value, float) else moved
+
+
+def _drawn(array: Array, rng: np.random.Generator) -> Array:
+    """Return an array or records with other floats."""
+    return with_reals(array, [rng.normal(size=part.shape) for part in reals(array)])
 
 
 def _verdict(program: Program, by: str, shares: Array, wanted: list[float]) -> Verdict:
@@ -154,53 +172,57 @@ def _verdict(program: Program, by: str, shares: Array, wanted: list[float]) -> V
     return Verdict.RIGHT
 
 
+def _python_names(kernel: Kernel, runtime: RuntimeKernel) -> dict[str, str]:
+    """Return what parameters are called in Python: not as structs, nor as keywords."""
+    tensors = (t.name for t in kernel.tensors if t.role is Role.INPUT)
+    names = zip(tensors, (spec.name for spec in runtime.inputs), strict=True)
+    scalars = zip(kernel.parameters, runtime.scalars, strict=True)
+    return {**dict(names), **{p.name: spec.name for p, spec in scalars}}
+
+
 def _values(
-    program: Program, kernel: Kernel, rng: np.random.Generator
+    program: Program, kernel: Kernel, runtime: RuntimeKernel, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Return all arguments; reals are drawn anew, so that none are equal by chance."""
     sizes = {dim: min(size, MOST) for dim, size in program.sizes.items()}
     given = program.arrays(sizes)
-    values: dict[str, Any] = dict(program.scalars)
-    for tensor in kernel.tensors:
-        if tensor.role is Role.OUTPUT:
-            continue
-        shape = given[tensor.name].shape
-        if tensor.element is Scalar.F32:
-            values[tensor.name] = rng.normal(size=shape)
-        else:
-            kind = np.uint32 if tensor.element is Scalar.U32 else np.int32
-            values[tensor.name] = np.array(given[tensor.name].cells, kind).reshape(
-                shape
-            )
-    for parameter in kernel.parameters:
-        if parameter.memory.spelling == "f32":
-            values[parameter.name] = rng.normal()
+    tensors = [t for t in kernel.tensors if t.role is Role.INPUT]
+    values: dict[str, Any] = {}
+    for tensor, spec in zip(tensors, runtime.inputs, strict=True):
+        array = _with_integers(blank_array(spec.element, given[tensor.name].shape), rng)
+        values[spec.name] = _drawn(in_doubles(array), rng)
+    for parameter, scalar in zip(kernel.parameters, runtime.scalars, strict=True):
+        value = program.scalars[parameter.name]
+        if issubclass(scalar.element, Struct):
+            record = _with_integers(np.zeros((), scalar.element.DTYPE), rng)
+            value = _drawn(in_doubles(record), rng)
+        elif has_real(parameter.memory):
+            shape = np.shape(value)
+            value = rng.normal(size=shape) if shape else float(rng.normal())
+        values[scalar.name] = value
     return values
 
 
-def _called(
-    kernel: Kernel, function: Callable[..., Any], values: Values
-) -> list[Array]:
-    tensors = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
-    scalars = {p.name: values[p.name] for p in kernel.parameters}
-    found = function(*(np.asarray(values[t.name]) for t in tensors), **scalars)
-    results: list[Any] = [*found] if isinstance(found, tuple) else [found]
-    return [np.asarray(each) for each in results]
+def _with_integers(array: Array, rng: np.random.Generator) -> Array:
+    """Fill an array, or members of records, with small integers."""
+    for name in array.dtype.names or ():
+        _with_integers(array[name], rng)
+    if array.dtype.kind in "iu":
+        array[...] = rng.integers(-2 if array.dtype.kind == "i" else 0, 6, array.shape)
+    return array
 
 
 def _known(
-    kernel: Kernel,
-    gradient: Kernel,
+    forward: RuntimeKernel,
+    backward: RuntimeKernel,
     values: Values,
     weights: Mapping[str, Array],
 ) -> dict[str, Any]:
     """Return what a gradient is called with."""
-    about = gradient.gradient
-    assert about is not None
+    about = backward.derivation
     lengths: dict[str | int, int] = {}
-    for tensor in kernel.tensors:
-        if tensor.role is not Role.OUTPUT:
-            lengths |= zip(tensor.extents, np.shape(values[tensor.name]), strict=True)
+    for spec in forward.inputs:
+        lengths |= zip(spec.axes, np.shape(values[spec.name]), strict=False)
     return {
         **values,
         **{name: weights[output] for output, name in about.from_},

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Indices = tuple[Index, ...]
 
+IMPURE = frozenset({"updated struct", "updated vector", "in place"})
+"""What writes in place."""
+
 
 @dataclass
 class Members:
@@ -85,6 +88,8 @@ class Members:
             "in place": self.updated_struct,
             "output": self.struct,
         }
+        if self.world.is_pure:
+            kinds = {n: kind for n, kind in kinds.items() if n not in IMPURE}
         for name in dice.several(tuple(kinds), 2 + dice.below(3)):
             kinds[name]()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from .grammar import Grammar, uses
 from .members import Members
 from .pieces import Piece, binary, call, conditional, element, reduction
+from .recurrent import recurrence, so_far
 from .world import Index, Place, Tensor, Type, World
 
 STRATEGIES = (
@@ -61,6 +62,7 @@ class Statements:
         }
         if self.world.is_pure:
             kinds = {n: kind for n, kind in kinds.items() if n not in IMPURE}
+            kinds |= {"so far": self.so_far, "recurrence": self.recurrence}
         count = 1 + dice.below(3) if self.world.composites else 2 + dice.below(4)
         for name in dice.several(tuple(kinds), count):
             kinds[name]()
@@ -164,6 +166,14 @@ class Statements:
         left = f"{tensor.name}[{binders}]" if binders else tensor.name
         self.world.statements.append(f"let {left} = {value.text};")
         self._use(tensor)
+
+    def so_far(self) -> None:
+        """Sums of what comes before, and an output of them."""
+        self._use(so_far(self.world, self.grammar))
+
+    def recurrence(self) -> None:
+        """A let that reads itself, and an output of it."""
+        self._use(recurrence(self.world, self.grammar))
 
     def _use(self, tensor: Tensor) -> None:
         """An output that reads a tensor, maybe twice, and elsewhere."""

@@ -140,7 +140,7 @@ class World:
 
     dice: Dice
     is_pure: bool = False
-    """Whether all is numbers of 32 bits, and nothing is written twice."""
+    """Whether nothing is written twice or in place: it has a gradient."""
     values_named: Names = field(init=False)
     functions_named: Names = field(init=False)
     kernel: str = field(init=False)
@@ -165,8 +165,6 @@ class World:
         count = 2 + self.dice.below(2)
         self.halves = 40 if self.dice.chance(25) else 0
         self.composites = self.dice.chance(60)
-        if self.is_pure:
-            self.halves, self.composites = 0, False
         self.index_names = tuple(
             self.values_named.of(INDICES, ODD_INDICES, 15) for _ in range(8)
         )

@@ -17,7 +17,7 @@ from kerngen.syntax.library import Library
 from kerngen.verify import campaign
 from kerngen.verify.differences import products
 from kerngen.verify.subjects import subjects
-from tests.gradient.cases import all_of_dsl, case_of
+from tests.gradient.cases import STRUCTS, all_of_dsl, case_of
 from tests.project.tree import ROOT
 from tests.verify.patches import nothing
 
@@ -35,6 +35,13 @@ kernel scaled(x: f32[m, n], w: f32[n], beta: f32, ids: u32[m]) -> y: f32[m], z: 
 kernel total(x: f32[m, n]) -> y: f32[] { y = sum[i, j] x[i, j]; }
 kernel total_gradient = gradient of total by x;
 schedule scaled, total, total_gradient { generic }
+"""
+OF_STRUCTS = STRUCTS.read_text("utf-8") + """
+kernel energy_gradient = gradient of energy by b, s;
+kernel moved_gradient = gradient of moved by b, d;
+kernel furthest_gradient = gradient of furthest by b, d;
+schedule energy, moved, furthest { generic }
+schedule energy_gradient, moved_gradient, furthest_gradient { generic }
 """
 RULE: Any = vars(adjoint.Reads)["_add"]
 
@@ -83,6 +90,37 @@ def test_a_wrong_gradient_is_found(file: str, monkeypatch: pytest.MonkeyPatch) -
     assert set(found["sizes"]) == {"m", "n"}
     with pytest.raises(AssertionError):
         exec(found["code"], {})
+
+
+def test_gradients_by_structs_are_held(file: str) -> None:
+    """By members of tensors and of a parameter, and of what returns structs."""
+    Path(file).write_text(OF_STRUCTS, encoding="utf-8")
+    found = {row["kernel"]: row for row in rows_of(file)}
+    for kernel in ("energy_gradient", "moved_gradient", "furthest_gradient"):
+        row = found[kernel]
+        assert (row["verdict"], row["calls"], row["elements"]) == ("held", 3, 6)
+        assert row["worst"] < 0.1
+
+
+@pytest.mark.parametrize("member", ["b.pos", "s.weights[]", "b.mass"])
+def test_a_wrong_gradient_by_a_member_is_found(
+    file: str, member: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One member gets its part twice."""
+
+    def doubled(self: adjoint.Reads, name: str, term: Term) -> None:
+        RULE(self, name, term)
+        if name == member:
+            RULE(self, name, term)
+
+    monkeypatch.setattr(adjoint.Reads, "_add", doubled)
+    Path(file).write_text(OF_STRUCTS, encoding="utf-8")
+    (row,) = rows_of(file, "--kernel", "energy_gradient")
+    assert row["verdict"] == "wrong"
+    text = row["counterexample"]["text"]
+    assert text.startswith(f"the gradient by '{member[0]}' is ")
+    with pytest.raises(AssertionError):
+        exec(row["counterexample"]["code"], {})
 
 
 @pytest.mark.usefixtures("file")

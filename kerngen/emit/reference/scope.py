@@ -86,7 +86,7 @@ class Scope:
     def kept(self, tensor: Tensor) -> str:
         """Return the dtype of a tensor's array."""
         if isinstance(tensor.element, Struct):
-            return f"{self.structs[tensor.element]}.DTYPE"
+            return f"ref.kept({self.structs[tensor.element]}.DTYPE)"
         if not tensor.is_half:
             return self.dtype(tensor.element)
         self.uses_real = True

@@ -22,6 +22,7 @@ from kerngen.runtime.calls.ranges import (
     show_axis,
 )
 from kerngen.runtime.errors import ContextError, DtypeError, ShapeError
+from kerngen.runtime.reference import kept
 from kerngen.runtime.tensor import Tensor, is_tensor
 from kerngen.runtime.values.elements import Element, Leaf
 from kerngen.runtime.values.fields import is_leaf
@@ -162,7 +163,7 @@ def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
     shape, element = np.shape(array), spec.element
     if not is_leaf(element):
         actual = getattr(array, "dtype", None)
-        if actual != element.DTYPE:
+        if actual != kept(element.DTYPE):
             name = element.__name__
             raise DtypeError(f"{role} has dtype {actual}; expected {name}.DTYPE.")
         return shape

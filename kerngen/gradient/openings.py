@@ -1,0 +1,114 @@
+"""Sums taken apart again: a proof across two of them.
+
+In `sum[j] e[i, j] * v[j, p] / sum[j] e[i, j]` the adjoint of what all `e[i, j]` are divided
+by is `sum[j] e[i, j] * u[i, j] - sum[p] dy[i, p] * y[i, p]`, with `u[i, j] = sum[p] dy[i, p]
+* v[j, p]` and `y[i, p] = sum[j] e[i, j] * v[j, p]`.  Written as one sum over p and j each, both
+are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from kerngen.gradient.match import Pattern, renamings
+from kerngen.gradient.terms import Term, indices_of, substituted
+from kerngen.ir.nodes import Expr, Index, IndexValue, Load, Tensor
+from kerngen.ir.walk import subscript_value
+
+_MOST_OPENED: Final = 16
+"""A proof that opens more sums is not tried: derivation is to take milliseconds."""
+
+
+@final
+@dataclass
+class Openings:
+    """Knows which sum a tensor is."""
+
+    _sums: dict[Tensor, tuple[tuple[Index, ...], Term]] = field(
+        default_factory=dict[Tensor, tuple[tuple[Index, ...], Term]]
+    )
+    _opened: int = 0
+
+    def record(self, result: Term, indices: tuple[Index, ...], whole: Term) -> None:
+        """Note that a read of a tensor, over some indices, is a sum."""
+        atom, *more = result.factors
+        if isinstance(atom, Load) and not more and result.coefficient == 1:
+            self._sums[atom.tensor] = indices, whole
+
+    def all_opened(
+        self, terms: Iterable[Term], multiplied_out: Callable[[Term], list[Term]]
+    ) -> list[Term] | None:
+        """Return terms without reads of sums; nothing if none reads one, or too many."""
+        waiting, done, count = [*terms], list[Term](), 0
+        while waiting:
+            term = waiting.pop()
+            inner = self._with_one_opened(term)
+            if inner is None:
+                done.append(term)
+                continue
+            count += 1
+            if count > _MOST_OPENED:
+                return None
+            waiting += multiplied_out(inner)
+        return done if count else None
+
+    def _with_one_opened(self, term: Term) -> Term | None:
+        for atom, exponent in term.factors.items():
+            if exponent == 1 and isinstance(atom, Load) and atom.tensor in self._sums:
+                own = {a: e for a, e in term.factors.items() if a != atom}
+                inner = self._sum_at(atom)
+                whole = replace(term, factors=own).times(inner).over(inner.bound)
+                return whole.under(*inner.conditions)
+        return None
+
+    def _sum_at(self, load: Load) -> Term:
+        """Return the sum that is read, over indices of its own."""
+        indices, whole = self._sums[load.tensor]
+        self._opened += 1
+        fresh = tuple(
+            replace(index, name=f"{index.name}#open{self._opened}")
+            for index in whole.bound
+        )
+        places = map(subscript_value, load.subscripts)
+        by: dict[Index, Expr] = dict(zip(indices, places, strict=True))
+        by |= zip(whole.bound, map(IndexValue, fresh), strict=True)
+        factors = {substituted(a, by): e for a, e in whole.factors.items()}
+        conditions = tuple(substituted(c, by) for c in whole.conditions)
+        return replace(whole, factors=factors, conditions=conditions, bound=fresh)
+
+
+def cancel(terms: Iterable[Term]) -> bool:
+    """Whether the sum of some terms is 0, whatever their sums are over is called."""
+    left = [*terms]
+    while left:
+        first = left.pop()
+        total = first.coefficient
+        for other in [*left]:
+            if _is_same_sum(first, other):
+                total += other.coefficient
+                left.remove(other)
+        if total:
+            return False
+    return True
+
+
+def _is_same_sum(one: Term, other: Term) -> bool:
+    if len(one.bound) != len(other.bound):
+        return False
+    used = indices_of((*one.factors, *one.conditions))
+    pattern = Pattern(tuple(one.factors.items()), used.intersection(one.bound))
+    return any(
+        _fits(one, other, renaming)
+        for renaming, _ in renamings(pattern, other.factors, whole=True)
+    )
+
+
+def _fits(one: Term, other: Term, renaming: dict[Index, Index]) -> bool:
+    if {renaming.get(index) for index in one.bound} != {*other.bound}:
+        return False
+    by: dict[Index, Expr] = {old: IndexValue(new) for old, new in renaming.items()}
+    factors = {substituted(a, by): e for a, e in one.factors.items()}
+    conditions = {substituted(c, by) for c in one.conditions}
+    return factors == dict(other.factors) and conditions == {*other.conditions}
