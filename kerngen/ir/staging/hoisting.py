@@ -73,14 +73,18 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     kept = None if statement.along else _kept_reduction(statement)
     itself = {statement.target} if statement.along else set[Tensor]()
     lets: list[Statement] = []
+    known: dict[Expr, Expr] = {}
 
     def hoist(reduce: Reduce) -> Expr:
+        if reduce in known:  # both branches of an `if` may need it
+            return known[reduce]
         free = free_indices(reduce)
         indices = tuple(index for index in statement.indices if index in free)
         name = fresh.name(f"{statement.target.name}_{reduce.kind}")
         let = _let(statement, name, indices, reduce)
         lets.extend(_hoisted(let, fresh))
-        return Load(let.target, tuple(map(IndexValue, indices)))
+        known[reduce] = Load(let.target, tuple(map(IndexValue, indices)))
+        return known[reduce]
 
     def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
         if not isinstance(expr, Reduce):
