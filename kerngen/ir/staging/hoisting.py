@@ -81,7 +81,7 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
         free = free_indices(reduce)
         indices = tuple(index for index in statement.indices if index in free)
         name = fresh.name(f"{statement.target.name}_{reduce.kind}")
-        let = _let(statement, name, indices, reduce)
+        let = named_let(statement, name, indices, reduce)
         lets.extend(_hoisted(let, fresh))
         known[reduce] = Load(let.target, tuple(map(IndexValue, indices)))
         return known[reduce]
@@ -126,7 +126,7 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
 
     def named(wanted: str, value: Expr, indices: tuple[Index, ...]) -> Load:
         name = fresh.name(f"{statement.target.name}_{wanted}")
-        let = _let(statement, name, indices, value)
+        let = named_let(statement, name, indices, value)
         lets.append(let)
         return Load(let.target, tuple(map(IndexValue, indices)))
 
@@ -149,9 +149,10 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     yield replace(statement, value=read)
 
 
-def _let(
+def named_let(
     statement: Statement, name: str, indices: tuple[Index, ...], value: Expr
 ) -> Statement:
+    """Return a let of a part of a statement."""
     extents = tuple(index.extent for index in indices)
     target = Tensor(name, value.type, extents, Role.LET, span=statement.span)
     return replace(
