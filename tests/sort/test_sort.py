@@ -94,6 +94,7 @@ def test_what_does_not_fit_is_refused(ctx: gpu.Context) -> None:
     vector, matrix = ctx.tensor(np.zeros(3, np.int32)), ctx.tensor(
         np.zeros((2, 2), np.int32)
     )
+    function: Callable[[Any], object]
     for function in (nonzero, unique):
         with pytest.raises(
             ShapeError, match=r"x has shape \(2, 2\).*expected a vector"
