@@ -1,8 +1,8 @@
 """Sort the terms of a keyed reduction by the numbers of their bins, by radix.
 
 Eight bits at a time, the lowest first, in three dispatches: how often each digit occurs in
-each block of terms; how many terms with the same digit lie in blocks before, unless those
-are few; each term to its place.  Terms of one bin keep their order, so that sums come out the same each time.
+each block of terms; how many terms with the same digit lie in blocks before; each term to
+its place.  Terms of one bin keep their order, so that sums come out the same each time.
 """
 
 from __future__ import annotations
@@ -14,15 +14,7 @@ from typing import Final, final
 from kerngen.ir.analysis.reads import loads
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import (
-    Literal,
-    Size,
-    ceil_div,
-    compare,
-    maximum,
-    minimum,
-    select,
-)
+from kerngen.plan.size import Literal, Size, ceil_div, maximum, minimum
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.per_element import linear_group
@@ -38,9 +30,6 @@ DIGITS: Final = 1 << DIGIT_BITS
 MOST_ROUNDS: Final = 16
 """A workgroup takes a term for each lane in a round: as few as leave 256 blocks or less,
 for which a single step adds up the counts; of many terms, so many."""
-
-FEW_BLOCKS: Final = 64
-"""Of so many, each workgroup adds up the counts itself: a dispatch takes longer."""
 
 WORD: Final = 32
 WORDS: Final = DIGITS // WORD
@@ -78,9 +67,7 @@ def sorting(found: Scatter, passes: int) -> Iterator[Shader]:
     for number in range(passes):
         names = _renamed(found, number)
         yield renamed(_counting(found, number * DIGIT_BITS), names)
-        many = compare(">", _blocks(found), FEW_BLOCKS)
-        scanning = _scanning(found)
-        yield replace(scanning, groups=select(many, scanning.groups, 0))
+        yield _scanning(found)
         yield renamed(_placing(found, number * DIGIT_BITS), names)
 
 
@@ -270,23 +257,8 @@ def _placing(found: Scatter, shift: int) -> Shader:
     block, term, sum_, blocks = (
         t.Ident(shader.fresh(name)) for name in ("block", "term", "sum", "blocks")
     )
-    own, before, other, count = (
-        t.Ident(shader.fresh(name)) for name in ("own", "before", "other", "count")
-    )
-    row = shader.lane * blocks
-    added = t.count_up(
-        other.name,
-        0,
-        blocks,
-        1,
-        t.Let(count.name, counts.load(row + other)),
-        t.Assign(own, count, "+="),
-        t.If(other < block, (t.Assign(before, count, "+="),)),
-    )
-    known = (
-        t.Assign(own, totals.load(shader.lane)),
-        t.Assign(before, counts.load(row + block)),
-    )
+    own = totals.load(shader.lane)
+    before = counts.load(shader.lane * blocks + block)
     has_items = shift > 0 or moves_values(found)
     loop = _placing_round(found, shader, marks, (term, start, shift))
     body: list[t.Stmt] = [
@@ -294,10 +266,6 @@ def _placing(found: Scatter, shift: int) -> Shader:
         t.Let(blocks.name, to_wgsl(_blocks(found), shader)),
         t.If(t.Binary(">=", block, blocks), (t.Return(),)),
         marks.own,
-        t.Var(own.name, t.ZERO),
-        t.Var(before.name, t.ZERO),
-        t.If(t.Binary("<=", blocks, t.u32(FEW_BLOCKS)), (added,)),
-        t.If(blocks > FEW_BLOCKS, known),
         t.Var(sum_.name, own),
         *running_sum(shader, start, sum_),
         t.Assign(start[shader.lane], sum_ - own + before),
@@ -309,7 +277,7 @@ def _placing(found: Scatter, shift: int) -> Shader:
         workgroup_size=DIGITS,
         summary="sort, last of three dispatches: move each term behind those before it.",
         variant="sort_place" if has_items else "sort_place.first",
-        trips=_rounds_of(found) * (3 * WORDS + 1) + FEW_BLOCKS,
+        trips=_rounds_of(found) * (3 * WORDS + 1),
     )
 
 
