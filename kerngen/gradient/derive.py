@@ -19,7 +19,7 @@ from kerngen.gradient.conditions import conjuncts, facts_of
 from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
-from kerngen.gradient.forward import Forward, base_name, made_ready
+from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
@@ -28,6 +28,7 @@ from kerngen.gradient.render import is_choice, rendered
 from kerngen.gradient.simplify import Simplifier, named_sums
 from kerngen.gradient.terms import ONE, Term
 from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import (
     Binary,
@@ -154,7 +155,7 @@ class _Derivation:
         return Derived(
             self.kernel,
             kernel,
-            forward.statements,
+            tuple(s if s.along else read_from(copies, s) for s in forward.statements),
             tuple(read_from(copies, s) for s in exchanged),
             tuple(read_from(copies, s) for s in outputs),
             self._seeds,
@@ -306,7 +307,11 @@ class _Derivation:
     # Statements
 
     def _let(self, name: str, indices: tuple[Index, ...], value: Expr) -> Load:
-        """Name a value of the derived program."""
+        """Name a value of the derived program, once."""
+        same = (s for s in self.statements if s.value == value and s.indices == indices)
+        known = next((s.target for s in same if s.target.role is Role.LET), None)
+        if known is not None:
+            return Load(known, tuple(map(IndexValue, indices)))
         extents = tuple(index.extent for index in indices)
         target = Tensor(self._fresh.name(name), value.type, extents, Role.LET)
         self.statements.append(Statement(target, indices, value))
@@ -321,7 +326,7 @@ class _Derivation:
         name = name.translate(_NO_WORD)
         terms = self._with_named_sums(name, terms, statement.indices)
         if statement.along:
-            self.statements.append(self._back(statement, statement.along, terms, reads))
+            self._hand_back(statement, statement.along, terms, reads)
             return
         chooses = bool(terms[0].conditions) or any(map(is_choice, terms[0].factors))
         computed = isinstance(direction_of(terms[0])[1], Construct | Binary | Select)
@@ -336,15 +341,44 @@ class _Derivation:
             raise GradientError(Kind.TOO_LARGE, fields, statement.span)
         reads.of(statement, terms[0])
 
-    def _back(
+    def _hand_back(
         self, of: Statement, along: Recurrence, terms: list[Term], reads: Reads
-    ) -> Statement:
-        """Return the adjoint of a let that reads itself; `terms` are of what follows it."""
+    ) -> None:
+        """Add the adjoint of a let that reads itself; `terms` are of what follows it."""
         back = Back(of, along, self._gradient_name(of.target.name))
         self.places[of.target.name] = back.places
-        reads.of(of, back.own)
-        own = reads.found.pop(of.target.name, ())
-        return back.statement(terms, self.simplifier.shortened(own))
+        step = self._forward.steps[of.target]
+        reads.of(step.statement, back.own)
+        for let in step.lets:
+            of_let = merged(reads.found.pop(let.target.name, []))
+            slopes = [self._with_slope(let, term, back.target) for term in of_let]
+            reads.found[let.target.name] = slopes
+        own = self.simplifier.shortened(_handed_to(of.target, step, reads))
+        self.statements.append(back.statement(terms, own))
+        for let in reversed(step.lets):
+            self._hand_on(let, reads)
+        reads.found.pop(of.target.name, None)
+
+    def _with_slope(self, let: Statement, term: Term, back: Tensor) -> Term:
+        """Return a term of a recurrence's adjoint with all but that as one let.
+
+        Of `1 - tanh(h_sum[t, i])^2` each is computed once, and not in each turn of a sum.
+        """
+        rest = {
+            atom: e
+            for atom, e in term.factors.items()
+            if back not in tensors_read(atom)
+        }
+        if all(isinstance(atom, Load) for atom in rest):
+            return term
+        is_guarded = not all(map(_reads_inside, rest))
+        conditions = term.conditions if is_guarded else ()
+        product = rendered([Term(factors=rest, conditions=conditions)])
+        used = free_indices(product)
+        indices = tuple(i for i in (*let.indices, *term.bound) if i in used)
+        slope = self._let(f"{let.target.name}_slope", indices, product)
+        kept = {a: e for a, e in term.factors.items() if a not in rest}
+        return replace(term, factors={**kept, slope: ONE})
 
     def _with_named_sums(
         self, target: str, terms: list[Term], indices: tuple[Index, ...]
@@ -424,6 +458,15 @@ class _Derivation:
             let = self._let(f"{_called_name(call)}_{target}", indices, call)
             value = _replaced(value, call, let)
         return value
+
+
+def _handed_to(recurrence: Tensor, step: Step, reads: Reads) -> list[Term]:
+    """Return what a step adds to the adjoint of those before, also by its reductions."""
+    inside = replace(reads, found={name: [*of] for name, of in reads.found.items()})
+    for let in reversed(step.lets):
+        for term in inside.found.pop(let.target.name, ()):
+            inside.of(let, term)
+    return inside.found.get(recurrence.name, [])
 
 
 def _called_name(call: BuiltinCall | FunctionCall) -> str:

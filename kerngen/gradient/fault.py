@@ -22,7 +22,6 @@ class Kind(Enum):
     ZERO = "zero"
     NO_DERIVATIVE = "no derivative"
     TOO_LARGE = "too large"
-    RECURRENCE = "recurrence"
 
 
 @final

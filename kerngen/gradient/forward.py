@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
-from kerngen.gradient.composites import is_real, part_of, part_types
+from kerngen.gradient.composites import is_real, part_of, part_types, zero_of
+from kerngen.gradient.conditions import all_hold, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.indices import free_indices
@@ -48,16 +49,31 @@ _F32: Final = Scalar.F32
 
 @final
 @dataclass(frozen=True)
+class Step:
+    """A step of a recurrence, where all of its elements are known: no reduction is in it.
+
+    Of `h[t, i] = tanh(sum[j] w[i, j] * h[t - 1, j])` there is a let of the sums, which
+    can be computed at once, and the step is `tanh(h_sum[t, i])`.
+    """
+
+    statement: Statement
+    lets: tuple[Statement, ...]
+
+
+@final
+@dataclass(frozen=True)
 class Forward:
     """A kernel with every index bound once, and every reduction that matters named.
 
-    `active` are the tensors and scalars that the gradient passes through.
+    `active` are the tensors and scalars that the gradient passes through.  `steps` are
+    recurrences with their own reductions named, too: by lets that follow them.
     """
 
     kernel: Kernel
     statements: tuple[Statement, ...]
     active: frozenset[str]
     functions: Mapping[str, Function]
+    steps: Mapping[Tensor, Step]
 
     def is_active(self, expr: Expr) -> bool:
         """Whether the gradient passes through an expression."""
@@ -81,6 +97,7 @@ def made_ready(
     _refuse_writes(kernel)
     active = frozenset(by) | _active_hosts(kernel, by)
     statements: list[Statement] = []
+    steps: dict[Tensor, Step] = {}
     apart = _Apart()
     for original in kernel.body:
         target = original.target
@@ -95,7 +112,9 @@ def made_ready(
             if any(isinstance(node, Reduce) for node in walk(s.value))
         )
         if target.name in active and statement.along:
-            statements.append(_of_recurrence(kernel, statement, active, fresh))
+            before, step = _of_recurrence(statement, active, fresh)
+            statements += (*before, *step.lets)
+            steps[target] = step
         elif target.name in active:
             statements += _named(statement, active, fresh, reduced)
         else:
@@ -105,7 +124,7 @@ def made_ready(
             passes = any(_name_of(node) in active for node in walk(each.value))
             if is_real(each.written) and passes:
                 active |= {each.target.name}
-    return Forward(kernel, tuple(statements), active, functions)
+    return Forward(kernel, tuple(statements), active, functions, steps)
 
 
 def _refuse_writes(kernel: Kernel) -> None:
@@ -243,29 +262,33 @@ def _named(
 
 
 def _of_recurrence(
-    kernel: Kernel, statement: Statement, active: frozenset[str], fresh: Fresh
-) -> Statement:
-    """Return a let that reads itself; its reductions must be sums that it is linear in.
-
-    Others would need a name, and to be steps of the recurrence themselves.
-    """
-    namer = _Namer(statement, active, fresh)
-    value = namer.visit(statement.value, linear=True)
-    if namer.lets:
-        fields = {"kernel": kernel.name, "let": statement.target.name}
-        raise GradientError(Kind.RECURRENCE, fields, statement.span)
-    return replace(statement, value=value)
+    statement: Statement, active: frozenset[str], fresh: Fresh
+) -> tuple[tuple[Statement, ...], Step]:
+    """Return a let that reads itself, after lets for what it reduces of others; its step."""
+    others = _Namer(statement, active, fresh, kept=statement.target)
+    value = others.visit(statement.value, linear=True)
+    own = _Namer(statement, active, fresh, guarded=statement.target)
+    step = replace(statement, value=own.visit(value, linear=True))
+    before = (*others.lets, replace(statement, value=value))
+    return before, Step(step, tuple(own.lets))
 
 
 @final
 @dataclass
 class _Namer:
-    """Makes lets of the reductions of one statement."""
+    """Makes lets of the reductions of one statement, but those that read `kept`.
+
+    Reads of `guarded` in them keep the conditions on indices that they are under.
+    """
 
     statement: Statement
     active: frozenset[str]
     fresh: Fresh
+    kept: Tensor | None = None
+    guarded: Tensor | None = None
+    path: tuple[Expr, ...] = ()
     lets: list[Statement] = field(default_factory=list[Statement])
+    known: dict[Expr, Expr] = field(default_factory=dict[Expr, Expr])
 
     def _passes(self, expr: Expr) -> bool:
         return any(_name_of(n) in self.active for n in walk(expr))
@@ -273,6 +296,8 @@ class _Namer:
     def visit(self, expr: Expr, *, linear: bool) -> Expr:
         """Return a value with reads of lets for reductions that are not linear in it."""
         match expr:
+            case Reduce() if self.kept in {*tensors_read(expr)}:
+                return expr
             case Reduce(kind="sum") if linear and self._passes(expr):
                 return self.inside(expr, linear=True)
             case Reduce():
@@ -285,9 +310,10 @@ class _Namer:
                 left = self.visit(left, linear=first)
                 return replace(expr, left=left, right=self.visit(right, linear=second))
             case Select(condition=condition, then=then, otherwise=otherwise):
+                holds, fails = self._under(condition), self._under(negated(condition))
                 condition = self.visit(condition, linear=False)
-                then = self.visit(then, linear=linear)
-                otherwise = self.visit(otherwise, linear=linear)
+                then = holds.visit(then, linear=linear)
+                otherwise = fails.visit(otherwise, linear=linear)
                 return Select(condition, then, otherwise, expr.type)
             case _:
                 return map_children(expr, lambda c: self.visit(c, linear=False))
@@ -298,8 +324,24 @@ class _Namer:
         body = self.visit(reduce.body, linear=linear)
         return replace(reduce, condition=condition, body=body)
 
+    def _under(self, condition: Expr) -> _Namer:
+        """Return the same under a condition, with the same lets."""
+        of_places = (c for c in conjuncts(condition) if not _reads_memory(c))
+        return replace(self, path=(*self.path, *of_places))
+
+    def _guard(self, expr: Expr) -> Expr:
+        """Return an expression whose reads of `guarded` are 0 outside of the path."""
+        expr = map_children(expr, self._guard)
+        if not isinstance(expr, Load) or expr.tensor != self.guarded or not self.path:
+            return expr
+        return Select(all_hold(self.path), expr, zero_of(expr.type), expr.type)
+
     def _let(self, reduce: Reduce) -> Expr:
         """Name a reduction, over indices of its own."""
+        reduce = replace(reduce, body=self._guard(reduce.body))
+        known = self.known.get(_anonymous(reduce))
+        if known is not None:
+            return known
         statement, free = self.statement, free_indices(reduce)
         outside = [index for index in statement.indices if index in free]
         outside += sorted(free.difference(outside), key=lambda index: index.name)
@@ -310,8 +352,21 @@ class _Namer:
         extents = tuple(index.extent for index in own)
         tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
         value = substituted(_clamped(reduce, frozenset(outside)), by)
-        self.lets.append(_let_of(statement, tensor, own, value))
-        return Load(tensor, tuple(IndexValue(index) for index in outside))
+        let = _let_of(statement, tensor, own, value)
+        self.lets.append(let)
+        load = Load(tensor, tuple(IndexValue(index) for index in outside))
+        self.known[_anonymous(reduce)] = load
+        return load
+
+
+def _anonymous(reduce: Reduce) -> Expr:
+    """Return a reduction with its own indices by number, so that equal ones are equal."""
+    by = {i: replace(i, name=f"#{place}") for place, i in enumerate(reduce.indices)}
+    return substituted(reduce, _values(by))
+
+
+def _reads_memory(expr: Expr) -> bool:
+    return any(isinstance(node, Load | Reduce) for node in walk(expr))
 
 
 def _let_of(
@@ -319,7 +374,13 @@ def _let_of(
 ) -> Statement:
     """Return a let of a part of a statement, which may be of one member or component."""
     return replace(
-        statement, target=target, indices=indices, value=value, path=(), component=""
+        statement,
+        target=target,
+        indices=indices,
+        value=value,
+        path=(),
+        component="",
+        along=None,
     )
 
 

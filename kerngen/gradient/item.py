@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
-from kerngen.check.faults.recurrences import RecurrenceGradient
 from kerngen.check.items.kept_lets import lets_of
 from kerngen.gradient import faults
 from kerngen.gradient.derive import derive
@@ -166,10 +165,6 @@ def _fault(item: ast.GradientItem, error: GradientError) -> Diagnostic:
         case Kind.TOO_LARGE:
             return faults.GradientTooLarge(
                 span=span, kernel=kernel, declared=error.span
-            )
-        case Kind.RECURRENCE:
-            return RecurrenceGradient(
-                span=span, kernel=kernel, name=fields["let"], declared=error.span
             )
         case Kind.BY_UNKNOWN | Kind.BY_TWICE | Kind.GIVEN_UNKNOWN:
             raise AssertionError(f"{name} is checked before: {error}")

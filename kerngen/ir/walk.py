@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from operator import is_
 from typing import assert_never
@@ -21,6 +21,7 @@ from kerngen.ir.nodes import (
     Expr,
     Function,
     FunctionCall,
+    Index,
     IndexValue,
     Load,
     LocalValue,
@@ -167,6 +168,45 @@ def with_value(subscript: Subscript, value: Expr) -> Subscript:
         assert isinstance(value, IndexValue), "a bare index stays one"
         return value
     return replace(subscript, value=value)
+
+
+def with_indices(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
+    """Return an expression with indices replaced; subscripts that they are in are clamped.
+
+    Before:  x[i, j] * f32(j),   by {j: best[i]}
+    After:   x[i, best[i]] * f32(best[i])
+    """
+
+    def place(subscript: Subscript) -> Subscript:
+        value = subscript_value(subscript)
+        moved = visit(value)
+        if moved == value:
+            return subscript
+        return moved if isinstance(moved, IndexValue) else Clamped(moved)
+
+    def along(path: Path) -> Path:
+        return tuple(
+            replace(step, place=place(step.place)) if isinstance(step, At) else step
+            for step in path
+        )
+
+    def visit(node: Expr) -> Expr:
+        match node:
+            case IndexValue(index=index):
+                return by.get(index, node)
+            case Load(subscripts=subscripts, path=path):
+                return replace(
+                    node, subscripts=tuple(map(place, subscripts)), path=along(path)
+                )
+            case UniformValue(path=path):
+                return replace(node, path=along(path))
+            case Part(operand=operand, at=at):
+                own = replace(at, place=place(at.place))
+                return replace(node, operand=visit(operand), at=own)
+            case _:
+                return map_children(node, visit)
+
+    return visit(expr)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kerngen.runtime import ShapeError, f32, i32, u32
-from kerngen.sort.vectors import AnyTensor, check_vector
+from kerngen.sort.vectors import AnyTensor, check_rows, check_vector
 from kerngen_kernels import sort as kernels
 
 DIGIT: Final = 4
@@ -36,29 +36,34 @@ class Sorted(NamedTuple):
 
 
 def sort(x: AnyTensor) -> AnyTensor:
-    """Return the elements of a vector in ascending order; NaN comes last.
+    """Return the elements in ascending order along the last axis; NaN comes last.
 
     Raises:
         ArgumentError: If x is no tensor of f32, i32 or u32.
-        ShapeError: If x is no vector.
+        ShapeError: If x has no axis.
     """
-    x = check_vector("sort", "x", x)
-    if x.element is f32:  # both zeros are one key
-        return take(x, _order(x))
+    x = check_rows("sort", "x", x)
+    if x.ndim > 1 or x.element is f32:  # both zeros are one key
+        return take(x.reshape(x.size), _order(x)).reshape(x.shape)
     keys = _sorted_keys(x)
     return kernels.i32_of_keys(keys) if x.element is i32 else keys
 
 
 def argsort(x: AnyTensor) -> AnyTensor:
-    """Return the places of a vector's elements in ascending order, of u32.
+    """Return the places of the elements in ascending order along the last axis, of u32.
 
-    `take(x, argsort(x))` is `sort(x)`.  Of equal elements the first comes first.
+    Of a vector, `take(x, argsort(x))` is `sort(x)`.  Of equal elements the first comes
+    first.
 
     Raises:
         ArgumentError: If x is no tensor of f32, i32 or u32.
-        ShapeError: If x is no vector.
+        ShapeError: If x has no axis.
     """
-    return _order(check_vector("argsort", "x", x))
+    x = check_rows("argsort", "x", x)
+    order = _order(x)
+    if x.ndim == 1:
+        return order
+    return kernels.places_in_rows(order, length=x.shape[-1]).reshape(x.shape)
 
 
 def sort_by_key(keys: AnyTensor, values: AnyTensor) -> Sorted:
@@ -101,17 +106,33 @@ def _sorted_keys(x: AnyTensor) -> AnyTensor:
 
 
 def _order(x: AnyTensor) -> AnyTensor:
-    """Return the places of a vector's elements in the order of their keys."""
-    key = _BLOCKS[x.element](x)
+    """Return the places of all elements, in the order of their keys in each row.
+
+    They are sorted by their keys, then by their rows, which keeps them in that order.
+    """
+    if not x.size:
+        return kernels.numbers(n=0, ctx=x.ctx)
+    key = _BLOCKS[x.element](x.reshape(x.size))
     order = kernels.numbers(n=key.size, ctx=x.ctx).reshape(key.shape)
-    for shift in range(0, 32, DIGIT):
+    order = _moved(order, key, 32)
+    if x.ndim > 1:
+        length = x.shape[-1]
+        last = (order.size - 1) // length
+        key = kernels.rows_of(order, length=length)
+        order = _moved(order, key, last.bit_length())
+    return order.reshape(order.size)[: x.size]
+
+
+def _moved(x: AnyTensor, key: AnyTensor, width: int) -> AnyTensor:
+    """Return elements, in blocks, in the order of keys of so many bits."""
+    for shift in range(0, width, DIGIT):
         rank, starts = _places(key, shift)
-        order = kernels.move_by_digit(order, key, rank, starts, shift=shift)
-        order = order.reshape(rank.shape)
-        if shift < 32 - DIGIT:
+        x = kernels.move_by_digit(x, key, rank, starts, shift=shift)
+        x = x.reshape(rank.shape)
+        if shift + DIGIT < width:
             key = kernels.move_by_digit(key, key, rank, starts, shift=shift)
             key = key.reshape(rank.shape)
-    return order.reshape(order.size)[: x.size]
+    return x
 
 
 def _places(key: AnyTensor, shift: int) -> tuple[AnyTensor, AnyTensor]:

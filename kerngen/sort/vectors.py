@@ -15,15 +15,28 @@ _NUMBERS: Final = (f32, i32, u32)
 
 def check_vector(name: str, role: str, x: object) -> AnyTensor:
     """Return a vector of f32, i32 or u32, or refuse what is none."""
+    vector = _checked_numbers(name, role, x)
+    if vector.ndim != 1:
+        raise ShapeError(
+            f"{name}: {role} has shape {vector.shape} (rank {vector.ndim}); expected a "
+            "vector (rank 1). 'x.reshape(x.size)' is all of its elements."
+        )
+    return vector
+
+
+def check_rows(name: str, role: str, x: object) -> AnyTensor:
+    """Return a vector, or rows, of f32, i32 or u32; or refuse what is neither."""
+    rows = _checked_numbers(name, role, x)
+    if not rows.shape:
+        raise ShapeError(f"{name}: {role} has rank 0; expected a last axis.")
+    return rows
+
+
+def _checked_numbers(name: str, role: str, x: object) -> AnyTensor:
     if not is_tensor(x) or x.element not in _NUMBERS:
         shown = x.element.__name__ if is_tensor(x) else ""
         given = f"a tensor of {shown}" if shown else kind_of(x)
         raise ArgumentError(
             f"{name}: {role} is {given}; expected a tensor of f32, i32 or u32."
-        )
-    if x.ndim != 1:
-        raise ShapeError(
-            f"{name}: {role} has shape {x.shape} (rank {x.ndim}); expected a vector "
-            "(rank 1). 'x.reshape(x.size)' is all of its elements."
         )
     return x

@@ -71,7 +71,7 @@ def near(found: Array, wanted: Array) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", ["", "lanes(64)"])
+@pytest.mark.parametrize("options", ["", "lanes(2)", "lanes(32)"])
 def test_every_direction_and_length(ctx: gpu.Context, options: str) -> None:
     text = f"{TEXT} schedule ahead, back, across, anew {{ scan {options} }}"
     with built(text) as (ahead, back, across, anew):

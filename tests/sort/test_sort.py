@@ -41,6 +41,21 @@ def test_elements_come_out_in_order(ctx: gpu.Context, drawn: str, n: int) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "shape", [(7, 1), (1, 300), (5, 77), (3, 2, 40), (4, 0), (0, 4)]
+)
+@pytest.mark.parametrize("drawn", ["i32", "few", "odd"])
+def test_rows_come_out_in_order(
+    ctx: gpu.Context, drawn: str, shape: tuple[int, ...]
+) -> None:
+    size = int(np.prod(shape))
+    x = DRAWS[drawn](np.random.default_rng(size), size).reshape(shape)
+    given = ctx.tensor(x)
+    np.testing.assert_array_equal(sort(given).numpy(), np.sort(x, kind="stable"))
+    order = np.argsort(x, kind="stable")
+    np.testing.assert_array_equal(argsort(given).numpy(), order)
+
+
 def test_values_follow_their_keys(ctx: gpu.Context) -> None:
     random = np.random.default_rng(0)
     keys = random.integers(-4, 5, 1000).astype(np.int32)
@@ -79,11 +94,16 @@ def test_what_does_not_fit_is_refused(ctx: gpu.Context) -> None:
     vector, matrix = ctx.tensor(np.zeros(3, np.int32)), ctx.tensor(
         np.zeros((2, 2), np.int32)
     )
-    for function in (sort, argsort, nonzero, unique):
+    function: Callable[[Any], object]
+    for function in (nonzero, unique):
         with pytest.raises(
             ShapeError, match=r"x has shape \(2, 2\).*expected a vector"
         ):
             function(matrix)
+    for function in (sort, argsort):
+        with pytest.raises(ShapeError, match="x has rank 0; expected a last axis"):
+            function(ctx.tensor(np.float32(1)))
+    for function in (sort, argsort, nonzero, unique):
         with pytest.raises(
             ArgumentError, match="x is a list; expected a tensor of f32"
         ):

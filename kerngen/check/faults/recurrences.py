@@ -78,18 +78,3 @@ class NoOrder(
 ):
     name: str
     reads: str
-
-
-class RecurrenceGradient(
-    Diagnostic,
-    code="KG1306",
-    message="A step of '{name}' in '{kernel}' is not linear in its reduction.",
-    help=(
-        "Write its gradient by hand: it is the recurrence in the other direction, 'let "
-        "d{name}[t] = if t + 1 < n {{ ... d{name}[t + 1] ... }} else {{ ... }};'."
-    ),
-    related={"declared": "here"},
-):
-    declared: Span | None = None
-    kernel: str
-    name: str

@@ -73,14 +73,18 @@ def _hoisted(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     kept = None if statement.along else _kept_reduction(statement)
     itself = {statement.target} if statement.along else set[Tensor]()
     lets: list[Statement] = []
+    known: dict[Expr, Expr] = {}
 
     def hoist(reduce: Reduce) -> Expr:
+        if reduce in known:  # both branches of an `if` may need it
+            return known[reduce]
         free = free_indices(reduce)
         indices = tuple(index for index in statement.indices if index in free)
         name = fresh.name(f"{statement.target.name}_{reduce.kind}")
-        let = _let(statement, name, indices, reduce)
+        let = named_let(statement, name, indices, reduce)
         lets.extend(_hoisted(let, fresh))
-        return Load(let.target, tuple(map(IndexValue, indices)))
+        known[reduce] = Load(let.target, tuple(map(IndexValue, indices)))
+        return known[reduce]
 
     def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
         if not isinstance(expr, Reduce):
@@ -122,7 +126,7 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
 
     def named(wanted: str, value: Expr, indices: tuple[Index, ...]) -> Load:
         name = fresh.name(f"{statement.target.name}_{wanted}")
-        let = _let(statement, name, indices, value)
+        let = named_let(statement, name, indices, value)
         lets.append(let)
         return Load(let.target, tuple(map(IndexValue, indices)))
 
@@ -145,9 +149,10 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
     yield replace(statement, value=read)
 
 
-def _let(
+def named_let(
     statement: Statement, name: str, indices: tuple[Index, ...], value: Expr
 ) -> Statement:
+    """Return a let of a part of a statement."""
     extents = tuple(index.extent for index in indices)
     target = Tensor(name, value.type, extents, Role.LET, span=statement.span)
     return replace(

@@ -28,7 +28,7 @@ from kerngen.ir.nodes import (
     Unary,
 )
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import walk
+from kerngen.ir.walk import map_children, walk, with_indices
 
 _FLIPPED: Final[dict[BinaryOp, BinaryOp]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
@@ -56,7 +56,7 @@ class Keyed:
     """`sum[i when ids[i] == u32(q) and c] x[i, j]`: what is reduced by which keys.
 
     `reduce` has the rest of the condition; neither that nor its body depends on the index
-    of a key.
+    of a key: where they read it, as `x[i] - top[q]` does, they have the key, `top[ids[i]]`.
     """
 
     reduce: Reduce
@@ -117,9 +117,17 @@ def keyed(reduce: Reduce) -> Keyed | None:
             rest.append(part)
         else:
             keys[key.index] = key
-    kept = _under(reduce, rest)
-    used = free_indices(kept).union(*(free_indices(k.value) for k in keys.values()))
-    return Keyed(kept, tuple(keys.values())) if keys and used.isdisjoint(keys) else None
+    used = frozenset[Index]().union(*(free_indices(k.value) for k in keys.values()))
+    if not keys or not used.isdisjoint(keys):
+        return None
+    by = {key.index: _as_index(key.value) for key in keys.values()}
+    kept = map_children(_under(reduce, rest), lambda child: with_indices(child, by))
+    assert isinstance(kept, Reduce)
+    return Keyed(kept, tuple(keys.values()))
+
+
+def _as_index(key: Expr) -> Expr:
+    return key if key.type is Scalar.I32 else Cast(key, Scalar.I32)
 
 
 def _key(part: Expr, indices: tuple[Index, ...]) -> Key | None:

@@ -3,8 +3,10 @@
 Statements read the state before them, over their whole domain, as if at once.  The
 passes below keep that:
 
-1. `hoist_reductions` leaves at most one reduction in a statement, and only where it
-   depends on every index of the statement; the others become lets of their own.
+1. `split_places_by_key` makes reductions by key of places by key;
+   `hoist_reductions` leaves at most one reduction in a statement, and only where it
+   depends on every index of the statement; the others become lets of their own;
+   `join_places` makes one `argmax` of a maximum and the least index that has it.
 2. `inline_lets` moves lets that are cheap and still true to where they are used; an
    `if` that it brings into a reduction becomes the condition of that.
 3. `split_self_reads` computes a statement that reads other elements of its target into
@@ -40,6 +42,7 @@ from kerngen.ir.staging.grouping import Group, group
 from kerngen.ir.staging.hoisting import Fresh, hoist_reductions, split_self_reads
 from kerngen.ir.staging.inlining import inline_lets
 from kerngen.ir.staging.looping import Looping, looping
+from kerngen.ir.staging.places import join_places, split_places_by_key
 from kerngen.ir.staging.stages import (
     Define,
     Loop,
@@ -56,7 +59,8 @@ from kerngen.ir.walk import map_children
 def form_stages(kernel: Kernel) -> StagedKernel:
     """Return the kernel's stages in order, and the temporaries that connect them."""
     fresh = Fresh(kernel)
-    body = hoist_reductions(kernel.body, fresh)
+    body = hoist_reductions(split_places_by_key(kernel.body, fresh), fresh)
+    body = join_places(body, fresh)
     body = tuple(map(_with_conditions, inline_lets(body)))
     body = split_self_reads(body, fresh)
     groups = list(group(body))

@@ -3,7 +3,9 @@
     let h[n, t, i, k] = ... h[n, t - 1, i, k] ...;    y[n, t, i] = sum[k] c[n, t, k] * h[n, t, i, k];
 
 The lanes that share an element of y have a k each, and keep its state in registers.  They
-take four turns, then join the terms of these through workgroup memory.  Where there are
+take up to 16 turns, then join the terms of these through workgroup memory, a turn each:
+what many turns read is on its way at the same time, where no condition is between.  So
+turns beyond the last one are taken, too, with what that reads; none is written.  Where there are
 more k than lanes, they go over all turns again for the next ones; what the terms before
 came to waits in a private buffer.
 """
@@ -41,6 +43,9 @@ from kerngen.shader import tree as t
 INVOCATIONS: Final = 64
 SHARING: Final = (4, 16, 64)
 """How many lanes share an element: the fewest that have a state each, if some do."""
+
+MOST_TURNS: Final = 16
+"""How many turns the lanes of an element take before they join them, if they are as many."""
 
 
 @final
@@ -178,9 +183,11 @@ class _Fold:
         self._at_once = at_once
         self._shader = shader = ShaderBuilder(task, {})
         kind, type_ = found.reduce.kind, found.reduce.type
+        self._turns = min(lanes, MOST_TURNS)
         self._nothing = identity(shader, kind, type_, LANES)
-        array = f"array<{wgsl_type(type_, LANES)}, {INVOCATIONS}>"
-        size = INVOCATIONS * LANES * value_bytes(type_)
+        count = INVOCATIONS * self._turns // LANES
+        array = f"array<{wgsl_type(type_, LANES)}, {count}>"
+        size = count * LANES * value_bytes(type_)
         self._shared = shader.workgroup_array("terms", array, size)
         self._place = t.Ident(shader.fresh("place"))
         self._inside = t.Ident(shader.fresh("inside"))
@@ -209,7 +216,7 @@ class _Fold:
             workgroup_size=INVOCATIONS,
             summary=f"{lanes} lanes per element, along {found.along.name}.",
             variant=f"lanes{lanes}" if self._at_once else "many",
-            trips=ceil_div(length, LANES) * (lanes + 1) * rounds,
+            trips=ceil_div(length, self._turns) * (lanes + 1) * rounds,
         )
 
     def _write(self, to: Lowerer) -> None:
@@ -232,45 +239,45 @@ class _Fold:
         to.at[self._found.own] = own
         declare_registers(to, loop_of(self._found.steps))
         turns = to.nested({})
-        self._four_turns(turns, own, length)
-        loop = t.count_up(self._block.name, 0, length, LANES, *turns.block)
+        self._take_turns(turns, own, length)
+        loop = t.count_up(self._block.name, 0, length, self._turns, *turns.block)
         to.block.append(loop)
 
-    def _four_turns(self, to: Lowerer, own: t.Ident, length: t.Expr) -> None:
-        """Take four turns, and join their terms."""
+    def _take_turns(self, to: Lowerer, own: t.Ident, length: t.Expr) -> None:
+        """Take some turns, and join their terms."""
         shader, found = self._shader, self._found
-        terms = t.Ident(shader.fresh("terms4"))
-        to.block.append(t.Var(terms.name, self._nothing))
+        fours = range(self._turns // LANES)
+        terms = [t.Ident(shader.fresh(f"terms{four}")) for four in fours]
+        to.block.extend(t.Var(each.name, self._nothing) for each in terms)
         lane = to.nested({})
-        for number, component in enumerate(COMPONENTS):
+        for number in range(self._turns):
             turn = self._turn(lane, number, length)
             steps = tuple(s for s in turns_of(found.steps) if isinstance(s, Define))
             write_steps(turn, replace(found.steps, steps=steps, loop=None))
             named = {i: turn.at[j] for i, j in found.names.items()}
             value = replace(turn, at={**turn.at, **named}).lower(found.reduce.body)
-            turn.block.append(t.Assign(t.Member(terms, component), value.expr))
+            part = t.Member(terms[number // LANES], COMPONENTS[number % LANES])
+            turn.block.append(t.Assign(part, value.expr))
             finish_turn(turn, found.steps, turn.at[found.along])
-            self._put(lane, turn, number, length)
+            lane.block.append(t.Block(f"turn {number}", tuple(turn.block)))
         has_state = t.all_of(self._inside, own < shader.extent(found.own.extent))
-        to.block.extend(
-            (
-                t.If(has_state, tuple(lane.block)),
-                t.Assign(self._shared[shader.lane], terms),
-                t.BARRIER,
-            )
-        )
+        to.block.append(t.If(has_state, tuple(lane.block)))
+        for four, each in enumerate(terms):
+            at = shader.lane + four * INVOCATIONS
+            to.block.append(t.Assign(self._shared[at], each))
+        to.block.append(t.BARRIER)
         self._join(to, length)
         to.block.append(t.BARRIER)
 
     def _join(self, to: Lowerer, length: t.Expr) -> None:
-        """Let four lanes of an element join the terms of a turn each, and finish it."""
+        """Let lanes of an element join the terms of a turn each, and finish it."""
         shader, found = self._shader, self._found
         reduce, stage = found.reduce, self._task.stage
         total, other = (t.Ident(shader.fresh(name)) for name in ("total", "other"))
         joins = to.nested({})
-        term = self._shared[t.Binary("-", shader.lane, self._place) + other][
-            self._place
-        ]
+        first = t.Binary("-", shader.lane, self._place)
+        row = self._place // LANES * INVOCATIONS + first
+        term = self._shared[row + other][self._place % LANES]
         turn = self._block + self._place
         element = t.Ident(shader.name(found.along.name))
         joins.block.append(t.Let(element.name, self._element(turn, length)))
@@ -289,7 +296,7 @@ class _Fold:
             joins.block.extend((t.Var(total.name, start), loop, *finish.block))
         else:
             joins.block.extend(self._in_rounds(joins, total, loop, finish.block))
-        writes = t.all_of(self._inside, self._place < LANES, turn < length)
+        writes = t.all_of(self._inside, self._place < self._turns, turn < length)
         to.block.append(t.If(writes, tuple(joins.block)))
 
     def _in_rounds(
@@ -320,7 +327,8 @@ class _Fold:
     def _turn(self, lane: Lowerer, number: int, length: t.Expr) -> Lowerer:
         element = t.Ident(self._shader.name(self._found.along.name))
         turn = lane.nested({self._found.along: element})
-        value = self._element(self._block + number, length)
+        last = t.call("min", self._block + number, length - 1)
+        value = self._element(last, length)
         turn.block.append(t.Let(element.name, value))
         return turn
 
@@ -328,7 +336,3 @@ class _Fold:
         """Return which element a turn computes."""
         descending = loop_of(self._found.steps).descending
         return t.Binary("-", length - 1, turn) if descending else turn
-
-    def _put(self, lane: Lowerer, turn: Lowerer, number: int, length: t.Expr) -> None:
-        is_turn = self._block + number < length
-        lane.block.append(t.If(is_turn, tuple(turn.block)))

@@ -32,6 +32,8 @@ from kerngen.schedule.scan.shape import (
     LONG_ROW,
     MANY_ROWS,
     MAX_PARTS,
+    MEDIUM,
+    MEDIUM_ROW,
     RUNS,
     Cut,
     Shape,
@@ -80,7 +82,10 @@ class ScannedRows:
             if lanes and shape.rows > 1:
                 yield Variant(_shared(shape), when, (self._whole(shape, read),))
             else:
-                yield from self._of_shape(shape, when, read)
+                few = lanes is None and shape.lanes == MEDIUM
+                yield from (self._of_medium if few else self._of_shape)(
+                    shape, when, read
+                )
 
     def _of_shape(
         self, shape: Shape, when: Guard, names: set[str]
@@ -98,6 +103,15 @@ class ScannedRows:
         if whole != ALWAYS:
             yield self._in_parts(shape, when, names)
 
+    def _of_medium(
+        self, shape: Shape, when: Guard, names: set[str]
+    ) -> Iterator[Variant]:
+        """Yield what rows are for that are too long to share a workgroup, but not long."""
+        medium = all_of(when, at_most((self.scan.index,), MEDIUM_ROW))
+        if medium != NEVER:
+            name = f"{_file_name(shape)}_upto{MEDIUM_ROW}"
+            yield Variant(name, medium, (self._whole(shape, names, name=name),))
+
     def _vectors(self) -> set[str]:
         """Return the tensors that are read or written in runs along a row.
 
@@ -113,7 +127,12 @@ class ScannedRows:
     # One dispatch
 
     def _whole(
-        self, shape: Shape, names: set[str], *, is_short: bool = False
+        self,
+        shape: Shape,
+        names: set[str],
+        *,
+        is_short: bool = False,
+        name: str = "",
     ) -> Shader:
         """Return the shader that scans whole rows, of one tile each if they are short."""
         shader = ShaderBuilder(self.task, dict.fromkeys(names, LANES))
@@ -145,9 +164,8 @@ class ScannedRows:
             groups=ceil_div(domain_size(self.rows), shape.rows),
             workgroup_size=shape.workgroup,
             summary=f"{shared}, read once.",
-            variant=(
-                _file_name(shape) if is_short or shape.rows == 1 else _shared(shape)
-            ),
+            variant=name
+            or (_file_name(shape) if is_short or shape.rows == 1 else _shared(shape)),
             trips=self._trips(ceil_div(self._length, shape.tile)),
         )
 

@@ -39,23 +39,16 @@ def scan_options(options: Options) -> Hashable:
 
 def suits_scan(task: Task, options: Options) -> str:
     """Say why a scan does not suit the options; empty if it does."""
-    if task.stage.loop is not None:
-        return _suits_recurrence(options)
     (lanes,) = options.get("lanes", (2,))
     if lanes & (lanes - 1):
         return f"{lanes} lanes are not a power of two"
+    if task.stage.loop is not None:
+        return "no subgroup joins steps" if by_subgroups(options) else ""
     if "lanes" in options and lanes < ALONE and by_subgroups(options):
         return f"rows of fewer than {ALONE} lanes share a workgroup, not subgroups"
     if runs_across(task) and options:
         return "memory runs across its rows, and each lane scans one of its own"
     return ""
-
-
-def _suits_recurrence(options: Options) -> str:
-    (lanes,) = options.get("lanes", (ALONE,))
-    if lanes & (lanes - 1) or lanes < ALONE:
-        return f"{lanes} lanes are no power of two from {ALONE} on"
-    return "no subgroup joins steps" if by_subgroups(options) else ""
 
 
 def runs_across(task: Task) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, final
 
+from kerngen.ir.analysis.reads import loads
+from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.types import Scalar
 from kerngen.plan.size import Literal, Size, ceil_div, maximum, minimum
 from kerngen.plan.tree import Scratch
@@ -36,6 +38,20 @@ WORDS: Final = DIGITS // WORD
 FIRST: Final = ("keys", "items")
 SECOND: Final = ("keys_2", "items_2")
 """The scratch buffers that terms are moved between: their keys, and their numbers."""
+
+
+def moves_values(found: Scatter) -> bool:
+    """Whether items are the terms themselves, as bits, and not their numbers.
+
+    A number of 32 bits takes no more memory than that of its term, and need not be read
+    where it happened to be: 2^26 reads in random order took as long as the sort.  The
+    terms are then computed beside their keys, if one dispatch can bind what both read.
+    """
+    read = {load.tensor for load in loads(found.body)}
+    read |= {load.tensor for key in found.keys for load in loads(key.value)}
+    read |= {load.tensor for guard in found.guards for load in loads(guard)}
+    is_word = isinstance(found.reduce.type, Scalar)
+    return not found.columns and is_word and len(read) + 3 <= MAX_TENSORS
 
 
 def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
@@ -229,7 +245,8 @@ def _placing(found: Scatter, shift: int) -> Shader:
     """Move the terms of a block, in rounds of one for each lane.
 
     A term is placed behind those of the same digit: in blocks before, in rounds before,
-    and in lanes before.  At first, terms are in the order of their numbers.
+    and in lanes before.  At first, terms are in the order of their numbers, which
+    are the items unless those are the terms themselves.
     """
     shader = ShaderBuilder(found.task, {})
     counts, totals = (
@@ -242,6 +259,7 @@ def _placing(found: Scatter, shift: int) -> Shader:
     )
     own = totals.load(shader.lane)
     before = counts.load(shader.lane * blocks + block)
+    has_items = shift > 0 or moves_values(found)
     loop = _placing_round(found, shader, marks, (term, start, shift))
     body: list[t.Stmt] = [
         t.Let(block.name, linear_group(shader)),
@@ -258,7 +276,7 @@ def _placing(found: Scatter, shift: int) -> Shader:
         groups=_blocks(found),
         workgroup_size=DIGITS,
         summary="sort, last of three dispatches: move each term behind those before it.",
-        variant="sort_place" if shift else "sort_place.first",
+        variant="sort_place" if has_items else "sort_place.first",
         trips=_rounds_of(found) * (3 * WORDS + 1),
     )
 
@@ -273,7 +291,7 @@ def _placing_round(
     term, start, shift = given
     keys = shader.scratch("keys", Scalar.U32, written=False)
     item: t.Expr = term
-    if shift:
+    if shift or moves_values(found):
         item = shader.scratch("items", Scalar.U32, written=False).load(term)
     keys_to, items_to = (
         shader.scratch(name, Scalar.U32, written=True) for name in SECOND

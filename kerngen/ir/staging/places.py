@@ -1,0 +1,234 @@
+"""Places of extremes: computed in the way that costs least, however they are written.
+
+The idiom of a maximum and the first index that is equal to it becomes one `argmax`, which
+reads its terms once.  A place by key becomes that idiom, as each of its two reductions is
+one by key, and no term need be compared with each result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce as fold
+from typing import Final, final
+
+from kerngen.ir.analysis.conditions import identity_of
+from kerngen.ir.analysis.reads import free_indices, tensors_read
+from kerngen.ir.nodes import (
+    Binary,
+    BuiltinCall,
+    Cast,
+    Constant,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    Reduce,
+    ReduceKind,
+    Select,
+    Statement,
+    Unary,
+)
+from kerngen.ir.staging.hoisting import Body, Fresh, named_let
+from kerngen.ir.staging.keyed import conjuncts, keyed
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, with_indices
+
+_EXTREME: Final[dict[ReduceKind, ReduceKind]] = {"argmax": "max", "argmin": "min"}
+_PLACE: Final[dict[ReduceKind, ReduceKind]] = {"max": "argmax", "min": "argmin"}
+_NONE: Final = Constant(-1, Scalar.I32)
+_HIGHEST: Final = identity_of("min", Scalar.I32)
+
+
+def split_places_by_key(body: Iterable[Statement], fresh: Fresh) -> Body:
+    """
+    Find the extreme of each key first, then the least index that has it.
+
+    Before:  y[q] = argmax[i when key[i] == q] x[i];
+    After:   let y_max[q] = max[i when key[i] == q] x[i];
+             let y_min[q] = min[i when key[i] == q and x[i] == y_max[q]] i;
+             y[q] = if y_min[q] == 2147483647 { -1 } else { y_min[q] };
+    """
+    return tuple(part for statement in body for part in _split(statement, fresh))
+
+
+def _split(statement: Statement, fresh: Fresh) -> Body:
+    lets: list[Statement] = []
+
+    def name(wanted: str, value: Reduce, indices: tuple[Index, ...]) -> Load:
+        own = fresh.name(f"{statement.target.name}_{wanted}")
+        let = named_let(statement, own, indices, value)
+        lets.append(let)
+        return Load(let.target, tuple(map(IndexValue, indices)))
+
+    def visit(expr: Expr, bound: frozenset[Index]) -> Expr:
+        if not isinstance(expr, Reduce):
+            return map_children(expr, lambda child: visit(child, bound))
+        inner = bound | {*expr.indices}
+        expr_ = map_children(expr, lambda child: visit(child, inner))
+        assert isinstance(expr_, Reduce)
+        free = free_indices(expr_)
+        if not expr_.finds_place or not free.isdisjoint(bound):
+            return expr_
+        extreme = replace(expr_, kind=_EXTREME[expr_.kind], type=expr_.body.type)
+        if keyed(extreme) is None:
+            return expr_
+        indices = tuple(index for index in statement.indices if index in free)
+        top = name(extreme.kind, extreme, indices)
+        first = name("min", _first(extreme, top), indices)
+        is_none = Binary("==", first, _HIGHEST, Scalar.BOOL)
+        return Select(is_none, _NONE, first, Scalar.I32)
+
+    if statement.along:
+        return (statement,)
+    value = visit(statement.value, frozenset())
+    return (*lets, replace(statement, value=value))
+
+
+def _first(extreme: Reduce, top: Load) -> Reduce:
+    """Return the least index at which a term is the extreme; the first NaN if that is one."""
+    is_top: Expr = Binary("==", extreme.body, top, Scalar.BOOL)
+    if extreme.body.type is Scalar.F32:
+        is_nan = BuiltinCall("is_nan", (extreme.body,), Scalar.BOOL)
+        is_top = Binary("or", is_top, is_nan, Scalar.BOOL)
+    holds = fold(_and, (*conjuncts(extreme.condition), is_top))
+    (index,) = extreme.indices
+    return Reduce("min", (index,), IndexValue(index), Scalar.I32, holds)
+
+
+def _and(left: Expr, right: Expr) -> Expr:
+    return Binary("and", left, right, Scalar.BOOL)
+
+
+def join_places(body: Sequence[Statement], fresh: Fresh) -> Body:
+    """
+    Find the place of an extreme beside it, where the least index that has it is wanted.
+
+    Before:  let top[i] = max[j] x[i, j];    y[i] = min[j when x[i, j] == top[i]] j;
+    After:   let top_at[i] = argmax[j] x[i, j];
+             let top[i] = if top_at[i] >= 0 { x[i, top_at[i]] } else { -inf };
+             y[i] = if top_at[i] >= 0 and not is_nan(top[i]) { top_at[i] } else { 2147483647 };
+    """
+    joiner = _Joiner(tuple(body), fresh)
+    return joiner.joined()
+
+
+@final
+@dataclass(frozen=True)
+class _Joiner:
+    """Looks for the idiom in the statements of one kernel."""
+
+    body: Body
+    fresh: Fresh
+
+    def joined(self) -> Body:
+        """Return the statements with the places of extremes that are read so."""
+        places: dict[int, Statement] = {}
+        after = list(self.body)
+        for number, statement in enumerate(self.body):
+            match statement.value:
+                case Reduce(kind="min", indices=(_,)) as least if not statement.along:
+                    found = self._extreme_of(least, number)
+                case _:
+                    continue
+            if found is None:
+                continue
+            at, top = found
+            place = places.get(at) or self._place(self.body[at])
+            places[at] = place
+            value = _least(least, Load(place.target, top.subscripts), top)
+            after[number] = replace(statement, value=value)
+        for at, place in places.items():
+            after[at] = _at_place(self.body[at], place)
+        pairs = ((places.get(number), each) for number, each in enumerate(after))
+        return tuple(each for pair in pairs for each in pair if each is not None)
+
+    def _extreme_of(self, least: Reduce, number: int) -> tuple[int, Load] | None:
+        """Return the statement whose extreme the terms are compared with, and its read."""
+        (index,) = least.indices
+        match least.body:
+            case IndexValue(index=own) | Cast(operand=IndexValue(index=own)) if (
+                own == index
+            ):
+                pass
+            case _:
+                return None
+        parts = conjuncts(least.condition)
+        for part in parts:
+            rest = [each for each in parts if each is not part]
+            for value, top in _equal_reads(part):
+                at = self._defined(top, number)
+                wanted = index, value, rest
+                if at is not None and _is_extreme(self.body[at], top, wanted):
+                    return at, top
+        return None
+
+    def _defined(self, top: Load, number: int) -> int | None:
+        """Return the statement that wrote a tensor, if all it read is still the same."""
+        written = [n for n, s in enumerate(self.body) if s.target == top.tensor]
+        if len(written) != 1 or written[0] >= number or top.path:
+            return None
+        read = {*tensors_read(self.body[written[0]].value)}
+        between = {s.target for s in self.body[written[0] : number]}
+        return written[0] if read.isdisjoint(between) else None
+
+    def _place(self, extreme: Statement) -> Statement:
+        reduce = extreme.value
+        assert isinstance(reduce, Reduce)
+        place = replace(reduce, kind=_PLACE[reduce.kind], type=Scalar.I32)
+        name = self.fresh.name(f"{extreme.target.name}_at")
+        return named_let(extreme, name, extreme.indices, place)
+
+
+def _equal_reads(part: Expr) -> Iterator[tuple[Expr, Load]]:
+    """Yield what a condition compares for equality, and the read of the other side."""
+    if isinstance(part, Binary) and part.op == "==":
+        for value, top in ((part.left, part.right), (part.right, part.left)):
+            if isinstance(top, Load):
+                yield value, top
+
+
+def _is_extreme(
+    statement: Statement, top: Load, wanted: tuple[Index, Expr, Sequence[Expr]]
+) -> bool:
+    """Whether a statement is the extreme of a value over an index, under conditions."""
+    index, value, rest = wanted
+    reduce = statement.value
+    if statement.along or statement.is_partial or not isinstance(reduce, Reduce):
+        return False
+    if reduce.kind not in _PLACE or len(reduce.indices) != 1 or keyed(reduce):
+        return False
+    if not isinstance(reduce.type, Scalar) or reduce.indices[0].extent != index.extent:
+        return False
+    if not all(isinstance(s, IndexValue) for s in top.subscripts):
+        return False
+    by: dict[Index, Expr] = {reduce.indices[0]: IndexValue(index)}
+    for own, subscript in zip(statement.indices, top.subscripts, strict=True):
+        assert isinstance(subscript, IndexValue)
+        by[own] = subscript
+    conditions = {with_indices(c, by) for c in conjuncts(reduce.condition)}
+    return with_indices(reduce.body, by) == value and conditions == {*rest}
+
+
+def _at_place(extreme: Statement, place: Statement) -> Statement:
+    """Return the extreme as the term at its place."""
+    reduce = extreme.value
+    assert isinstance(reduce, Reduce)
+    at = Load(place.target, tuple(map(IndexValue, extreme.indices)))
+    term = with_indices(reduce.body, {reduce.indices[0]: at})
+    nothing = identity_of(reduce.kind, reduce.type)
+    return replace(extreme, value=Select(_is_there(at), term, nothing, reduce.type))
+
+
+def _least(least: Reduce, at: Load, top: Load) -> Expr:
+    """Return the place as the idiom has it: beyond all indices if no term is equal."""
+    is_there = _is_there(at)
+    if top.type is Scalar.F32:
+        is_nan = BuiltinCall("is_nan", (top,), Scalar.BOOL)
+        is_there = _and(is_there, Unary("not", is_nan, Scalar.BOOL))
+    place = at if least.type is Scalar.I32 else Cast(at, least.type)
+    return Select(is_there, place, identity_of("min", least.type), least.type)
+
+
+def _is_there(at: Expr) -> Expr:
+    return Binary(">=", at, Constant(0, Scalar.I32), Scalar.BOOL)
