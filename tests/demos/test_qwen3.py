@@ -45,8 +45,8 @@ from tests.runtime.dispatches import watch_dispatches
 
 RECORDED = Path(__file__).parent / "qwen3"
 
-MOST_DISPATCHES = 13
-"""Two norms' scales, five products, queries, keys with values, four for attention."""
+MOST_DISPATCHES = 9
+"""Two norms' scales, four products, one for the heads, two for attention."""
 
 
 def logits_of(model: Model, ids: NDArray[Any], pieces: int = 1) -> NDArray[Any]:
