@@ -39,7 +39,7 @@ class Step:
             place = self._captured.scalar("place", 0) if self._draws else 0
             self._logits = model.next_logits(self._ids, cache)
             if self._is_whole:
-                self._ids.copy_from(sampler(self._logits, place))
+                sampler(self._logits, place, out=self._ids)
 
     def next(self, place: int) -> Vector[u32]:
         """Record a step; return its token, which is kept for a few steps.
@@ -50,7 +50,7 @@ class Step:
         self._cache.advance(1)
         self._captured.replay(**({"place": place} if self._draws else {}))
         if not self._is_whole:
-            self._ids.copy_from(self._sampler(self._logits, place))
+            self._sampler(self._logits, place, out=self._ids)
         token = next(self._slots)
         token.copy_from(self._ids)
         return token
