@@ -28,8 +28,8 @@ from examples.qwen3.step import Step
 from kerngen.runtime import Context, Matrix, f16, f32, i4, i8
 from tools.bench_model_torch import time_peer
 
-KEYS: Final = "layers width heads kv_heads head_width hidden vocabulary".split()
 SIZES: Final = {
+    # layers, width, heads, heads of keys, width of a head, hidden, vocabulary
     "0.6B": (28, 1024, 16, 8, 128, 3072, 151936),
     "1.7B": (28, 2048, 16, 8, 128, 6144, 151936),
     "4B": (36, 2560, 32, 8, 128, 9728, 151936),
@@ -46,9 +46,20 @@ WAITING: Final = 3
 
 def config_of(size: str) -> Config:
     """Return the sizes of a model of the Qwen3 family."""
-    numbers = dict(zip(KEYS, SIZES[size], strict=True))
+    layers, width, heads, kv_heads, head_width, hidden, vocabulary = SIZES[size]
     return Config(
-        family="qwen3", positions=40960, eps=1e-6, theta=1e6, tied=True, **numbers
+        family="qwen3",
+        layers=layers,
+        width=width,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_width=head_width,
+        hidden=hidden,
+        vocabulary=vocabulary,
+        positions=40960,
+        eps=1e-6,
+        theta=1e6,
+        tied=True,
     )
 
 

@@ -135,9 +135,7 @@ def _time_transformers(
         ids = torch.ones(1, 64, dtype=torch.long)
 
     def run(count: int = 32) -> None:
-        model.generate(
-            ids, max_new_tokens=count, min_new_tokens=count, do_sample=False
-        )
+        model.generate(ids, max_new_tokens=count, min_new_tokens=count, do_sample=False)
 
     run(4)
     _report(f"{name} transformers, eager", _seconds(torch, run, 1) / 32)
