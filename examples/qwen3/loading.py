@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
@@ -15,7 +15,7 @@ from examples.qwen3.files import Array, Storage, TensorFiles
 from examples.qwen3.model import Layer, Model, Table, Weight, Weights
 from examples.qwen3.quantized import Bits, upload
 from examples.qwen3.text import Tokenizer
-from kerngen.runtime import Context, Vector, f16, f32
+from kerngen.runtime import Context, Matrix, Vector, f16, f32
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is called with the number of layers that are loaded, and of all."""
@@ -124,18 +124,13 @@ class _Loader:
         )
         self._files.skip(attention + "rotary_emb.inv_freq")
         shapes = {"q": (own, width), "k": (shared, width), "v": (shared, width)}
-        qkv = [
-            self._take(f"{attention}{name}_proj.weight", shape)
-            for name, shape in shapes.items()
-        ]
         return Layer(
             input_gain=self._gain(prefix + "input_layernorm.weight", width),
-            qkv=self._upload(np.concatenate(qkv), self._bits),
-            query_gain=self._head_gain(attention + "q_norm.weight"),
-            key_gain=self._head_gain(attention + "k_norm.weight"),
+            qkv=self._joined(attention, shapes),
+            head_gain=self._head_gain(attention),
             output=self._matrix(attention + "o_proj.weight", width, own),
             hidden_gain=self._gain(prefix + "post_attention_layernorm.weight", width),
-            gated=self._gated(mlp, hidden, width),
+            gated=self._joined(mlp, {"gate": (hidden, width), "up": (hidden, width)}),
             down=self._matrix(mlp + "down_proj.weight", width, hidden),
         )
 
@@ -145,12 +140,13 @@ class _Loader:
     def _matrix(self, name: str, rows: int, columns: int) -> Weight:
         return self._upload(self._take(name, (rows, columns)), self._bits)
 
-    def _gated(self, prefix: str, rows: int, columns: int) -> tuple[Weight, ...]:
-        names = (f"{prefix}{name}_proj.weight" for name in ("gate", "up"))
-        both: list[Any] = [self._take(name, (rows, columns)) for name in names]
-        if self._bits is not None:
-            both = [np.concatenate(both)]
-        return tuple(self._upload(each, self._bits) for each in both)
+    def _joined(self, prefix: str, shapes: Mapping[str, tuple[int, int]]) -> Weight:
+        """Upload matrices as one, so that they take one product."""
+        each: list[Any] = [
+            self._take(f"{prefix}{name}_proj.weight", shape)
+            for name, shape in shapes.items()
+        ]
+        return self._upload(np.concatenate(each), self._bits)
 
     def _upload(self, array: Any, bits: Bits | None) -> Weight:
         if bits is not None:
@@ -160,9 +156,12 @@ class _Loader:
     def _gain(self, name: str, width: int) -> Vector[f32]:
         return self._ctx.vector(self._files.take(name, (width,), f32), f32)
 
-    def _head_gain(self, name: str) -> Vector[f32] | None:
-        config = self._config
-        return self._gain(name, config.head_width) if config.normalizes_heads else None
+    def _head_gain(self, prefix: str) -> Matrix[f32] | None:
+        if not self._config.normalizes_heads:
+            return None
+        shape = (self._config.head_width,)
+        names = (f"{prefix}{name}_norm.weight" for name in "qk")
+        return self._ctx.matrix([self._files.take(n, shape, f32) for n in names], f32)
 
     def _rows(self, name: str) -> Array:
         config = self._config

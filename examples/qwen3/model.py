@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -26,12 +25,12 @@ class Layer:
     input_gain: Vector[f32]
     qkv: Weight
     """Queries, keys and values: one matrix, so that they take one product."""
-    query_gain: Vector[f32] | None
-    key_gain: Vector[f32] | None
+    head_gain: Matrix[f32] | None
+    """Of queries, and of keys."""
     output: Weight
     hidden_gain: Vector[f32]
-    gated: tuple[Weight, ...]
-    """What opens and what passes; of quantized ones, both in one matrix."""
+    gated: Weight
+    """What opens, then what passes."""
     down: Weight
 
 
@@ -60,7 +59,7 @@ class Weights:
         tables = {id(table): table for table in (self.embedding, self.head)}.values()
         matrices = [part for table in tables for part in table.parts]
         for layer in self.layers:
-            matrices += [layer.qkv, layer.output, *layer.gated, layer.down]
+            matrices += [layer.qkv, layer.output, layer.gated, layer.down]
         return sum(matrix.nbytes for matrix in matrices)
 
 
@@ -97,12 +96,6 @@ class Cache:
         return start
 
 
-_Attention: TypeAlias = Callable[
-    [Tensor3[f32], Tensor3[f32], Tensor3[f32]], Matrix[f32] | Tensor3[f32]
-]
-"""Attention of queries over the keys and values of a layer's cache."""
-
-
 @final
 class _Single:
     """Matrices in f32: the standard kernels, one after the other."""
@@ -118,25 +111,15 @@ class _Single:
         return matmul.matmul_nt(norm.rmsnorm(x, gain, eps=eps), w)
 
     @staticmethod
-    def norm_gated(
-        x: Matrix[f32],
-        gain: Vector[f32],
-        gate: Matrix[Any],
-        up: Matrix[Any],
-        *,
-        eps: float,
-    ) -> Matrix[f32]:
-        """As `decoder.norm_gated_half`."""
-        rows = norm.rmsnorm(x, gain, eps=eps)
-        opened, passed = matmul.matmul_nt(rows, gate), matmul.matmul_nt(rows, up)
-        gated = elementwise.swiglu(opened.reshape(-1), passed.reshape(-1))
-        return gated.reshape(opened.shape)
-
-    @staticmethod
     def linear_add(x: Matrix[f32], h: Matrix[f32], w: Matrix[Any]) -> None:
         """As `decoder.linear_add_half`."""
         y, flat = matmul.matmul_nt(h, w), x.reshape(-1)
         elementwise.axpy(y.reshape(-1), flat, alpha=1.0)
+
+    @staticmethod
+    def gated_linear_add(x: Matrix[f32], h: Tensor3[f32], w: Matrix[Any]) -> None:
+        """As `decoder.gated_linear_add_half`."""
+        _Single.linear_add(x, decoder.gate_halves(h), w)
 
 
 @final
@@ -146,8 +129,15 @@ class _Half:
     embedding = staticmethod(decoder.embedding_half)
     embedding_part = staticmethod(decoder.embedding_part_half)
     norm_linear = staticmethod(decoder.norm_linear_half)
-    norm_gated = staticmethod(decoder.norm_gated_half)
     linear_add = staticmethod(decoder.linear_add_half)
+
+    @staticmethod
+    def gated_linear_add(x: Matrix[f32], h: Tensor3[f32], w: Matrix[Any]) -> None:
+        """As `decoder.gated_linear_add_half`, also for many positions."""
+        if len(x) == 1:
+            decoder.gated_linear_add_half(x, h, w)
+        else:
+            decoder.linear_add_half(x, decoder.gate_halves(h), w)
 
 
 def _products(weights: Weights) -> Any:
@@ -167,13 +157,13 @@ class Model:
         self.config = config
         self.weights = weights
         self._run = _products(weights)
-        self._cosine, self._sine = self._angles(1)
+        self._angles = self._make_angles(1)
 
     def make_cache(self, capacity: int) -> Cache:
         """Return an empty cache for so many positions."""
         cache = Cache(self.ctx, self.config, capacity)
-        if capacity > len(self._cosine):
-            self._cosine, self._sine = self._angles(capacity)
+        if capacity > self._angles.shape[1]:
+            self._angles = self._make_angles(capacity)
         return cache
 
     def logits(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
@@ -184,44 +174,25 @@ class Model:
     def hidden(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
         """Run ids through all layers, behind what the cache has."""
         cache.advance(len(ids))
-        end = cache.length
-
-        def attention(
-            query: Tensor3[f32], keys: Tensor3[f32], values: Tensor3[f32]
-        ) -> Tensor3[f32]:
-            filled = keys.rows(0, end), values.rows(0, end)
-            return decoder.cached_attention(query, *filled)
-
-        return self._layers(ids, cache, attention)
+        return self._layers(ids, cache)
 
     def next_logits(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
-        """As `logits`, of calls that are the same at every position: for captures.
+        """As `logits`, for captures: the caller makes room by `cache.advance` before a run.
 
-        The caller makes room by `cache.advance` before each run.
+        The device has the position, so the calls are the same at each.
         """
+        return self.head(self._layers(ids, cache))
 
-        def attention(
-            query: Tensor3[f32], keys: Tensor3[f32], values: Tensor3[f32]
-        ) -> Matrix[f32]:
-            one = query.reshape(self.config.heads, -1)
-            return decoder.decode_attention(one, keys, values, cache.at)
-
-        return self.head(self._layers(ids, cache, attention))
-
-    def _layers(
-        self, ids: Vector[u32], cache: Cache, attention: _Attention
-    ) -> Matrix[f32]:
-        x = self._embed(ids)
+    def _layers(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
+        x, run, eps = self._embed(ids), self._run, self.config.eps
         for layer, keys, values in zip(
             self.weights.layers, cache.keys, cache.values, strict=True
         ):
-            query = self._query_and_keep(layer, x, keys, values, cache.at)
-            seen = attention(query, keys, values)
-            self._run.linear_add(x, seen.reshape(len(x), -1), layer.output)
-            gated = self._run.norm_gated(
-                x, layer.hidden_gain, *layer.gated, eps=self.config.eps
-            )
-            self._run.linear_add(x, gated, layer.down)
+            queries = self._query_and_keep(layer, x, keys, values, cache.at)
+            seen = decoder.cached_attention(queries, keys, values, cache.at)
+            run.linear_add(x, seen.reshape(len(x), -1), layer.output)
+            halves = run.norm_linear(x, layer.hidden_gain, layer.gated, eps=eps)
+            run.gated_linear_add(x, halves.reshape(len(x), 2, -1), layer.down)
         decoder.advance(cache.at, rows=len(ids))
         return x
 
@@ -262,25 +233,24 @@ class Model:
     ) -> Tensor3[f32]:
         """Return a layer's queries; its keys and values go to the cache."""
         config, count = self.config, len(x)
-        heads, shared = config.heads, config.kv_heads
+        heads, width = config.heads, config.head_width
         columns = self._run.norm_linear(x, layer.input_gain, layer.qkv, eps=config.eps)
-        qkv = columns.reshape(count, heads + 2 * shared, config.head_width)
-        angles = self._cosine, self._sine, at
-        if layer.query_gain is None or layer.key_gain is None:
-            decoder.keep_heads(qkv, keys, values, *angles, first=heads)
-            return decoder.rotary_heads(qkv, *angles, first=0, heads=heads)
-        decoder.norm_keep_heads(
-            qkv, keys, values, layer.key_gain, *angles, first=heads, eps=config.eps
-        )
-        return decoder.norm_rotary_heads(
-            qkv, layer.query_gain, *angles, first=0, heads=heads, eps=config.eps
-        )
+        qkv = columns.reshape(count, heads + 2 * config.kv_heads, width)
+        queries = self.ctx.empty((count, heads, width), f32)
+        tensors = qkv, queries, keys, values
+        if layer.head_gain is None:
+            decoder.turn_heads(*tensors, self._angles, at)
+        else:
+            decoder.norm_turn_heads(
+                *tensors, layer.head_gain, self._angles, at, eps=config.eps
+            )
+        return queries
 
-    def _angles(self, rows: int) -> tuple[Matrix[f32], Matrix[f32]]:
-        """Return the tables of `decoder.rotary_heads`."""
+    def _make_angles(self, rows: int) -> Tensor3[f32]:
+        """Return the tables of `decoder.turn_heads`."""
         half = self.config.head_width // 2
         speeds = self.config.theta ** (-np.arange(half) / half)
         angles = np.arange(rows)[:, None] * speeds
-        cosine = np.concatenate([np.cos(angles), np.cos(angles)], 1)
-        sine = np.concatenate([-np.sin(angles), np.sin(angles)], 1)
-        return self.ctx.matrix(cosine, f32), self.ctx.matrix(sine, f32)
+        cosine, sine = np.cos(angles), np.sin(angles)
+        halves = [[cosine, cosine], [-sine, sine]]
+        return self.ctx.tensor([np.concatenate(half, 1) for half in halves], f32)

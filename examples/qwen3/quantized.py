@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kerngen.runtime import Context, Matrix, Vector, f16, f32, i4, i8
+from kerngen.runtime import Context, Matrix, Tensor3, Vector, f16, f32, i4, i8
 from kerngen_kernels import decoder, quantized
 
 Array: TypeAlias = NDArray[Any]
@@ -95,15 +95,18 @@ class Blocks:
         return run(x, gain, w.codes, w.scales, eps=eps)
 
     @staticmethod
-    def norm_gated(
-        x: Matrix[f32], gain: Vector[f32], both: Quantized, *, eps: float
-    ) -> Matrix[f32]:
-        """As `decoder.norm_gated_half`; what opens and what passes are one matrix."""
-        return quantized.gate_halves(Blocks.norm_linear(x, gain, both, eps=eps))
-
-    @staticmethod
     def linear_add(x: Matrix[f32], h: Matrix[f32], w: Quantized) -> None:
         """As `decoder.linear_add_half`."""
         four = w.codes.element is i4
         run = quantized.linear_add_i4 if four else quantized.linear_add_i8
+        run(x, h, w.codes, w.scales)
+
+    @staticmethod
+    def gated_linear_add(x: Matrix[f32], h: Tensor3[f32], w: Quantized) -> None:
+        """As `decoder.gated_linear_add_half`, also for many positions."""
+        if len(x) > 1:
+            Blocks.linear_add(x, decoder.gate_halves(h), w)
+            return
+        four = w.codes.element is i4
+        run = quantized.gated_linear_add_i4 if four else quantized.gated_linear_add_i8
         run(x, h, w.codes, w.scales)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,23 @@ from examples.qwen3.errors import ModelError
 from kerngen.runtime import Matrix, Vector, f32, u32
 from kerngen_kernels import indexing, random
 
-Sampler: TypeAlias = Callable[[Matrix[f32], int], Vector[u32]]
-"""Chooses a token by the logits `[1, vocabulary]` and the number of the draw."""
+
+class Sampler(Protocol):
+    """Chooses a token by the logits `[1, vocabulary]` and the number of the draw."""
+
+    def __call__(
+        self, logits: Matrix[f32], place: int, *, out: Vector[u32] | None = None
+    ) -> Vector[u32]:
+        """Return the token: in `out`, if that is given."""
+        ...
 
 
-def greedy(logits: Matrix[f32], place: int) -> Vector[u32]:
+def greedy(
+    logits: Matrix[f32], place: int, *, out: Vector[u32] | None = None
+) -> Vector[u32]:
     """Choose the likeliest token."""
     del place
-    return indexing.argmax(logits)
+    return indexing.argmax(logits, out=out)
 
 
 def make_sampler(
@@ -58,12 +66,14 @@ class Drawn:
     temperature: float
     seed: int
 
-    def __call__(self, logits: Matrix[f32], place: int) -> Vector[u32]:
+    def __call__(
+        self, logits: Matrix[f32], place: int, *, out: Vector[u32] | None = None
+    ) -> Vector[u32]:
         """Draw the token of a number."""
         noisy = random.gumbel(
             logits, temperature=self.temperature, seed=self.seed, place=place
         )
-        return indexing.argmax(noisy)
+        return indexing.argmax(noisy, out=out)
 
 
 @final
@@ -76,12 +86,17 @@ class Nucleus:
     top_p: float
     seed: int
 
-    def __call__(self, logits: Matrix[f32], place: int) -> Vector[u32]:
+    def __call__(
+        self, logits: Matrix[f32], place: int, *, out: Vector[u32] | None = None
+    ) -> Vector[u32]:
         """Draw the token of a number, on the host."""
         kept = likeliest(logits.numpy()[0], self.temperature, self.top_k, self.top_p)
         rng = np.random.default_rng((self.seed, place))
         token = rng.choice(len(kept), p=kept)
-        return logits.ctx.vector([token], u32)
+        if out is None:
+            return logits.ctx.vector([token], u32)
+        out.copy_from([token])
+        return out
 
 
 def likeliest(

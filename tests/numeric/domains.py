@@ -292,22 +292,21 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all(
-        "rotary_heads norm_rotary_heads keep_heads norm_keep_heads",
+        "turn_heads norm_turn_heads",
         Domain(
-            lengths={**_bounded("s", 0, 20), "c": (7, 9), "d": (1, 40), "r": (1, 2)},
-            derive=lambda d: {"d": 2 * d["d"], **dict.fromkeys("mt", d["s"] + 3)},
-            scalars={"first": (0, 3), "heads": (0, 1, 4)},
+            lengths={**_bounded("s", 0, 20), "h": (1, 4), "d": (1, 40), "r": (1, 2)},
+            derive=lambda d: {
+                "c": d["h"] + 2 * d["r"],
+                "d": 2 * d["d"],
+                **dict.fromkeys("mt", d["s"] + 3),
+            },
             inputs={"at": positions},
         ),
     ),
-    "decode_attention": Domain(
-        lengths={**_bounded("t d e", 4, 128), "r": (1, 2)},
-        derive=lambda d: {"h": 2 * d["r"]},
-        inputs={"at": positions},
-    ),
     "cached_attention": Domain(
         lengths={**_bounded("s t d e", 1, 128), "r": (1, 2)},
-        derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
+        derive=lambda d: {"h": 2 * d["r"], "t": d["s"] + d["t"] + 3},
+        inputs={"at": positions},
     ),
     "padded_attention": Domain(
         lengths={**_bounded("b h", 0, 1), **_bounded("s d", 1, 128)},
@@ -321,7 +320,7 @@ DOMAINS: Mapping[str, Domain] = {
     ),
     "linear_u4": Domain(inputs={"zero": _low}),
     **_all(
-        "norm_linear_half norm_gated_half norm_linear_i4 norm_linear_i8",
+        "norm_linear_half norm_linear_i4 norm_linear_i8",
         Domain(
             lengths=_bounded("s d f", 1, 140),
         ),

@@ -33,96 +33,56 @@ def norm_linear(x: Array, gain: Array, w: Array, *, eps: float) -> Array:
     return _normalized(x, gain, eps) @ w.T
 
 
-def norm_gated(x: Array, gain: Array, gate: Array, up: Array, *, eps: float) -> Array:
-    """Two products of normalized rows, one of which opens the other."""
-    rows = _normalized(x, gain, eps)
-    opened = rows @ gate.T
-    result: Array = opened / (1 + np.exp(-opened)) * (rows @ up.T)
-    return result
-
-
 def linear_add(x: Array, h: Array, w: Array) -> Array:
     """A product, added."""
     result: Array = x + h @ w.T
     return result
 
 
-def _some(x: Array, first: int, heads: int) -> Array:
-    return x[:, first : first + heads]
-
-
-def _turned(x: Array, cosine: Array, sine: Array, at: Numbers) -> Array:
-    rows = slice(int(at), int(at) + x.shape[0])
+def _turned(x: Array, angles: Array, at: Numbers) -> Array:
+    cosine, sine = angles[:, int(at) : int(at) + x.shape[0], None]
     half: int = x.shape[-1] // 2
     other = np.concatenate([x[..., half:], x[..., :half]], -1)
-    return x * cosine[rows, None] + other * sine[rows, None]
+    result: Array = x * cosine + other * sine
+    return result
 
 
-def rotary_heads(
-    x: Array, cosine: Array, sine: Array, at: Numbers, *, first: int, heads: int
-) -> Array:
-    """Both halves of each head with each other."""
-    return _turned(_some(x, first, heads), cosine, sine, at)
-
-
-def norm_rotary_heads(
+def turn_heads(
     x: Array,
+    queries: Array,
+    keys: Array,
+    values: Array,
+    angles: Array,
+    at: Numbers,
+) -> tuple[Array, Array, Array]:
+    """Both halves of each head with each other; keys and values in the rows from `at` on."""
+    h, r = queries.shape[1], keys.shape[1]
+    own, new = _turned(x[:, :h], angles, at), _turned(x[:, h : h + r], angles, at)
+    return own, _kept(keys, new, at), _kept(values, x[:, h + r :], at)
+
+
+def norm_turn_heads(
+    x: Array,
+    queries: Array,
+    keys: Array,
+    values: Array,
     gain: Array,
-    cosine: Array,
-    sine: Array,
+    angles: Array,
     at: Numbers,
     *,
-    first: int,
-    heads: int,
     eps: float,
-) -> Array:
+) -> tuple[Array, Array, Array]:
     """The same, of normalized heads."""
-    return _turned(_normalized(_some(x, first, heads), gain, eps), cosine, sine, at)
+    h, r = queries.shape[1], keys.shape[1]
+    own = _normalized(x[:, :h], gain[0], eps)
+    new = _normalized(x[:, h : h + r], gain[1], eps)
+    heads = np.concatenate([own, new, x[:, h + r :]], 1)
+    return turn_heads(heads, queries, keys, values, angles, at)
 
 
-def keep_heads(
-    x: Array,
-    keys: Array,
-    values: Array,
-    cosine: Array,
-    sine: Array,
-    at: Numbers,
-    *,
-    first: int,
-) -> tuple[Array, Array]:
-    """Turned heads, and those behind them, in the rows from `at` on."""
-    count = keys.shape[1]
-    turned = _turned(_some(x, first, count), cosine, sine, at)
-    return _kept(x, keys, values, at, first, turned)
-
-
-def norm_keep_heads(
-    x: Array,
-    keys: Array,
-    values: Array,
-    gain: Array,
-    cosine: Array,
-    sine: Array,
-    at: Numbers,
-    *,
-    first: int,
-    eps: float,
-) -> tuple[Array, Array]:
-    """The same, of normalized keys."""
-    own = _normalized(_some(x, first, keys.shape[1]), gain, eps)
-    return _kept(x, keys, values, at, first, _turned(own, cosine, sine, at))
-
-
-def _kept(
-    x: Array, keys: Array, values: Array, at: Numbers, first: int, turned: Array
-) -> tuple[Array, Array]:
-    begin, count = int(at), keys.shape[1]
-    end = begin + x.shape[0]
-    taken = _some(x, first + count, count)
-    return (
-        np.concatenate([keys[:begin], turned, keys[end:]], 0),
-        np.concatenate([values[:begin], taken, values[end:]], 0),
-    )
+def _kept(cache: Array, new: Array, at: Numbers) -> Array:
+    begin, end = int(at), int(at) + new.shape[0]
+    return np.concatenate([cache[:begin], new, cache[end:]], 0)
 
 
 def advance(at: Numbers, *, rows: int) -> Numbers:
@@ -130,16 +90,10 @@ def advance(at: Numbers, *, rows: int) -> Numbers:
     return at + rows
 
 
-def decode_attention(q: Array, k: Array, v: Array, at: Numbers) -> Array:
-    """Attention over the rows up to a position."""
-    end = int(at) + 1
-    result: Array = cached_attention(q[None], k[:end], v[:end])[0]
-    return result
-
-
-def cached_attention(q: Array, k: Array, v: Array) -> Array:
-    """Attention of one batch, heads behind positions."""
-    q, k, v = (np.swapaxes(each, 0, 1)[None] for each in (q, k, v))
+def cached_attention(q: Array, k: Array, v: Array, at: Numbers) -> Array:
+    """Attention of one batch, heads behind positions, over the rows of queries and before."""
+    end = int(at) + q.shape[0]
+    q, k, v = (np.swapaxes(each, 0, 1)[None] for each in (q, k[:end], v[:end]))
     return np.swapaxes(grouped_query_attention(q, k, v)[0], 0, 1)
 
 
@@ -173,10 +127,19 @@ def linear_add_blocks(x: Array, h: Array, w: Numbers, scale: Array) -> Array:
 
 def gate_halves(x: Array) -> Array:
     """The first half of each row opens the second."""
-    half: int = x.shape[-1] // 2
-    opened = x[:, :half]
-    result: Array = opened / (1 + np.exp(-opened)) * x[:, half : 2 * half]
+    opened = x[:, 0]
+    result: Array = opened / (1 + np.exp(-opened)) * x[:, 1]
     return result
+
+
+def gated_linear_add(x: Array, h: Array, w: Array) -> Array:
+    """A product of gated rows, added."""
+    return linear_add(x, gate_halves(h), w)
+
+
+def gated_linear_add_blocks(x: Array, h: Array, w: Numbers, scale: Array) -> Array:
+    """The same, with integers."""
+    return linear_add_blocks(x, gate_halves(h), w, scale)
 
 
 DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
@@ -185,15 +148,13 @@ DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "embedding_part": embedding_part,
         "embedding_part_half": embedding_part,
         "norm_linear_half": norm_linear,
-        "norm_gated_half": norm_gated,
         "linear_add_half": linear_add,
-        "rotary_heads": rotary_heads,
-        "norm_rotary_heads": norm_rotary_heads,
-        "keep_heads": keep_heads,
-        "norm_keep_heads": norm_keep_heads,
+        "gate_halves": gate_halves,
+        "gated_linear_add_half": gated_linear_add,
+        "turn_heads": turn_heads,
+        "norm_turn_heads": norm_turn_heads,
         "advance": advance,
         "cached_attention": cached_attention,
-        "decode_attention": decode_attention,
     },
     "quantized": {
         "linear_i4": linear_blocks,
@@ -201,8 +162,9 @@ DECODER: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "linear_u4": linear_less_zero,
         "norm_linear_i4": norm_linear_blocks,
         "norm_linear_i8": norm_linear_blocks,
-        "gate_halves": gate_halves,
         "linear_add_i4": linear_add_blocks,
         "linear_add_i8": linear_add_blocks,
+        "gated_linear_add_i4": gated_linear_add_blocks,
+        "gated_linear_add_i8": gated_linear_add_blocks,
     },
 }

@@ -425,8 +425,15 @@ schedule f { TILES }
 
 
 @pytest.mark.parametrize("tiles", [TILES, FEW])
-def test_what_is_behind_the_last_key_is_not_used(ctx: gpu.Context, tiles: str) -> None:
-    with built_module(CACHE.replace("TILES", tiles)) as module:
+@pytest.mark.parametrize("place", ["i32", "i32[]"])
+def test_what_is_behind_the_last_key_is_not_used(
+    ctx: gpu.Context, tiles: str, place: str
+) -> None:
+    """Whether the host has the place of the first query, or the device."""
+    text = CACHE.replace("TILES", tiles).replace("first: i32)", f"first: {place})")
+    (program,) = compile_text(text, "f.kern").programs
+    assert all("< end;" in s.text for s in program.shaders if "join" not in s.stem)
+    with built_module(text) as module:
         for s, t, filled in ((1, 64, 21), (1, 50, 50), (3, 37, 11)):
             q, k, v = (x[0] for x in arguments((1, 2, 2, s, t, 8, 12)))
             k[:, filled:] = v[:, filled:] = np.nan
@@ -436,8 +443,11 @@ def test_what_is_behind_the_last_key_is_not_used(ctx: gpu.Context, tiles: str) -
             weight = np.exp(score - score.max(-1, keepdims=True))
             weight /= weight.sum(-1, keepdims=True)
             wanted = weight @ np.nan_to_num(v)
-            given = map(ctx.tensor, (q, k, v))
-            found = module.f(*given, first=filled - s).numpy()
+            given = [*map(ctx.tensor, (q, k, v))]
+            first: Any = filled - s
+            if place == "i32[]":
+                first = ctx.tensor(np.array(first, np.int32))
+            found = module.f(*given, first=first).numpy()
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
 
 

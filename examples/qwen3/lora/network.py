@@ -81,8 +81,8 @@ class Network:
             for role, start, stop in zip("qkv", starts, stops, strict=True)
         )
         seen: nn.Variable = _attention(
-            self._turned(q, layer.query_gain),
-            self._turned(k, layer.key_gain),
+            self._turned(q, _row(layer.head_gain, 0)),
+            self._turned(k, _row(layer.head_gain, 1)),
             self._heads(v),
         )
         merged = nn.reshape(_swap_heads(seen), (*x.shape[:2], own))
@@ -105,9 +105,10 @@ class Network:
         self, p: Parameters, number: int, layer: Layer, x: nn.Variable
     ) -> nn.Variable:
         n = nn.rmsnorm(x, layer.hidden_gain, self.config.eps)
+        both, hidden = _matrix(layer.gated), self.config.hidden
         gate, up = (
-            self._linear(p, matrix_name(number, f"{role}_proj"), n, _matrix(weight))
-            for role, weight in zip(("gate", "up"), layer.gated, strict=True)
+            self._linear(p, matrix_name(number, f"{role}_proj"), n, weight)
+            for role, weight in (("gate", both[:hidden]), ("up", both[hidden:]))
         )
         gated = nn.mul(nn.swish(gate), up)
         name = matrix_name(number, "down_proj")
@@ -123,6 +124,10 @@ class Network:
             return y
         change = nn.linear(nn.linear(x, p[a]), p[b])
         return nn.add(y, nn.scale(change, self.lora.scale))
+
+
+def _row(matrix: Matrix[f32] | None, row: int) -> Vector[f32] | None:
+    return None if matrix is None else matrix[row : row + 1].reshape(-1)
 
 
 def _matrix(weight: Weight) -> Matrix[f32]:

@@ -1,6 +1,7 @@
 """Which keys a tile of queries attends to: tiles that a mask leaves empty are skipped.
 
-`j <= i + (t - s)`, as of a causal mask, bounds the keys j from above: by its last row.
+`j <= i + (t - s)`, as of a causal mask, bounds the keys j from above: by its last row.  So
+does `j <= at + i` with a position `at` that the device has, as of a cache with room.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from kerngen.ir.nodes import (
     Constant,
     Expr,
     Index,
+    Load,
+    Role,
     Select,
+    Tensor,
+    Unary,
 )
 from kerngen.ir.types import Scalar
 from kerngen.schedule.conjunctions import all_parts
@@ -246,10 +251,35 @@ def _solved(left: Expr, right: Expr, row: Index, key: Index) -> _Bound | None:
 
     Where the left side is the smaller one, it is a lower bound.
     """
-    form = affine_form(Binary("-", left, right, Scalar.I32))
+    numbers: list[Expr] = []
+    rest = _without_numbers(Binary("-", left, right, Scalar.I32), numbers)
+    form = affine_form(rest)
     if form is None or not {row, key} >= set(form.terms):
         return None
     slope = form.coefficient(row)
     if slope is None or form.coefficient(key) != -1:
         return None
-    return _Bound(is_upper=True, slope=slope, offset=form.offset)
+    offset = form.offset
+    for number in numbers:
+        offset = Binary("+", offset, number, Scalar.I32)
+    return _Bound(is_upper=True, slope=slope, offset=offset)
+
+
+def _without_numbers(expr: Expr, taken: list[Expr], *, is_less: bool = False) -> Expr:
+    """Take the numbers that the device has out of a sum, with their signs; return the rest.
+
+    They are inputs, which are read-only: WGSL takes what is read there for the same in all
+    invocations, and lets barriers be in a loop that it ends.
+    """
+    match expr:
+        case Load(tensor=Tensor(role=Role.INPUT), subscripts=()):
+            taken.append(Unary("-", expr, Scalar.I32) if is_less else expr)
+            return Constant(0, Scalar.I32)
+        case Binary("+" | "-" as op, left, right):
+            sides = (
+                _without_numbers(left, taken, is_less=is_less),
+                _without_numbers(right, taken, is_less=is_less != (op == "-")),
+            )
+            return Binary(op, *sides, expr.type)
+        case _:
+            return expr

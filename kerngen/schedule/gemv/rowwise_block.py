@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import product
-from typing import final
+from operator import add
+from typing import Any, final
 
+from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.nodes import Index
 from kerngen.plan.size import Guard, Literal, Size, ceil_div
-from kerngen.schedule.contraction import LEFT, RIGHT
+from kerngen.schedule.contraction import LEFT, RIGHT, contraction_of
+from kerngen.schedule.gemv.eights import (
+    EIGHT,
+    HALVES,
+    Eight,
+    EightReader,
+    takes_eights,
+)
 from kerngen.schedule.gemv.row_block import RowBlock, suffix
 from kerngen.schedule.gemv.rowwise_join import Round, join_rounds
 from kerngen.schedule.gemv.shape import GemvShape
@@ -42,7 +52,11 @@ def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
     def variant(name: str, when: Guard, names: set[str]) -> Variant:
         return Variant(name, when, (_Rowwise(task, shape, names).shader(),))
 
-    return by_width(task, variant)
+    found, over = contraction_of(task), reduction_of(task).indices
+    assert not isinstance(found, str), found
+    names = {tensor.name for tensor in tensors_read(found.right)}
+    run = EIGHT if takes_eights(found.right, over, names) else LANES
+    return by_width(task, variant, run)
 
 
 @final
@@ -56,8 +70,12 @@ class _Rowwise:
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        task, shape = self.task, self.shape
-        self.width = LANES if self.names else 1
+        task, shape, contraction = self.task, self.shape, contraction_of(self.task)
+        assert not isinstance(contraction, str), contraction
+        self.eights = takes_eights(
+            contraction.right, reduction_of(task).indices, self.names
+        )
+        self.width = EIGHT if self.eights else LANES if self.names else 1
         self.builder = ShaderBuilder(task, dict.fromkeys(self.names, LANES))
         self.block = RowBlock(self.builder, task, shape.rows)
         self.reduce = reduction_of(task)
@@ -174,7 +192,7 @@ class _Rowwise:
         vector = indices[-1] if self.names else None
         label = reduction_label(self.task)
         lowerer = Lowerer(s, at, body, vector=vector, label=label, counts_vectors=True)
-        rights: list[list[Value]] = []
+        rights: list[list[Any]] = []
         inners: list[Lowerer] = []
         for shift in shifts:
             place = counter + shift
@@ -185,9 +203,11 @@ class _Rowwise:
             )
             inners.append(replace(lowerer, at={**at, **over}))
             where = (len(rights), len(shifts))
-            rights.append([*self._rights(inners[-1], columns, where)])
+            read = self._eights if self.eights else self._rights
+            rights.append([*read(inners[-1], columns, where)])
         for number, inner in enumerate(inners):
-            self._take(inner, rights[number], (number, len(shifts)))
+            take = self._take_eights if self.eights else self._take
+            take(inner, rights[number], (number, len(shifts)))
         return body
 
     def _rights(
@@ -200,6 +220,43 @@ class _Rowwise:
             yield self._named_factor(
                 inner, "right", value, (number, len(columns)), shift
             )
+
+    def _eights(
+        self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]
+    ) -> Iterator[Eight]:
+        """Read the right factor of every column at eight neighbours."""
+        (index,) = self.reduce.indices
+        for number, column in enumerate(columns):
+            there = replace(inner, at={**inner.at, self.column: column})
+            which = suffix((number, len(columns)), shift)
+            reader = EightReader(there, index, self.names, which)
+            yield reader.read(self.block.found.right)
+
+    def _take_eights(
+        self, inner: Lowerer, rights: Sequence[Eight], shift: tuple[int, int]
+    ) -> None:
+        """Add eight terms to every total: what they share is multiplied with their sum."""
+        (index,) = self.reduce.indices
+        totals = iter(self.totals)
+        places = [inner.at[index] + n * LANES for n in range(HALVES)]
+        halves = [replace(inner, at={**inner.at, index: at}) for at in places]
+        rows = zip(*(self.block.lefts(half) for half in halves), strict=True)
+        for number, values in enumerate(rows):
+            lefts = [
+                self._named_factor(
+                    half, "left", value, (number, self.shape.rows), shift, (n, HALVES)
+                )
+                for n, (half, value) in enumerate(zip(halves, values, strict=True))
+            ]
+            for right in rights:
+                dots = (
+                    self._term(half, left, own)
+                    for half, left, own in zip(halves, lefts, right.halves, strict=True)
+                )
+                term = reduce(add, dots)
+                if right.same is not None:
+                    term = t.Binary("*", right.same, term)
+                inner.block.append(accumulate("sum", next(totals), term))
 
     def _named_factor(
         self, inner: Lowerer, side: str, value: Value, *which: tuple[int, int]

@@ -17,15 +17,16 @@ from kerngen.schedule.trip_count import loop_trips
 
 
 def by_width(
-    task: Task, variant: Callable[[str, Guard, set[str]], Variant]
+    task: Task, variant: Callable[[str, Guard, set[str]], Variant], run: int = LANES
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    Each is made of its name, its condition, and the tensors that it reads as vectors.
+    Each is made of its name, its condition, and the tensors that it reads as vectors, in
+    whole runs of so many elements.
     """
     names = _vector_names(task)
     extents = last_extents(task.stage, (reduction_of(task).body,), names)
-    when = all_divisible(extents, LANES) if names else NEVER
+    when = all_divisible(extents, run) if names else NEVER
     if when != NEVER:
         yield variant("aligned", when, names)
     yield variant("edge", ALWAYS, set())
