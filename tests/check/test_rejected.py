@@ -29,8 +29,14 @@ _WRONG_ARTICLE = re.compile(r"\b([Aa] '([aeo]|[fi]\d|i[^\d])|[Aa]n '(u32|[^aeiou
 # Their wrong programs are with the tests of the stages that find them.
 ELSEWHERE = {
     m.__name__
-    for m in (reading, faults_build, faults, faults_foreign, schedule_faults)
-    + (wgsl_faults,)
+    for m in (
+        reading,
+        faults_build,
+        faults,
+        faults_foreign,
+        schedule_faults,
+        wgsl_faults,
+    )
 }
 
 

@@ -117,14 +117,35 @@ fn main(
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 32u; number_ += 1u) {
+        for (var number_ = 0u; number_ < 32u; number_ += 4u) {
             let value_key = min(first_key + ((lane >> 5u) * 32u + number_), u.t - 1u);
             let row_weights = weights[(lane >> 5u) * 32u + number_];
             let v_ = v[(((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+            let value_key_ = min(first_key + ((lane >> 5u) * 32u + (number_ + 1u)), u.t - 1u);
+            let row_weights_ = weights[(lane >> 5u) * 32u + (number_ + 1u)];
+            let v_2 = v[(((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+            let value_key_2 = min(first_key + ((lane >> 5u) * 32u + (number_ + 2u)), u.t - 1u);
+            let row_weights_2 = weights[(lane >> 5u) * 32u + (number_ + 2u)];
+            let v_3 = v[(((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
+            let value_key_3 = min(first_key + ((lane >> 5u) * 32u + (number_ + 3u)), u.t - 1u);
+            let row_weights_3 = weights[(lane >> 5u) * 32u + (number_ + 3u)];
+            let v_4 = v[(((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 4u)) >> 2u];
             sum_0 += row_weights.x * v_;
             sum_1 += row_weights.y * v_;
             sum_2 += row_weights.z * v_;
             sum_3 += row_weights.w * v_;
+            sum_0 += row_weights_.x * v_2;
+            sum_1 += row_weights_.y * v_2;
+            sum_2 += row_weights_.z * v_2;
+            sum_3 += row_weights_.w * v_2;
+            sum_0 += row_weights_2.x * v_3;
+            sum_1 += row_weights_2.y * v_3;
+            sum_2 += row_weights_2.z * v_3;
+            sum_3 += row_weights_2.w * v_3;
+            sum_0 += row_weights_3.x * v_4;
+            sum_1 += row_weights_3.y * v_4;
+            sum_2 += row_weights_3.z * v_4;
+            sum_3 += row_weights_3.w * v_4;
         }
         workgroupBarrier();
     }
@@ -318,14 +339,35 @@ fn edge(
         sum_1 *= scale.y;
         sum_2 *= scale.z;
         sum_3 *= scale.w;
-        for (var number_ = 0u; number_ < 32u; number_ += 1u) {
+        for (var number_ = 0u; number_ < 32u; number_ += 4u) {
             let value_key = min(first_key + ((lane >> 5u) * 32u + number_), u.t - 1u);
             let row_weights = weights[(lane >> 5u) * 32u + number_];
             let v_ = vec4f(v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+            let value_key_ = min(first_key + ((lane >> 5u) * 32u + (number_ + 1u)), u.t - 1u);
+            let row_weights_ = weights[(lane >> 5u) * 32u + (number_ + 1u)];
+            let v_2 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+            let value_key_2 = min(first_key + ((lane >> 5u) * 32u + (number_ + 2u)), u.t - 1u);
+            let row_weights_2 = weights[(lane >> 5u) * 32u + (number_ + 2u)];
+            let v_3 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_2) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
+            let value_key_3 = min(first_key + ((lane >> 5u) * 32u + (number_ + 3u)), u.t - 1u);
+            let row_weights_3 = weights[(lane >> 5u) * 32u + (number_ + 3u)];
+            let v_4 = vec4f(v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 31u) * 4u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 31u) * 4u + 1u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 31u) * 4u + 2u, u.e - 1u)], v_edge[((n * u.h + g) * u.t + value_key_3) * u.e + min(first_column + (lane & 31u) * 4u + 3u, u.e - 1u)]);
             sum_0 += row_weights.x * v_;
             sum_1 += row_weights.y * v_;
             sum_2 += row_weights.z * v_;
             sum_3 += row_weights.w * v_;
+            sum_0 += row_weights_.x * v_2;
+            sum_1 += row_weights_.y * v_2;
+            sum_2 += row_weights_.z * v_2;
+            sum_3 += row_weights_.w * v_2;
+            sum_0 += row_weights_2.x * v_3;
+            sum_1 += row_weights_2.y * v_3;
+            sum_2 += row_weights_2.z * v_3;
+            sum_3 += row_weights_2.w * v_3;
+            sum_0 += row_weights_3.x * v_4;
+            sum_1 += row_weights_3.y * v_4;
+            sum_2 += row_weights_3.z * v_4;
+            sum_3 += row_weights_3.w * v_4;
         }
         workgroupBarrier();
     }

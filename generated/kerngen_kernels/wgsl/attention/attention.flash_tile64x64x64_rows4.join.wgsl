@@ -42,14 +42,33 @@ fn main(
     var top_ = -3.4028234663852886e+38;
     var total_ = 0.0;
     var weighted = 0.0;
-    for (var part = 0u; part < parts; part += 1u) {
-        top_ = max(top_, part_rows[(row + part) * 2u]);
+    for (var part = 0u; part < parts; part += 4u) {
+        let near = row + min(part, parts - 1u);
+        let near_ = row + min(part + 1u, parts - 1u);
+        let near_2 = row + min(part + 2u, parts - 1u);
+        let near_3 = row + min(part + 3u, parts - 1u);
+        top_ = max(top_, part_rows[near * 2u]);
+        top_ = max(top_, part_rows[near_ * 2u]);
+        top_ = max(top_, part_rows[near_2 * 2u]);
+        top_ = max(top_, part_rows[near_3 * 2u]);
     }
-    for (var part = 0u; part < parts; part += 1u) {
-        let near = row + part;
-        let scale = exp(part_rows[near * 2u] - top_);
+    for (var part = 0u; part < parts; part += 4u) {
+        let near = row + min(part, parts - 1u);
+        let near_ = row + min(part + 1u, parts - 1u);
+        let near_2 = row + min(part + 2u, parts - 1u);
+        let near_3 = row + min(part + 3u, parts - 1u);
+        let scale = select(0.0, exp(part_rows[near * 2u] - top_), part < parts);
         total_ += scale * part_rows[near * 2u + 1u];
         weighted += scale * parts_[near * u.e + c];
+        let scale_ = select(0.0, exp(part_rows[near_ * 2u] - top_), part + 1u < parts);
+        total_ += scale_ * part_rows[near_ * 2u + 1u];
+        weighted += scale_ * parts_[near_ * u.e + c];
+        let scale_2 = select(0.0, exp(part_rows[near_2 * 2u] - top_), part + 2u < parts);
+        total_ += scale_2 * part_rows[near_2 * 2u + 1u];
+        weighted += scale_2 * parts_[near_2 * u.e + c];
+        let scale_3 = select(0.0, exp(part_rows[near_3 * 2u] - top_), part + 3u < parts);
+        total_ += scale_3 * part_rows[near_3 * 2u + 1u];
+        weighted += scale_3 * parts_[near_3 * u.e + c];
     }
     y[((n * u.h + g) * u.s + i) * u.e + c] = select(weighted / total_, 0.0, i32(u.t) == 0);
 }

@@ -63,15 +63,15 @@ fn finish(
     let g = tile / tile_columns / tile_rows % u.h;
     let tile_row = tile / tile_columns % tile_rows * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.t) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.s || result_column >= u.t) {
         return;
     }
-    score[(((n * u.h + g) * u.s + (tile_row + element / TILE_N)) * u.t + (tile_column + element % TILE_N)) >> 2u] = u.scale * total_;
+    score[(((n * u.h + g) * u.s + result_row) * u.t + result_column) >> 2u] = u.scale * total_;
 }
 
 @group(0) @binding(1) var<storage, read_write> score_finish_edge: array<f32>;
-@group(0) @binding(2) var<storage, read> parts_finish_edge: array<f32>;
-var<workgroup> totals_finish_edge: array<f32, 256>;
 
 // Second of two dispatches: the slots of tiles that have several.
 // Also run for attention_gradient, stage score: gemm_stream.
@@ -81,7 +81,7 @@ fn finish_edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let pieces = (TILE_M * TILE_N) >> 6u;
+    let pieces = (TILE_M * TILE_N) >> 8u;
     let number = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + TILE_M - 1u) / TILE_M;
     let tile_columns = (u.t + TILE_N - 1u) / TILE_N;
@@ -97,25 +97,28 @@ fn finish_edge(
     if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
         return;
     }
-    let element = number % pieces * 64u + (lane & 63u);
-    var total_ = 0.0;
+    let element = (number % pieces * 64u + (lane & 63u)) * 4u;
+    var total_ = vec4f(0.0);
     for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
-        total_ += parts_finish_edge[(part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element];
+        total_ += parts[((part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element) >> 2u];
     }
-    totals_finish_edge[lane] = total_;
+    totals[lane] = total_;
     workgroupBarrier();
     if (lane >= 64u) {
         return;
     }
-    total_ += totals_finish_edge[lane + 64u];
-    total_ += totals_finish_edge[lane + 128u];
-    total_ += totals_finish_edge[lane + 192u];
+    total_ += totals[lane + 64u];
+    total_ += totals[lane + 128u];
+    total_ += totals[lane + 192u];
     let n = tile / tile_columns / tile_rows / u.h;
     let g = tile / tile_columns / tile_rows % u.h;
     let tile_row = tile / tile_columns % tile_rows * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.t) {
-        return;
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    for (var number_ = 0u; number_ < 4u; number_ += 1u) {
+        if (result_row < u.s && result_column + number_ < u.t) {
+            score_finish_edge[((n * u.h + g) * u.s + result_row) * u.t + (result_column + number_)] = u.scale * total_[number_];
+        }
     }
-    score_finish_edge[((n * u.h + g) * u.s + (tile_row + element / TILE_N)) * u.t + (tile_column + element % TILE_N)] = u.scale * total_;
 }

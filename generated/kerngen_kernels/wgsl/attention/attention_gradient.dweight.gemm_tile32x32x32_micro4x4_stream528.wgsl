@@ -22,14 +22,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, j: u32, dweight_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))) >> 2u] = dweight_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, i: u32, j: u32, dweight_sum: vec4f) {
+    if (i >= u.s || j >= u.t) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.t) {
-        dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = dweight_sum;
-    }
+    dweight[(((n * u.h + g) * u.s + i) * u.t + j) >> 2u] = dweight_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -399,7 +397,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
@@ -407,7 +410,6 @@ fn main(
 @group(0) @binding(1) var<storage, read> v_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> dy_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> dweight_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -421,14 +423,12 @@ fn b_vector(start_: u32) -> vec4f {
     return vec4f(v_edge[min(start_, last_)], v_edge[min(start_ + u.e, last_)], v_edge[min(start_ + 2u * u.e, last_)], v_edge[min(start_ + 3u * u.e, last_)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = dweight_sum;
+// What becomes of one total.
+fn finish_edge(n: u32, g: u32, i: u32, j: u32, dweight_sum: f32) {
+    if (i >= u.s || j >= u.t) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.t) {
-        dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
-    }
+    dweight_edge[((n * u.h + g) * u.s + i) * u.t + j] = dweight_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -816,10 +816,15 @@ fn edge(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

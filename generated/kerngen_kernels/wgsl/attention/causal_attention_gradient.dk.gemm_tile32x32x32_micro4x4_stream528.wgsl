@@ -22,14 +22,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<vec4f, 8>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((j & 31u) * 32u + (p & 31u))) >> 2u] = dk_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
+    if (j >= u.t || p >= u.d) {
+        return;
     }
-    if (is_whole && j < u.t && p < u.d) {
-        dk[(((n * u.h + g) * u.t + j) * u.d + p) >> 2u] = dk_sum;
-    }
+    dk[(((n * u.h + g) * u.t + j) * u.d + p) >> 2u] = dk_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -416,7 +414,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
@@ -424,28 +427,25 @@ fn main(
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dk_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> dproduct_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
-// Four neighbours along j of the operand a; beyond its end, the last one.
+// Four elements along j, 8 apart, of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
     let last = u.b * u.h * u.s * u.t - 1u;
-    return vec4f(dproduct_edge[min(start, last)], dproduct_edge[min(start + 1u, last)], dproduct_edge[min(start + 2u, last)], dproduct_edge[min(start + 3u, last)]);
+    return vec4f(dproduct_edge[min(start, last)], dproduct_edge[min(start + 8u, last)], dproduct_edge[min(start + 16u, last)], dproduct_edge[min(start + 24u, last)]);
 }
 
-// Four neighbours along p of the operand b; beyond its end, the last one.
+// Four elements along p, 8 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.b * u.h * u.s * u.d - 1u;
-    return vec4f(q_edge[min(start_, last_)], q_edge[min(start_ + 1u, last_)], q_edge[min(start_ + 2u, last_)], q_edge[min(start_ + 3u, last_)]);
+    return vec4f(q_edge[min(start_, last_)], q_edge[min(start_ + 8u, last_)], q_edge[min(start_ + 16u, last_)], q_edge[min(start_ + 24u, last_)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 1024u + ((j & 31u) * 32u + (p & 31u))] = dk_sum;
+// What becomes of one total.
+fn finish_edge(n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
+    if (j >= u.t || p >= u.d) {
+        return;
     }
-    if (is_whole && j < u.t && p < u.d) {
-        dk_edge[((n * u.h + g) * u.t + j) * u.d + p] = dk_sum;
-    }
+    dk_edge[((n * u.h + g) * u.t + j) * u.d + p] = dk_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -481,42 +481,42 @@ fn edge(
         let a_unit_0 = lane;
         let a_at_0 = a_unit_0 & 7u;
         let a_i_0 = a_unit_0 >> 3u;
-        let a_j_0 = tile_row + a_at_0 * 4u;
+        let a_j_0 = tile_row + a_at_0;
         let a_from_0 = ((n * u.h + g) * u.s + a_i_0) * u.t + a_j_0;
         let a_unit_1 = lane + 64u;
         let a_at_1 = a_unit_1 & 7u;
         let a_i_1 = a_unit_1 >> 3u;
-        let a_j_1 = tile_row + a_at_1 * 4u;
+        let a_j_1 = tile_row + a_at_1;
         let a_from_1 = ((n * u.h + g) * u.s + a_i_1) * u.t + a_j_1;
         let a_unit_2 = lane + 128u;
         let a_at_2 = a_unit_2 & 7u;
         let a_i_2 = a_unit_2 >> 3u;
-        let a_j_2 = tile_row + a_at_2 * 4u;
+        let a_j_2 = tile_row + a_at_2;
         let a_from_2 = ((n * u.h + g) * u.s + a_i_2) * u.t + a_j_2;
         let a_unit_3 = lane + 192u;
         let a_at_3 = a_unit_3 & 7u;
         let a_i_3 = a_unit_3 >> 3u;
-        let a_j_3 = tile_row + a_at_3 * 4u;
+        let a_j_3 = tile_row + a_at_3;
         let a_from_3 = ((n * u.h + g) * u.s + a_i_3) * u.t + a_j_3;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_i_0 = b_unit_0 >> 3u;
-        let b_p_0 = tile_column + b_at_0 * 4u;
+        let b_p_0 = tile_column + b_at_0;
         let b_from_0 = ((n * u.h + g) * u.s + b_i_0) * u.d + b_p_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_i_1 = b_unit_1 >> 3u;
-        let b_p_1 = tile_column + b_at_1 * 4u;
+        let b_p_1 = tile_column + b_at_1;
         let b_from_1 = ((n * u.h + g) * u.s + b_i_1) * u.d + b_p_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 & 7u;
         let b_i_2 = b_unit_2 >> 3u;
-        let b_p_2 = tile_column + b_at_2 * 4u;
+        let b_p_2 = tile_column + b_at_2;
         let b_from_2 = ((n * u.h + g) * u.s + b_i_2) * u.d + b_p_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 & 7u;
         let b_i_3 = b_unit_3 >> 3u;
-        let b_p_3 = tile_column + b_at_3 * 4u;
+        let b_p_3 = tile_column + b_at_3;
         let b_from_3 = ((n * u.h + g) * u.s + b_i_3) * u.d + b_p_3;
 
         var acc_0 = vec4f(0.0);
@@ -832,10 +832,15 @@ fn edge(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + column, totals[number].x);
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 8u), totals[number].y);
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 16u), totals[number].z);
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 24u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row + (number >> 2u) * 8u + (number & 3u) * 8u) * 8u + column)] = totals[number];
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-// grouped_query_attention, stage product, top, total, weight, y: flash_tile64x128x64, one workgroup per 64 rows and 64 columns, 128 keys at a time.
+// grouped_query_attention, stage product, top, total, weight, y: flash_tile64x128x64.
 //     let product[n, g, i, j] = sum[p] q[n, g, i, p] * k[n, g / (h / r), j, p];
 //     let top[n, g, i] = max[j] score[n, g, i, j];
 //     let total[n, g, i] = sum[j] exp(score[n, g, i, j] - top[n, g, i]);
@@ -54,6 +54,7 @@ fn finish(n: u32, g: u32, i: u32, c: u32, row_top: f32, row_total: f32, weighted
     y[(((n * u.h + g) * u.s + i) * u.e + c) >> 2u] = select(weighted / row_total, vec4f(0.0), i32(u.t) == 0);
 }
 
+// One workgroup per 64 rows and 64 columns, 128 keys at a time.
 @compute @workgroup_size(128)
 fn main(
     @builtin(workgroup_id) workgroup: vec3u,
@@ -1137,4 +1138,1159 @@ fn main(
     finish(n, g, tile_row + (row_2 * 4u + 33u), tile_column + column_2 * 4u, top_1.y, whole_1.y, acc_5);
     finish(n, g, tile_row + (row_2 * 4u + 34u), tile_column + column_2 * 4u, top_1.z, whole_1.z, acc_6);
     finish(n, g, tile_row + (row_2 * 4u + 35u), tile_column + column_2 * 4u, top_1.w, whole_1.w, acc_7);
+}
+
+@group(0) @binding(1) var<storage, read> q_edge: array<f32>;
+@group(0) @binding(2) var<storage, read> k_edge: array<f32>;
+@group(0) @binding(3) var<storage, read> v_edge: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
+
+// Four neighbours along i of the operand q; beyond its end, the last one.
+fn q_vector(start: u32) -> vec4f {
+    let last = u.b * u.h * u.s * u.d - 1u;
+    return vec4f(q_edge[min(start, last)], q_edge[min(start + u.d, last)], q_edge[min(start + 2u * u.d, last)], q_edge[min(start + 3u * u.d, last)]);
+}
+
+// Four neighbours along j of the operand k; beyond an end, the last ones.
+fn k_vector(n: u32, g: u32, j: u32, p: u32) -> vec4f {
+    let nearest = min(p, u.d - 1u);
+    return vec4f(k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 1u, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 2u, u.t - 1u)) * u.d + nearest], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + min(j + 3u, u.t - 1u)) * u.d + nearest]);
+}
+
+// Four neighbours along c of the operand v; beyond an end, the last ones.
+fn v_vector(n: u32, g: u32, j: u32, c: u32) -> vec4f {
+    let nearest_ = min(j, u.t - 1u);
+    return vec4f(v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c, u.e - 1u)], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c + 1u, u.e - 1u)], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c + 2u, u.e - 1u)], v_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest_) * u.e + min(c + 3u, u.e - 1u)]);
+}
+
+// The score of a key, by its product; beyond the last key there is none.
+fn score_edge(n: u32, g: u32, i: u32, j: u32, product_: f32) -> f32 {
+    if (j >= u.t) {
+        return -infinity();
+    }
+    let nearest_row = min(i, u.s - 1u);
+    return select(LOWEST, u.scale * product_, i32(j) <= i32(nearest_row) + (i32(u.t) - i32(u.s)));
+}
+
+// What becomes of one sum.
+fn finish_edge(n: u32, g: u32, i: u32, c: u32, row_top: f32, row_total: f32, weighted: f32) {
+    if (i >= u.s || c >= u.e) {
+        return;
+    }
+    y_edge[((n * u.h + g) * u.s + i) * u.e + c] = select(weighted / row_total, 0.0, i32(u.t) == 0);
+}
+
+// One workgroup per 64 rows and 64 columns, 128 keys at a time.
+@compute @workgroup_size(128)
+fn edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let group = workgroup.y * grid.x + workgroup.x;
+    let tile_rows = (u.s + 63u) >> 6u;
+    let tile_columns = (u.e + 63u) >> 6u;
+    if (group >= u.b * u.h * tile_rows * tile_columns) {
+        return;
+    }
+    let n = group / tile_columns / tile_rows / u.h;
+    let g = group / tile_columns / tile_rows % u.h;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 64u;
+    let tile_column = group % tile_columns * 64u;
+    let all_keys = i32(u.t);
+    let first_row = i32(tile_row);
+    let last_row = i32(min(tile_row + 64u, u.s) - 1u);
+    let have_keys = 0i <= all_keys - 1i && 0i <= first_row + i32(u.t - u.s) && 0i <= all_keys - 1i && 0i <= last_row + i32(u.t - u.s);
+    let end = u32(select(all_keys, max(min(all_keys, last_row + i32(u.t - u.s) + 1i), 0i), have_keys));
+    let share = bitcast<f32>((127u - (32u - countLeadingZeros(max(u.t, 1u) - 1u))) << 23u);
+
+    let column_2 = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
+    let row_2 = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
+    let q_unit_0 = lane;
+    let q_at_0 = q_unit_0 >> 4u;
+    let q_p_0 = q_unit_0 & 15u;
+    let q_i_0 = tile_row + q_at_0 * 4u;
+    let q_from_0 = ((n * u.h + g) * u.s + q_i_0) * u.d + q_p_0;
+    let q_unit_1 = lane + 128u;
+    let q_at_1 = q_unit_1 >> 4u;
+    let q_p_1 = q_unit_1 & 15u;
+    let q_i_1 = tile_row + q_at_1 * 4u;
+    let q_from_1 = ((n * u.h + g) * u.s + q_i_1) * u.d + q_p_1;
+    let v_unit_0 = lane;
+    let v_at_0 = v_unit_0 & 15u;
+    let v_j_0 = v_unit_0 >> 4u;
+    let v_c_0 = tile_column + v_at_0 * 4u;
+    let v_unit_1 = lane + 128u;
+    let v_at_1 = v_unit_1 & 15u;
+    let v_j_1 = v_unit_1 >> 4u;
+    let v_c_1 = tile_column + v_at_1 * 4u;
+    var q_load_0: vec4f;
+    var q_load_1: vec4f;
+    var v_load_0: vec4f;
+    var v_load_1: vec4f;
+
+    var acc_0: vec4f;
+    var acc_1: vec4f;
+    var acc_2: vec4f;
+    var acc_3: vec4f;
+    var acc_4: vec4f;
+    var acc_5: vec4f;
+    var acc_6: vec4f;
+    var acc_7: vec4f;
+    var top_0 = vec4f(-3.4028234663852886e+38);
+    var total_0: vec4f;
+    var top_1 = vec4f(-3.4028234663852886e+38);
+    var total_1: vec4f;
+
+    for (var first_key = 0u; first_key < end; first_key += 128u) {
+        let k_unit_0 = lane;
+        let k_at_0 = k_unit_0 >> 4u;
+        let k_p_0 = k_unit_0 & 15u;
+        let k_j_0 = first_key + k_at_0 * 4u;
+        let k_unit_1 = lane + 128u;
+        let k_at_1 = k_unit_1 >> 4u;
+        let k_p_1 = k_unit_1 & 15u;
+        let k_j_1 = first_key + k_at_1 * 4u;
+        let k_unit_2 = lane + 256u;
+        let k_at_2 = k_unit_2 >> 4u;
+        let k_p_2 = k_unit_2 & 15u;
+        let k_j_2 = first_key + k_at_2 * 4u;
+        let k_unit_3 = lane + 384u;
+        let k_at_3 = k_unit_3 >> 4u;
+        let k_p_3 = k_unit_3 & 15u;
+        let k_j_3 = first_key + k_at_3 * 4u;
+        var k_load_0: vec4f;
+        var k_load_1: vec4f;
+        var k_load_2: vec4f;
+        var k_load_3: vec4f;
+        var score_0_0 = vec4f(0.0);
+        var score_0_1 = vec4f(0.0);
+        var score_1_0 = vec4f(0.0);
+        var score_1_1 = vec4f(0.0);
+        var score_2_0 = vec4f(0.0);
+        var score_2_1 = vec4f(0.0);
+        var score_3_0 = vec4f(0.0);
+        var score_3_1 = vec4f(0.0);
+        var score_4_0 = vec4f(0.0);
+        var score_4_1 = vec4f(0.0);
+        var score_5_0 = vec4f(0.0);
+        var score_5_1 = vec4f(0.0);
+        var score_6_0 = vec4f(0.0);
+        var score_6_1 = vec4f(0.0);
+        var score_7_0 = vec4f(0.0);
+        var score_7_1 = vec4f(0.0);
+        if (u.d > 0u) {
+            q_load_0 = q_vector(q_from_0);
+            q_load_1 = q_vector(q_from_1);
+            k_load_0 = k_vector(n, g, k_j_0, k_p_0);
+            k_load_1 = k_vector(n, g, k_j_1, k_p_1);
+            k_load_2 = k_vector(n, g, k_j_2, k_p_2);
+            k_load_3 = k_vector(n, g, k_j_3, k_p_3);
+        }
+        for (var first = 0u; first < u.d; first += 16u) {
+            if (first + 16u > u.d) {
+                let left = u.d - first;
+                q_load_0 = select(vec4f(0.0), q_load_0, q_p_0 < left);
+                q_load_1 = select(vec4f(0.0), q_load_1, q_p_1 < left);
+                k_load_0 = select(vec4f(0.0), k_load_0, k_p_0 < left);
+                k_load_1 = select(vec4f(0.0), k_load_1, k_p_1 < left);
+                k_load_2 = select(vec4f(0.0), k_load_2, k_p_2 < left);
+                k_load_3 = select(vec4f(0.0), k_load_3, k_p_3 < left);
+            }
+            q_tile[q_p_0][q_at_0 >> 3u][(q_at_0 & 7u) ^ (q_p_0 & 7u)] = q_load_0;
+            q_tile[q_p_1][q_at_1 >> 3u][(q_at_1 & 7u) ^ (q_p_1 & 7u)] = q_load_1;
+            k_tile[k_p_0][k_at_0 >> 4u][(k_at_0 & 15u) ^ (k_p_0 & 7u)] = k_load_0;
+            k_tile[k_p_1][k_at_1 >> 4u][(k_at_1 & 15u) ^ (k_p_1 & 7u)] = k_load_1;
+            k_tile[k_p_2][k_at_2 >> 4u][(k_at_2 & 15u) ^ (k_p_2 & 7u)] = k_load_2;
+            k_tile[k_p_3][k_at_3 >> 4u][(k_at_3 & 15u) ^ (k_p_3 & 7u)] = k_load_3;
+            workgroupBarrier();
+            let following = first + 16u;
+            q_load_0 = q_vector(q_from_0 + following);
+            q_load_1 = q_vector(q_from_1 + following);
+            k_load_0 = k_vector(n, g, k_j_0, following + k_p_0);
+            k_load_1 = k_vector(n, g, k_j_1, following + k_p_1);
+            k_load_2 = k_vector(n, g, k_j_2, following + k_p_2);
+            k_load_3 = k_vector(n, g, k_j_3, following + k_p_3);
+            {  // p = 0
+                let q_0 = q_tile[0u][0u][row_2];
+                let q_1 = q_tile[0u][1u][row_2];
+                let k_0 = k_tile[0u][0u][column_2];
+                let k_1 = k_tile[0u][1u][column_2];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 1
+                let q_0 = q_tile[1u][0u][row_2 ^ 1u];
+                let q_1 = q_tile[1u][1u][row_2 ^ 1u];
+                let k_0 = k_tile[1u][0u][column_2 ^ 1u];
+                let k_1 = k_tile[1u][1u][column_2 ^ 1u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 2
+                let q_0 = q_tile[2u][0u][row_2 ^ 2u];
+                let q_1 = q_tile[2u][1u][row_2 ^ 2u];
+                let k_0 = k_tile[2u][0u][column_2 ^ 2u];
+                let k_1 = k_tile[2u][1u][column_2 ^ 2u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 3
+                let q_0 = q_tile[3u][0u][row_2 ^ 3u];
+                let q_1 = q_tile[3u][1u][row_2 ^ 3u];
+                let k_0 = k_tile[3u][0u][column_2 ^ 3u];
+                let k_1 = k_tile[3u][1u][column_2 ^ 3u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 4
+                let q_0 = q_tile[4u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[4u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[4u][0u][column_2 ^ 4u];
+                let k_1 = k_tile[4u][1u][column_2 ^ 4u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 5
+                let q_0 = q_tile[5u][0u][row_2 ^ 5u];
+                let q_1 = q_tile[5u][1u][row_2 ^ 5u];
+                let k_0 = k_tile[5u][0u][column_2 ^ 5u];
+                let k_1 = k_tile[5u][1u][column_2 ^ 5u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 6
+                let q_0 = q_tile[6u][0u][row_2 ^ 6u];
+                let q_1 = q_tile[6u][1u][row_2 ^ 6u];
+                let k_0 = k_tile[6u][0u][column_2 ^ 6u];
+                let k_1 = k_tile[6u][1u][column_2 ^ 6u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 7
+                let q_0 = q_tile[7u][0u][row_2 ^ 7u];
+                let q_1 = q_tile[7u][1u][row_2 ^ 7u];
+                let k_0 = k_tile[7u][0u][column_2 ^ 7u];
+                let k_1 = k_tile[7u][1u][column_2 ^ 7u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 8
+                let q_0 = q_tile[8u][0u][row_2];
+                let q_1 = q_tile[8u][1u][row_2];
+                let k_0 = k_tile[8u][0u][column_2];
+                let k_1 = k_tile[8u][1u][column_2];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 9
+                let q_0 = q_tile[9u][0u][row_2 ^ 1u];
+                let q_1 = q_tile[9u][1u][row_2 ^ 1u];
+                let k_0 = k_tile[9u][0u][column_2 ^ 1u];
+                let k_1 = k_tile[9u][1u][column_2 ^ 1u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 10
+                let q_0 = q_tile[10u][0u][row_2 ^ 2u];
+                let q_1 = q_tile[10u][1u][row_2 ^ 2u];
+                let k_0 = k_tile[10u][0u][column_2 ^ 2u];
+                let k_1 = k_tile[10u][1u][column_2 ^ 2u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 11
+                let q_0 = q_tile[11u][0u][row_2 ^ 3u];
+                let q_1 = q_tile[11u][1u][row_2 ^ 3u];
+                let k_0 = k_tile[11u][0u][column_2 ^ 3u];
+                let k_1 = k_tile[11u][1u][column_2 ^ 3u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 12
+                let q_0 = q_tile[12u][0u][row_2 ^ 4u];
+                let q_1 = q_tile[12u][1u][row_2 ^ 4u];
+                let k_0 = k_tile[12u][0u][column_2 ^ 4u];
+                let k_1 = k_tile[12u][1u][column_2 ^ 4u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 13
+                let q_0 = q_tile[13u][0u][row_2 ^ 5u];
+                let q_1 = q_tile[13u][1u][row_2 ^ 5u];
+                let k_0 = k_tile[13u][0u][column_2 ^ 5u];
+                let k_1 = k_tile[13u][1u][column_2 ^ 5u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 14
+                let q_0 = q_tile[14u][0u][row_2 ^ 6u];
+                let q_1 = q_tile[14u][1u][row_2 ^ 6u];
+                let k_0 = k_tile[14u][0u][column_2 ^ 6u];
+                let k_1 = k_tile[14u][1u][column_2 ^ 6u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            {  // p = 15
+                let q_0 = q_tile[15u][0u][row_2 ^ 7u];
+                let q_1 = q_tile[15u][1u][row_2 ^ 7u];
+                let k_0 = k_tile[15u][0u][column_2 ^ 7u];
+                let k_1 = k_tile[15u][1u][column_2 ^ 7u];
+                score_0_0 += q_0.x * k_0;
+                score_0_1 += q_0.x * k_1;
+                score_1_1 += q_0.y * k_1;
+                score_1_0 += q_0.y * k_0;
+                score_2_0 += q_0.z * k_0;
+                score_2_1 += q_0.z * k_1;
+                score_3_1 += q_0.w * k_1;
+                score_3_0 += q_0.w * k_0;
+                score_4_0 += q_1.x * k_0;
+                score_4_1 += q_1.x * k_1;
+                score_5_1 += q_1.y * k_1;
+                score_5_0 += q_1.y * k_0;
+                score_6_0 += q_1.z * k_0;
+                score_6_1 += q_1.z * k_1;
+                score_7_1 += q_1.w * k_1;
+                score_7_0 += q_1.w * k_0;
+            }
+            workgroupBarrier();
+        }
+
+        v_load_0 = v_vector(n, g, first_key + v_j_0, v_c_0);
+        v_load_1 = v_vector(n, g, first_key + v_j_1, v_c_1);
+        score_0_0 = vec4f(score_edge(n, g, tile_row + row_2 * 4u, first_key + column_2 * 4u, score_0_0.x), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 1u), score_0_0.y), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 2u), score_0_0.z), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 3u), score_0_0.w));
+        score_0_1 = vec4f(score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 64u), score_0_1.x), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 65u), score_0_1.y), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 66u), score_0_1.z), score_edge(n, g, tile_row + row_2 * 4u, first_key + (column_2 * 4u + 67u), score_0_1.w));
+        score_1_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + column_2 * 4u, score_1_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 1u), score_1_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 2u), score_1_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 3u), score_1_0.w));
+        score_1_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 64u), score_1_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 65u), score_1_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 66u), score_1_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 1u), first_key + (column_2 * 4u + 67u), score_1_1.w));
+        score_2_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + column_2 * 4u, score_2_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 1u), score_2_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 2u), score_2_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 3u), score_2_0.w));
+        score_2_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 64u), score_2_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 65u), score_2_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 66u), score_2_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 2u), first_key + (column_2 * 4u + 67u), score_2_1.w));
+        score_3_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + column_2 * 4u, score_3_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 1u), score_3_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 2u), score_3_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 3u), score_3_0.w));
+        score_3_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 64u), score_3_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 65u), score_3_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 66u), score_3_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 3u), first_key + (column_2 * 4u + 67u), score_3_1.w));
+        score_4_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + column_2 * 4u, score_4_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 1u), score_4_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 2u), score_4_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 3u), score_4_0.w));
+        score_4_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 64u), score_4_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 65u), score_4_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 66u), score_4_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 32u), first_key + (column_2 * 4u + 67u), score_4_1.w));
+        score_5_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + column_2 * 4u, score_5_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 1u), score_5_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 2u), score_5_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 3u), score_5_0.w));
+        score_5_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 64u), score_5_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 65u), score_5_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 66u), score_5_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 33u), first_key + (column_2 * 4u + 67u), score_5_1.w));
+        score_6_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + column_2 * 4u, score_6_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 1u), score_6_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 2u), score_6_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 3u), score_6_0.w));
+        score_6_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 64u), score_6_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 65u), score_6_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 66u), score_6_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 34u), first_key + (column_2 * 4u + 67u), score_6_1.w));
+        score_7_0 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + column_2 * 4u, score_7_0.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 1u), score_7_0.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 2u), score_7_0.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 3u), score_7_0.w));
+        score_7_1 = vec4f(score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 64u), score_7_1.x), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 65u), score_7_1.y), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 66u), score_7_1.z), score_edge(n, g, tile_row + (row_2 * 4u + 35u), first_key + (column_2 * 4u + 67u), score_7_1.w));
+
+        let own_0 = vec4f(max(max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).x, max(max(score_0_0, score_0_1).xy, max(score_0_0, score_0_1).zw).y), max(max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).x, max(max(score_1_0, score_1_1).xy, max(score_1_0, score_1_1).zw).y), max(max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).x, max(max(score_2_0, score_2_1).xy, max(score_2_0, score_2_1).zw).y), max(max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).x, max(max(score_3_0, score_3_1).xy, max(score_3_0, score_3_1).zw).y));
+        let own_1 = vec4f(max(max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).x, max(max(score_4_0, score_4_1).xy, max(score_4_0, score_4_1).zw).y), max(max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).x, max(max(score_5_0, score_5_1).xy, max(score_5_0, score_5_1).zw).y), max(max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).x, max(max(score_6_0, score_6_1).xy, max(score_6_0, score_6_1).zw).y), max(max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).x, max(max(score_7_0, score_7_1).xy, max(score_7_0, score_7_1).zw).y));
+        weight_tile[column_2][row_2 ^ (column_2 & 7u)] = own_0;
+        weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = own_1;
+        workgroupBarrier();
+        var new_0 = weight_tile[0u][row_2];
+        new_0 = max(new_0, weight_tile[1u][row_2 ^ 1u]);
+        new_0 = max(new_0, weight_tile[2u][row_2 ^ 2u]);
+        new_0 = max(new_0, weight_tile[3u][row_2 ^ 3u]);
+        new_0 = max(new_0, weight_tile[4u][row_2 ^ 4u]);
+        new_0 = max(new_0, weight_tile[5u][row_2 ^ 5u]);
+        new_0 = max(new_0, weight_tile[6u][row_2 ^ 6u]);
+        new_0 = max(new_0, weight_tile[7u][row_2 ^ 7u]);
+        new_0 = max(new_0, weight_tile[8u][row_2]);
+        new_0 = max(new_0, weight_tile[9u][row_2 ^ 1u]);
+        new_0 = max(new_0, weight_tile[10u][row_2 ^ 2u]);
+        new_0 = max(new_0, weight_tile[11u][row_2 ^ 3u]);
+        new_0 = max(new_0, weight_tile[12u][row_2 ^ 4u]);
+        new_0 = max(new_0, weight_tile[13u][row_2 ^ 5u]);
+        new_0 = max(new_0, weight_tile[14u][row_2 ^ 6u]);
+        new_0 = max(new_0, weight_tile[15u][row_2 ^ 7u]);
+        var new_1 = weight_tile[0u][row_2 + 8u];
+        new_1 = max(new_1, weight_tile[1u][(row_2 ^ 1u) + 8u]);
+        new_1 = max(new_1, weight_tile[2u][(row_2 ^ 2u) + 8u]);
+        new_1 = max(new_1, weight_tile[3u][(row_2 ^ 3u) + 8u]);
+        new_1 = max(new_1, weight_tile[4u][(row_2 ^ 4u) + 8u]);
+        new_1 = max(new_1, weight_tile[5u][(row_2 ^ 5u) + 8u]);
+        new_1 = max(new_1, weight_tile[6u][(row_2 ^ 6u) + 8u]);
+        new_1 = max(new_1, weight_tile[7u][(row_2 ^ 7u) + 8u]);
+        new_1 = max(new_1, weight_tile[8u][row_2 + 8u]);
+        new_1 = max(new_1, weight_tile[9u][(row_2 ^ 1u) + 8u]);
+        new_1 = max(new_1, weight_tile[10u][(row_2 ^ 2u) + 8u]);
+        new_1 = max(new_1, weight_tile[11u][(row_2 ^ 3u) + 8u]);
+        new_1 = max(new_1, weight_tile[12u][(row_2 ^ 4u) + 8u]);
+        new_1 = max(new_1, weight_tile[13u][(row_2 ^ 5u) + 8u]);
+        new_1 = max(new_1, weight_tile[14u][(row_2 ^ 6u) + 8u]);
+        new_1 = max(new_1, weight_tile[15u][(row_2 ^ 7u) + 8u]);
+        workgroupBarrier();
+        new_0 = max(top_0, new_0);
+        let scale_0 = exp(top_0 - new_0);
+        top_0 = new_0;
+        score_0_0 = exp(score_0_0 - top_0.x) * share;
+        score_0_1 = exp(score_0_1 - top_0.x) * share;
+        acc_0 *= scale_0.x;
+        score_1_0 = exp(score_1_0 - top_0.y) * share;
+        score_1_1 = exp(score_1_1 - top_0.y) * share;
+        acc_1 *= scale_0.y;
+        score_2_0 = exp(score_2_0 - top_0.z) * share;
+        score_2_1 = exp(score_2_1 - top_0.z) * share;
+        acc_2 *= scale_0.z;
+        score_3_0 = exp(score_3_0 - top_0.w) * share;
+        score_3_1 = exp(score_3_1 - top_0.w) * share;
+        acc_3 *= scale_0.w;
+        total_0 = total_0 * scale_0 + vec4f(dot(score_0_0 + score_0_1, vec4f(1.0)), dot(score_1_0 + score_1_1, vec4f(1.0)), dot(score_2_0 + score_2_1, vec4f(1.0)), dot(score_3_0 + score_3_1, vec4f(1.0)));
+        new_1 = max(top_1, new_1);
+        let scale_1 = exp(top_1 - new_1);
+        top_1 = new_1;
+        score_4_0 = exp(score_4_0 - top_1.x) * share;
+        score_4_1 = exp(score_4_1 - top_1.x) * share;
+        acc_4 *= scale_1.x;
+        score_5_0 = exp(score_5_0 - top_1.y) * share;
+        score_5_1 = exp(score_5_1 - top_1.y) * share;
+        acc_5 *= scale_1.y;
+        score_6_0 = exp(score_6_0 - top_1.z) * share;
+        score_6_1 = exp(score_6_1 - top_1.z) * share;
+        acc_6 *= scale_1.z;
+        score_7_0 = exp(score_7_0 - top_1.w) * share;
+        score_7_1 = exp(score_7_1 - top_1.w) * share;
+        acc_7 *= scale_1.w;
+        total_1 = total_1 * scale_1 + vec4f(dot(score_4_0 + score_4_1, vec4f(1.0)), dot(score_5_0 + score_5_1, vec4f(1.0)), dot(score_6_0 + score_6_1, vec4f(1.0)), dot(score_7_0 + score_7_1, vec4f(1.0)));
+
+        for (var turn = 0u; turn < 4u && first_key + turn * 16u < end; turn += 1u) {
+            let key = first_key + turn * 16u;
+            if ((column_2 >> 2u) == turn) {
+                weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.x, score_1_0.x, score_2_0.x, score_3_0.x);
+                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.x, score_5_0.x, score_6_0.x, score_7_0.x);
+                weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.y, score_1_0.y, score_2_0.y, score_3_0.y);
+                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.y, score_5_0.y, score_6_0.y, score_7_0.y);
+                weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.z, score_1_0.z, score_2_0.z, score_3_0.z);
+                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.z, score_5_0.z, score_6_0.z, score_7_0.z);
+                weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_0.w, score_1_0.w, score_2_0.w, score_3_0.w);
+                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_0.w, score_5_0.w, score_6_0.w, score_7_0.w);
+            }
+            if (key + 16u > end) {
+                let left_ = end - key;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_);
+            }
+            v_tile[v_j_0][v_at_0] = v_load_0;
+            v_tile[v_j_1][v_at_1] = v_load_1;
+            workgroupBarrier();
+            let next_key = key + 16u;
+            v_load_0 = v_vector(n, g, next_key + v_j_0, v_c_0);
+            v_load_1 = v_vector(n, g, next_key + v_j_1, v_c_1);
+            {  // j = 0
+                let w_0 = weight_tile[0u][row_2];
+                let w_1 = weight_tile[0u][row_2 + 8u];
+                let v_0 = v_tile[0u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 1
+                let w_0 = weight_tile[1u][row_2];
+                let w_1 = weight_tile[1u][row_2 + 8u];
+                let v_0 = v_tile[1u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 2
+                let w_0 = weight_tile[2u][row_2];
+                let w_1 = weight_tile[2u][row_2 + 8u];
+                let v_0 = v_tile[2u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 3
+                let w_0 = weight_tile[3u][row_2];
+                let w_1 = weight_tile[3u][row_2 + 8u];
+                let v_0 = v_tile[3u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 4
+                let w_0 = weight_tile[4u][row_2 ^ 1u];
+                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 5
+                let w_0 = weight_tile[5u][row_2 ^ 1u];
+                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 6
+                let w_0 = weight_tile[6u][row_2 ^ 1u];
+                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 7
+                let w_0 = weight_tile[7u][row_2 ^ 1u];
+                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 8
+                let w_0 = weight_tile[8u][row_2 ^ 2u];
+                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 9
+                let w_0 = weight_tile[9u][row_2 ^ 2u];
+                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 10
+                let w_0 = weight_tile[10u][row_2 ^ 2u];
+                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 11
+                let w_0 = weight_tile[11u][row_2 ^ 2u];
+                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 12
+                let w_0 = weight_tile[12u][row_2 ^ 3u];
+                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 13
+                let w_0 = weight_tile[13u][row_2 ^ 3u];
+                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 14
+                let w_0 = weight_tile[14u][row_2 ^ 3u];
+                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 15
+                let w_0 = weight_tile[15u][row_2 ^ 3u];
+                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+        for (var turn_ = 4u; turn_ < 8u && first_key + turn_ * 16u < end; turn_ += 1u) {
+            let key_ = first_key + turn_ * 16u;
+            if ((column_2 >> 2u) == turn_ - 4u) {
+                weight_tile[(column_2 & 3u) * 4u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.x, score_1_1.x, score_2_1.x, score_3_1.x);
+                weight_tile[(column_2 & 3u) * 4u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.x, score_5_1.x, score_6_1.x, score_7_1.x);
+                weight_tile[(column_2 & 3u) * 4u + 1u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.y, score_1_1.y, score_2_1.y, score_3_1.y);
+                weight_tile[(column_2 & 3u) * 4u + 1u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.y, score_5_1.y, score_6_1.y, score_7_1.y);
+                weight_tile[(column_2 & 3u) * 4u + 2u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.z, score_1_1.z, score_2_1.z, score_3_1.z);
+                weight_tile[(column_2 & 3u) * 4u + 2u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.z, score_5_1.z, score_6_1.z, score_7_1.z);
+                weight_tile[(column_2 & 3u) * 4u + 3u][row_2 ^ (column_2 & 3u)] = vec4f(score_0_1.w, score_1_1.w, score_2_1.w, score_3_1.w);
+                weight_tile[(column_2 & 3u) * 4u + 3u][(row_2 ^ (column_2 & 3u)) + 8u] = vec4f(score_4_1.w, score_5_1.w, score_6_1.w, score_7_1.w);
+            }
+            if (key_ + 16u > end) {
+                let left_2 = end - key_;
+                v_load_0 = select(vec4f(0.0), v_load_0, v_j_0 < left_2);
+                v_load_1 = select(vec4f(0.0), v_load_1, v_j_1 < left_2);
+            }
+            v_tile[v_j_0][v_at_0] = v_load_0;
+            v_tile[v_j_1][v_at_1] = v_load_1;
+            workgroupBarrier();
+            let next_key_ = key_ + 16u;
+            v_load_0 = v_vector(n, g, next_key_ + v_j_0, v_c_0);
+            v_load_1 = v_vector(n, g, next_key_ + v_j_1, v_c_1);
+            {  // j = 0
+                let w_0 = weight_tile[0u][row_2];
+                let w_1 = weight_tile[0u][row_2 + 8u];
+                let v_0 = v_tile[0u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 1
+                let w_0 = weight_tile[1u][row_2];
+                let w_1 = weight_tile[1u][row_2 + 8u];
+                let v_0 = v_tile[1u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 2
+                let w_0 = weight_tile[2u][row_2];
+                let w_1 = weight_tile[2u][row_2 + 8u];
+                let v_0 = v_tile[2u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 3
+                let w_0 = weight_tile[3u][row_2];
+                let w_1 = weight_tile[3u][row_2 + 8u];
+                let v_0 = v_tile[3u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 4
+                let w_0 = weight_tile[4u][row_2 ^ 1u];
+                let w_1 = weight_tile[4u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[4u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 5
+                let w_0 = weight_tile[5u][row_2 ^ 1u];
+                let w_1 = weight_tile[5u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[5u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 6
+                let w_0 = weight_tile[6u][row_2 ^ 1u];
+                let w_1 = weight_tile[6u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[6u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 7
+                let w_0 = weight_tile[7u][row_2 ^ 1u];
+                let w_1 = weight_tile[7u][(row_2 ^ 1u) + 8u];
+                let v_0 = v_tile[7u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 8
+                let w_0 = weight_tile[8u][row_2 ^ 2u];
+                let w_1 = weight_tile[8u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[8u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 9
+                let w_0 = weight_tile[9u][row_2 ^ 2u];
+                let w_1 = weight_tile[9u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[9u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 10
+                let w_0 = weight_tile[10u][row_2 ^ 2u];
+                let w_1 = weight_tile[10u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[10u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 11
+                let w_0 = weight_tile[11u][row_2 ^ 2u];
+                let w_1 = weight_tile[11u][(row_2 ^ 2u) + 8u];
+                let v_0 = v_tile[11u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 12
+                let w_0 = weight_tile[12u][row_2 ^ 3u];
+                let w_1 = weight_tile[12u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[12u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 13
+                let w_0 = weight_tile[13u][row_2 ^ 3u];
+                let w_1 = weight_tile[13u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[13u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 14
+                let w_0 = weight_tile[14u][row_2 ^ 3u];
+                let w_1 = weight_tile[14u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[14u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            {  // j = 15
+                let w_0 = weight_tile[15u][row_2 ^ 3u];
+                let w_1 = weight_tile[15u][(row_2 ^ 3u) + 8u];
+                let v_0 = v_tile[15u][column_2];
+                acc_0 += w_0.x * v_0;
+                acc_1 += w_0.y * v_0;
+                acc_2 += w_0.z * v_0;
+                acc_3 += w_0.w * v_0;
+                acc_4 += w_1.x * v_0;
+                acc_5 += w_1.y * v_0;
+                acc_6 += w_1.z * v_0;
+                acc_7 += w_1.w * v_0;
+            }
+            workgroupBarrier();
+        }
+    }
+
+    weight_tile[column_2][row_2 ^ (column_2 & 7u)] = total_0;
+    weight_tile[column_2][(row_2 ^ (column_2 & 7u)) + 8u] = total_1;
+    workgroupBarrier();
+    var whole_0 = weight_tile[0u][row_2];
+    whole_0 += weight_tile[1u][row_2 ^ 1u];
+    whole_0 += weight_tile[2u][row_2 ^ 2u];
+    whole_0 += weight_tile[3u][row_2 ^ 3u];
+    whole_0 += weight_tile[4u][row_2 ^ 4u];
+    whole_0 += weight_tile[5u][row_2 ^ 5u];
+    whole_0 += weight_tile[6u][row_2 ^ 6u];
+    whole_0 += weight_tile[7u][row_2 ^ 7u];
+    whole_0 += weight_tile[8u][row_2];
+    whole_0 += weight_tile[9u][row_2 ^ 1u];
+    whole_0 += weight_tile[10u][row_2 ^ 2u];
+    whole_0 += weight_tile[11u][row_2 ^ 3u];
+    whole_0 += weight_tile[12u][row_2 ^ 4u];
+    whole_0 += weight_tile[13u][row_2 ^ 5u];
+    whole_0 += weight_tile[14u][row_2 ^ 6u];
+    whole_0 += weight_tile[15u][row_2 ^ 7u];
+    var whole_1 = weight_tile[0u][row_2 + 8u];
+    whole_1 += weight_tile[1u][(row_2 ^ 1u) + 8u];
+    whole_1 += weight_tile[2u][(row_2 ^ 2u) + 8u];
+    whole_1 += weight_tile[3u][(row_2 ^ 3u) + 8u];
+    whole_1 += weight_tile[4u][(row_2 ^ 4u) + 8u];
+    whole_1 += weight_tile[5u][(row_2 ^ 5u) + 8u];
+    whole_1 += weight_tile[6u][(row_2 ^ 6u) + 8u];
+    whole_1 += weight_tile[7u][(row_2 ^ 7u) + 8u];
+    whole_1 += weight_tile[8u][row_2 + 8u];
+    whole_1 += weight_tile[9u][(row_2 ^ 1u) + 8u];
+    whole_1 += weight_tile[10u][(row_2 ^ 2u) + 8u];
+    whole_1 += weight_tile[11u][(row_2 ^ 3u) + 8u];
+    whole_1 += weight_tile[12u][(row_2 ^ 4u) + 8u];
+    whole_1 += weight_tile[13u][(row_2 ^ 5u) + 8u];
+    whole_1 += weight_tile[14u][(row_2 ^ 6u) + 8u];
+    whole_1 += weight_tile[15u][(row_2 ^ 7u) + 8u];
+    workgroupBarrier();
+
+    finish_edge(n, g, tile_row + row_2 * 4u, tile_column + column_2 * 4u, top_0.x, whole_0.x, acc_0.x);
+    finish_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 1u), top_0.x, whole_0.x, acc_0.y);
+    finish_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 2u), top_0.x, whole_0.x, acc_0.z);
+    finish_edge(n, g, tile_row + row_2 * 4u, tile_column + (column_2 * 4u + 3u), top_0.x, whole_0.x, acc_0.w);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + column_2 * 4u, top_0.y, whole_0.y, acc_1.x);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 1u), top_0.y, whole_0.y, acc_1.y);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 2u), top_0.y, whole_0.y, acc_1.z);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 1u), tile_column + (column_2 * 4u + 3u), top_0.y, whole_0.y, acc_1.w);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + column_2 * 4u, top_0.z, whole_0.z, acc_2.x);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 1u), top_0.z, whole_0.z, acc_2.y);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 2u), top_0.z, whole_0.z, acc_2.z);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 2u), tile_column + (column_2 * 4u + 3u), top_0.z, whole_0.z, acc_2.w);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + column_2 * 4u, top_0.w, whole_0.w, acc_3.x);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 1u), top_0.w, whole_0.w, acc_3.y);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 2u), top_0.w, whole_0.w, acc_3.z);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 3u), tile_column + (column_2 * 4u + 3u), top_0.w, whole_0.w, acc_3.w);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + column_2 * 4u, top_1.x, whole_1.x, acc_4.x);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 1u), top_1.x, whole_1.x, acc_4.y);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 2u), top_1.x, whole_1.x, acc_4.z);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 32u), tile_column + (column_2 * 4u + 3u), top_1.x, whole_1.x, acc_4.w);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + column_2 * 4u, top_1.y, whole_1.y, acc_5.x);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 1u), top_1.y, whole_1.y, acc_5.y);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 2u), top_1.y, whole_1.y, acc_5.z);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 33u), tile_column + (column_2 * 4u + 3u), top_1.y, whole_1.y, acc_5.w);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + column_2 * 4u, top_1.z, whole_1.z, acc_6.x);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 1u), top_1.z, whole_1.z, acc_6.y);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 2u), top_1.z, whole_1.z, acc_6.z);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 34u), tile_column + (column_2 * 4u + 3u), top_1.z, whole_1.z, acc_6.w);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + column_2 * 4u, top_1.w, whole_1.w, acc_7.x);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 1u), top_1.w, whole_1.w, acc_7.y);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 2u), top_1.w, whole_1.w, acc_7.z);
+    finish_edge(n, g, tile_row + (row_2 * 4u + 35u), tile_column + (column_2 * 4u + 3u), top_1.w, whole_1.w, acc_7.w);
 }

@@ -24,14 +24,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<vec4f, 32>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 16384u + ((j & 127u) * 128u + (p & 127u))) >> 2u] = dk_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
+    if (j >= u.t || p >= u.d) {
+        return;
     }
-    if (is_whole && j < u.t && p < u.d) {
-        dk[(((n * u.r + g) * u.t + j) * u.d + p) >> 2u] = dk_sum;
-    }
+    dk[(((n * u.r + g) * u.t + j) * u.d + p) >> 2u] = dk_sum;
 }
 
 // First of two dispatches: 128 x 128 tiles, 8 x 16 sums per invocation; workgroups share the terms of all tiles.
@@ -822,7 +820,12 @@ fn main(
 
         var totals = array<vec4f, 32>(acc_0_0, acc_0_1, acc_0_2, acc_0_3, acc_1_0, acc_1_1, acc_1_2, acc_1_3, acc_2_0, acc_2_1, acc_2_2, acc_2_3, acc_3_0, acc_3_1, acc_3_2, acc_3_3, acc_4_0, acc_4_1, acc_4_2, acc_4_3, acc_5_0, acc_5_1, acc_5_2, acc_5_3, acc_6_0, acc_6_1, acc_6_2, acc_6_3, acc_7_0, acc_7_1, acc_7_2, acc_7_3);
         for (var number = 0u; number < 32u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)) * 32u + (column + (number & 3u) * 8u))] = totals[number];
+            }
         }
     }
 }
@@ -830,32 +833,29 @@ fn main(
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dk_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> dproduct_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
-// Four neighbours along j of the operand a; beyond an end, the last ones.
+// Four elements along j, 32 apart, of the operand a; beyond an end, the last ones.
 fn a_vector(n: u32, g: u32, term: u32, j: u32) -> vec4f {
     let nearest = min(term, u.s * u.u_range - 1u);
     let i = nearest / u.u_range;
     let u_ = nearest % u.u_range;
-    return vec4f(dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 1u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 2u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 3u, u.t - 1u)]);
+    return vec4f(dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 32u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 64u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 96u, u.t - 1u)]);
 }
 
-// Four neighbours along p of the operand b; beyond an end, the last ones.
+// Four elements along p, 32 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(n: u32, g: u32, term: u32, p: u32) -> vec4f {
     let nearest_ = min(term, u.s * u.u_range - 1u);
     let i = nearest_ / u.u_range;
     let u_ = nearest_ % u.u_range;
-    return vec4f(q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 1u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 2u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 3u, u.d - 1u)]);
+    return vec4f(q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 32u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 64u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 96u, u.d - 1u)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 16384u + ((j & 127u) * 128u + (p & 127u))] = dk_sum;
+// What becomes of one total.
+fn finish_edge(n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
+    if (j >= u.t || p >= u.d) {
+        return;
     }
-    if (is_whole && j < u.t && p < u.d) {
-        dk_edge[((n * u.r + g) * u.t + j) * u.d + p] = dk_sum;
-    }
+    dk_edge[((n * u.r + g) * u.t + j) * u.d + p] = dk_sum;
 }
 
 // First of two dispatches: 128 x 128 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
@@ -891,19 +891,19 @@ fn edge(
         let a_unit_0 = lane;
         let a_at_0 = a_unit_0 & 31u;
         let a_term_0 = a_unit_0 >> 5u;
-        let a_j_0 = tile_row + a_at_0 * 4u;
+        let a_j_0 = tile_row + a_at_0;
         let a_unit_1 = lane + 256u;
         let a_at_1 = a_unit_1 & 31u;
         let a_term_1 = a_unit_1 >> 5u;
-        let a_j_1 = tile_row + a_at_1 * 4u;
+        let a_j_1 = tile_row + a_at_1;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 31u;
         let b_term_0 = b_unit_0 >> 5u;
-        let b_p_0 = tile_column + b_at_0 * 4u;
+        let b_p_0 = tile_column + b_at_0;
         let b_unit_1 = lane + 256u;
         let b_at_1 = b_unit_1 & 31u;
         let b_term_1 = b_unit_1 >> 5u;
-        let b_p_1 = tile_column + b_at_1 * 4u;
+        let b_p_1 = tile_column + b_at_1;
 
         var acc_0_0 = vec4f(0.0);
         var acc_0_1 = vec4f(0.0);
@@ -1306,10 +1306,15 @@ fn edge(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u), totals[number].x);
+                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 32u), totals[number].y);
+                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 64u), totals[number].z);
+                finish_edge(n, g, tile_row + (row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u), tile_column + (column + (number & 1u) * 16u + 96u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row + (number >> 3u) * 16u + ((number >> 1u) & 3u) * 32u) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

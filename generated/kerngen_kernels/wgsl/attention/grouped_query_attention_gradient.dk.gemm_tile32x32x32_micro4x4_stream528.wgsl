@@ -24,14 +24,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<vec4f, 8>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((j & 31u) * 32u + (p & 31u))) >> 2u] = dk_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, j: u32, p: u32, dk_sum: vec4f) {
+    if (j >= u.t || p >= u.d) {
+        return;
     }
-    if (is_whole && j < u.t && p < u.d) {
-        dk[(((n * u.r + g) * u.t + j) * u.d + p) >> 2u] = dk_sum;
-    }
+    dk[(((n * u.r + g) * u.t + j) * u.d + p) >> 2u] = dk_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -410,7 +408,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
@@ -418,32 +421,29 @@ fn main(
 @group(0) @binding(1) var<storage, read> q_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dk_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> dproduct_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
-// Four neighbours along j of the operand a; beyond an end, the last ones.
+// Four elements along j, 8 apart, of the operand a; beyond an end, the last ones.
 fn a_vector(n: u32, g: u32, term: u32, j: u32) -> vec4f {
     let nearest = min(term, u.s * u.u_range - 1u);
     let i = nearest / u.u_range;
     let u_ = nearest % u.u_range;
-    return vec4f(dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 1u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 2u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 3u, u.t - 1u)]);
+    return vec4f(dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 8u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 16u, u.t - 1u)], dproduct_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.t + min(j + 24u, u.t - 1u)]);
 }
 
-// Four neighbours along p of the operand b; beyond an end, the last ones.
+// Four elements along p, 8 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(n: u32, g: u32, term: u32, p: u32) -> vec4f {
     let nearest_ = min(term, u.s * u.u_range - 1u);
     let i = nearest_ / u.u_range;
     let u_ = nearest_ % u.u_range;
-    return vec4f(q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 1u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 2u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 3u, u.d - 1u)]);
+    return vec4f(q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 8u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 16u, u.d - 1u)], q_edge[((n * u.h + (g * u32(i32(u.h) / i32(u.r)) + u_)) * u.s + i) * u.d + min(p + 24u, u.d - 1u)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 1024u + ((j & 31u) * 32u + (p & 31u))] = dk_sum;
+// What becomes of one total.
+fn finish_edge(n: u32, g: u32, j: u32, p: u32, dk_sum: f32) {
+    if (j >= u.t || p >= u.d) {
+        return;
     }
-    if (is_whole && j < u.t && p < u.d) {
-        dk_edge[((n * u.r + g) * u.t + j) * u.d + p] = dk_sum;
-    }
+    dk_edge[((n * u.r + g) * u.t + j) * u.d + p] = dk_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -479,35 +479,35 @@ fn edge(
         let a_unit_0 = lane;
         let a_at_0 = a_unit_0 & 7u;
         let a_term_0 = a_unit_0 >> 3u;
-        let a_j_0 = tile_row + a_at_0 * 4u;
+        let a_j_0 = tile_row + a_at_0;
         let a_unit_1 = lane + 64u;
         let a_at_1 = a_unit_1 & 7u;
         let a_term_1 = a_unit_1 >> 3u;
-        let a_j_1 = tile_row + a_at_1 * 4u;
+        let a_j_1 = tile_row + a_at_1;
         let a_unit_2 = lane + 128u;
         let a_at_2 = a_unit_2 & 7u;
         let a_term_2 = a_unit_2 >> 3u;
-        let a_j_2 = tile_row + a_at_2 * 4u;
+        let a_j_2 = tile_row + a_at_2;
         let a_unit_3 = lane + 192u;
         let a_at_3 = a_unit_3 & 7u;
         let a_term_3 = a_unit_3 >> 3u;
-        let a_j_3 = tile_row + a_at_3 * 4u;
+        let a_j_3 = tile_row + a_at_3;
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_term_0 = b_unit_0 >> 3u;
-        let b_p_0 = tile_column + b_at_0 * 4u;
+        let b_p_0 = tile_column + b_at_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_term_1 = b_unit_1 >> 3u;
-        let b_p_1 = tile_column + b_at_1 * 4u;
+        let b_p_1 = tile_column + b_at_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 & 7u;
         let b_term_2 = b_unit_2 >> 3u;
-        let b_p_2 = tile_column + b_at_2 * 4u;
+        let b_p_2 = tile_column + b_at_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 & 7u;
         let b_term_3 = b_unit_3 >> 3u;
-        let b_p_3 = tile_column + b_at_3 * 4u;
+        let b_p_3 = tile_column + b_at_3;
 
         var acc_0 = vec4f(0.0);
         var acc_1 = vec4f(0.0);
@@ -822,10 +822,15 @@ fn edge(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + column, totals[number].x);
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 8u), totals[number].y);
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 16u), totals[number].z);
+                finish_edge(n, g, tile_row + (row + (number >> 2u) * 8u + (number & 3u) * 8u), tile_column + (column + 24u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row + (number >> 2u) * 8u + (number & 3u) * 8u) * 8u + column)] = totals[number];
+            }
         }
     }
 }

@@ -24,14 +24,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (p & 31u))) >> 2u] = dq_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(n: u32, g: u32, i: u32, p: u32, dq_sum: vec4f) {
+    if (i >= u.s || p >= u.d) {
+        return;
     }
-    if (is_whole && i < u.s && p < u.d) {
-        dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = dq_sum;
-    }
+    dq[(((n * u.h + g) * u.s + i) * u.d + p) >> 2u] = dq_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -405,7 +403,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
@@ -413,7 +416,6 @@ fn main(
 @group(0) @binding(1) var<storage, read> k_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> dq_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> dproduct_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -421,20 +423,18 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(dproduct_edge[min(start, last)], dproduct_edge[min(start + u.t, last)], dproduct_edge[min(start + 2u * u.t, last)], dproduct_edge[min(start + 3u * u.t, last)]);
 }
 
-// Four neighbours along p of the operand b; beyond an end, the last ones.
+// Four elements along p, 8 apart, of the operand b; beyond an end, the last ones.
 fn b_vector(n: u32, g: u32, j: u32, p: u32) -> vec4f {
     let nearest = min(j, u.t - 1u);
-    return vec4f(k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p, u.d - 1u)], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p + 1u, u.d - 1u)], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p + 2u, u.d - 1u)], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p + 3u, u.d - 1u)]);
+    return vec4f(k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p, u.d - 1u)], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p + 8u, u.d - 1u)], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p + 16u, u.d - 1u)], k_edge[((n * u.r + u32(clamp(i32(g) / (i32(u.h) / i32(u.r)), 0, i32(u.r) - 1))) * u.t + nearest) * u.d + min(p + 24u, u.d - 1u)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, n: u32, g: u32, i: u32, p: u32, dq_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 1024u + ((i & 31u) * 32u + (p & 31u))] = dq_sum;
+// What becomes of one total.
+fn finish_edge(n: u32, g: u32, i: u32, p: u32, dq_sum: f32) {
+    if (i >= u.s || p >= u.d) {
+        return;
     }
-    if (is_whole && i < u.s && p < u.d) {
-        dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = dq_sum;
-    }
+    dq_edge[((n * u.h + g) * u.s + i) * u.d + p] = dq_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -490,19 +490,19 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_j_0 = b_unit_0 >> 3u;
-        let b_p_0 = tile_column + b_at_0 * 4u;
+        let b_p_0 = tile_column + b_at_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_j_1 = b_unit_1 >> 3u;
-        let b_p_1 = tile_column + b_at_1 * 4u;
+        let b_p_1 = tile_column + b_at_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 & 7u;
         let b_j_2 = b_unit_2 >> 3u;
-        let b_p_2 = tile_column + b_at_2 * 4u;
+        let b_p_2 = tile_column + b_at_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 & 7u;
         let b_j_3 = b_unit_3 >> 3u;
-        let b_p_3 = tile_column + b_at_3 * 4u;
+        let b_p_3 = tile_column + b_at_3;
 
         var acc_0 = vec4f(0.0);
         var acc_1 = vec4f(0.0);
@@ -817,10 +817,15 @@ fn edge(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish_edge(whole, slot, n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, totals[number].x);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), totals[number].y);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), totals[number].z);
+                finish_edge(n, g, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

@@ -76,17 +76,17 @@ fn finish(
     total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.f) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.s || result_column >= u.f) {
         return;
     }
-    let z = total + bias[(tile_column + element % TILE_N) >> 2u];
-    y[((tile_row + element / TILE_N) * u.f + (tile_column + element % TILE_N)) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
+    let z = total + bias[result_column >> 2u];
+    y[(result_row * u.f + result_column) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
 }
 
 @group(0) @binding(1) var<storage, read> bias_finish_edge: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_finish_edge: array<f32>;
-@group(0) @binding(3) var<storage, read> parts_finish_edge: array<f32>;
-var<workgroup> totals_finish_edge: array<f32, 256>;
 
 // The error function: by x * p(x * x) up to 1, and from there by 1 - exp(-a * q(a)).
 fn erf(x: f32) -> f32 {
@@ -112,7 +112,7 @@ fn finish_edge(
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let pieces = (TILE_M * TILE_N) >> 6u;
+    let pieces = (TILE_M * TILE_N) >> 8u;
     let number = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.s + TILE_M - 1u) / TILE_M;
     let tile_columns = (u.f + TILE_N - 1u) / TILE_N;
@@ -128,24 +128,27 @@ fn finish_edge(
     if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
         return;
     }
-    let element = number % pieces * 64u + (lane & 63u);
-    var total = 0.0;
+    let element = (number % pieces * 64u + (lane & 63u)) * 4u;
+    var total = vec4f(0.0);
     for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
-        total += parts_finish_edge[(part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element];
+        total += parts[((part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element) >> 2u];
     }
-    totals_finish_edge[lane] = total;
+    totals[lane] = total;
     workgroupBarrier();
     if (lane >= 64u) {
         return;
     }
-    total += totals_finish_edge[lane + 64u];
-    total += totals_finish_edge[lane + 128u];
-    total += totals_finish_edge[lane + 192u];
+    total += totals[lane + 64u];
+    total += totals[lane + 128u];
+    total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.s || tile_column + element % TILE_N >= u.f) {
-        return;
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    for (var number_ = 0u; number_ < 4u; number_ += 1u) {
+        if (result_row < u.s && result_column + number_ < u.f) {
+            let z = total[number_] + bias_finish_edge[result_column + number_];
+            y_finish_edge[result_row * u.f + (result_column + number_)] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
+        }
     }
-    let z = total + bias_finish_edge[tile_column + element % TILE_N];
-    y_finish_edge[(tile_row + element / TILE_N) * u.f + (tile_column + element % TILE_N)] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
 }

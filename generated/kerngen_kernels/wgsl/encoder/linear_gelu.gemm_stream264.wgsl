@@ -38,15 +38,13 @@ fn erf4(x: vec4f) -> vec4f {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < vec4f(1.0));
 }
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))) >> 2u] = z_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(i: u32, j: u32, z_sum: vec4f) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        let z = z_sum + bias[j >> 2u];
-        y[(i * u.f + j) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
-    }
+    let z = z_sum + bias[j >> 2u];
+    y[(i * u.f + j) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
 }
 
 // First of two dispatches: 128 x 128 tiles, 8 x 16 sums per invocation; workgroups share the terms of all tiles.
@@ -825,7 +823,12 @@ fn main(
 
         var totals = array<vec4f, 32>(acc_0_0, acc_0_1, acc_0_2, acc_0_3, acc_1_0, acc_1_1, acc_1_2, acc_1_3, acc_2_0, acc_2_1, acc_2_2, acc_2_3, acc_3_0, acc_3_1, acc_3_2, acc_3_3, acc_4_0, acc_4_1, acc_4_2, acc_4_3, acc_5_0, acc_5_1, acc_5_2, acc_5_3, acc_6_0, acc_6_1, acc_6_2, acc_6_3, acc_7_0, acc_7_1, acc_7_2, acc_7_3);
         for (var number = 0u; number < 32u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)) * 32u + (column + (number & 3u) * 8u))] = totals[number];
+            }
         }
     }
 }
@@ -834,7 +837,6 @@ fn main(
 @group(0) @binding(2) var<storage, read> w_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> bias_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
-@group(0) @binding(5) var<storage, read_write> parts_edge: array<f32>;
 var<workgroup> b_tile_edge: array<array<array<vec4f, 16>, 2>, 16>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
@@ -866,15 +868,13 @@ fn erf(x: f32) -> f32 {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < f32(1.0));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))] = z_sum;
+// What becomes of one total.
+fn finish_edge(i: u32, j: u32, z_sum: f32) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        let z = z_sum + bias_edge[j];
-        y_edge[i * u.f + j] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
-    }
+    let z = z_sum + bias_edge[j];
+    y_edge[i * u.f + j] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
 }
 
 // First of two dispatches: 128 x 128 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
@@ -1327,10 +1327,15 @@ fn edge(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

@@ -38,15 +38,13 @@ fn erf4(x: vec4f) -> vec4f {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < vec4f(1.0));
 }
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))) >> 2u] = z_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(i: u32, j: u32, z_sum: vec4f) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        let z = z_sum + bias[j >> 2u];
-        y[(i * u.f + j) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
-    }
+    let z = z_sum + bias[j >> 2u];
+    y[(i * u.f + j) >> 2u] = 0.5 * z * (1.0 + erf4(SQRT_HALF * z));
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -413,7 +411,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
@@ -422,7 +425,6 @@ fn main(
 @group(0) @binding(2) var<storage, read> w_edge: array<f32>;
 @group(0) @binding(3) var<storage, read> bias_edge: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y_edge: array<f32>;
-@group(0) @binding(5) var<storage, read_write> parts_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -453,15 +455,13 @@ fn erf(x: f32) -> f32 {
     return select(sign(x) * (1.0 - exp(-a * q)), x * p, abs(x) < f32(1.0));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, i: u32, j: u32, z_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = z_sum;
+// What becomes of one total.
+fn finish_edge(i: u32, j: u32, z_sum: f32) {
+    if (i >= u.s || j >= u.f) {
+        return;
     }
-    if (is_whole && i < u.s && j < u.f) {
-        let z = z_sum + bias_edge[j];
-        y_edge[i * u.f + j] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
-    }
+    let z = z_sum + bias_edge[j];
+    y_edge[i * u.f + j] = 0.5 * z * (1.0 + erf(SQRT_HALF * z));
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -846,10 +846,15 @@ fn edge(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

@@ -60,25 +60,24 @@ fn finish(
     total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.m || tile_column + element % TILE_N >= u.n) {
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + element % TILE_N;
+    if (result_row >= u.m || result_column >= u.n) {
         return;
     }
-    c[((tile_row + element / TILE_N) * u.n + (tile_column + element % TILE_N)) >> 2u] = vec4h(u.alpha * total);
+    c[(result_row * u.n + result_column) >> 2u] = vec4h(u.alpha * total);
 }
 
 @group(0) @binding(1) var<storage, read_write> c_finish_edge: array<f16>;
-@group(0) @binding(2) var<storage, read> parts_finish_edge: array<f32>;
-var<workgroup> totals_finish_edge: array<f32, 256>;
 
 // Second of two dispatches: the slots of tiles that have several.
-// Also run for matmul_nt, stage c: gemm_stream.
 @compute @workgroup_size(256)
 fn finish_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let pieces = (TILE_M * TILE_N) >> 6u;
+    let pieces = (TILE_M * TILE_N) >> 8u;
     let number = workgroup.y * grid.x + workgroup.x;
     let tile_rows = (u.m + TILE_M - 1u) / TILE_M;
     let tile_columns = (u.n + TILE_N - 1u) / TILE_N;
@@ -94,23 +93,26 @@ fn finish_edge(
     if (first == last || (!by_tile && first != which) || first_turn >= all_turns) {
         return;
     }
-    let element = number % pieces * 64u + (lane & 63u);
-    var total = 0.0;
+    let element = (number % pieces * 64u + (lane & 63u)) * 4u;
+    var total = vec4f(0.0);
     for (var part = first + (lane >> 6u); part < last + 1u; part += 4u) {
-        total += parts_finish_edge[(part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element];
+        total += parts[((part * 2u + u32(part == first)) * (TILE_M * TILE_N) + element) >> 2u];
     }
-    totals_finish_edge[lane] = total;
+    totals[lane] = total;
     workgroupBarrier();
     if (lane >= 64u) {
         return;
     }
-    total += totals_finish_edge[lane + 64u];
-    total += totals_finish_edge[lane + 128u];
-    total += totals_finish_edge[lane + 192u];
+    total += totals[lane + 64u];
+    total += totals[lane + 128u];
+    total += totals[lane + 192u];
     let tile_row = tile / tile_columns * TILE_M;
     let tile_column = tile % tile_columns * TILE_N;
-    if (tile_row + element / TILE_N >= u.m || tile_column + element % TILE_N >= u.n) {
-        return;
+    let result_row = tile_row + element / TILE_N;
+    let result_column = tile_column + ((element % TILE_N) >> 2u);
+    for (var number_ = 0u; number_ < 4u; number_ += 1u) {
+        if (result_row < u.m && result_column + number_ * (TILE_N >> 2u) < u.n) {
+            c_finish_edge[result_row * u.n + (result_column + number_ * (TILE_N >> 2u))] = f16(u.alpha * total[number_]);
+        }
     }
-    c_finish_edge[(tile_row + element / TILE_N) * u.n + (tile_column + element % TILE_N)] = f16(u.alpha * total);
 }

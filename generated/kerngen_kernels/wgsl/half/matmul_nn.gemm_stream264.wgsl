@@ -21,14 +21,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 16>, 2>, 16>;
 var<workgroup> b_tile: array<array<vec4f, 32>, 16>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))) >> 2u] = c_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(i: u32, j: u32, c_sum: vec4f) {
+    if (i >= u.m || j >= u.n) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.n) {
-        c[(i * u.n + j) >> 2u] = vec4h(u.alpha * c_sum);
-    }
+    c[(i * u.n + j) >> 2u] = vec4h(u.alpha * c_sum);
 }
 
 // First of two dispatches: 128 x 128 tiles, 8 x 16 sums per invocation; workgroups share the terms of all tiles.
@@ -816,7 +814,12 @@ fn main(
 
         var totals = array<vec4f, 32>(acc_0_0, acc_0_1, acc_0_2, acc_0_3, acc_1_0, acc_1_1, acc_1_2, acc_1_3, acc_2_0, acc_2_1, acc_2_2, acc_2_3, acc_3_0, acc_3_1, acc_3_2, acc_3_3, acc_4_0, acc_4_1, acc_4_2, acc_4_3, acc_5_0, acc_5_1, acc_5_2, acc_5_3, acc_6_0, acc_6_1, acc_6_2, acc_6_3, acc_7_0, acc_7_1, acc_7_2, acc_7_3);
         for (var number = 0u; number < 32u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)), tile_column + (column * 4u + (number & 3u) * 32u), totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 4u) * 64u + ((number >> 2u) & 3u)) * 32u + (column + (number & 3u) * 8u))] = totals[number];
+            }
         }
     }
 }
@@ -824,7 +827,6 @@ fn main(
 @group(0) @binding(1) var<storage, read> a_edge: array<f16>;
 @group(0) @binding(2) var<storage, read> b_edge: array<f16>;
 @group(0) @binding(3) var<storage, read_write> c_edge: array<f16>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -832,20 +834,18 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(f32(a_edge[min(start, last)]), f32(a_edge[min(start + u.k, last)]), f32(a_edge[min(start + 2u * u.k, last)]), f32(a_edge[min(start + 3u * u.k, last)]));
 }
 
-// Four neighbours along j of the operand b; beyond its end, the last one.
+// Four elements along j, 32 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.k * u.n - 1u;
-    return vec4f(f32(b_edge[min(start_, last_)]), f32(b_edge[min(start_ + 1u, last_)]), f32(b_edge[min(start_ + 2u, last_)]), f32(b_edge[min(start_ + 3u, last_)]));
+    return vec4f(f32(b_edge[min(start_, last_)]), f32(b_edge[min(start_ + 32u, last_)]), f32(b_edge[min(start_ + 64u, last_)]), f32(b_edge[min(start_ + 96u, last_)]));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 16384u + ((i & 127u) * 128u + (j & 127u))] = c_sum;
+// What becomes of one total.
+fn finish_edge(i: u32, j: u32, c_sum: f32) {
+    if (i >= u.m || j >= u.n) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.n) {
-        c_edge[i * u.n + j] = f16(u.alpha * c_sum);
-    }
+    c_edge[i * u.n + j] = f16(u.alpha * c_sum);
 }
 
 // First of two dispatches: 128 x 128 tiles, 8 x 8 sums per invocation; workgroups share the terms of all tiles.
@@ -889,12 +889,12 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 31u;
         let b_p_0 = b_unit_0 >> 5u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_from_0 = b_p_0 * u.n + b_j_0;
         let b_unit_1 = lane + 256u;
         let b_at_1 = b_unit_1 & 31u;
         let b_p_1 = b_unit_1 >> 5u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_from_1 = b_p_1 * u.n + b_j_1;
 
         var acc_0_0 = vec4f(0.0);
@@ -1298,10 +1298,15 @@ fn edge(
 
         var totals = array<vec4f, 16>(acc_0_0, acc_0_1, acc_1_0, acc_1_1, acc_2_0, acc_2_1, acc_3_0, acc_3_1, acc_4_0, acc_4_1, acc_5_0, acc_5_1, acc_6_0, acc_6_1, acc_7_0, acc_7_1);
         for (var number = 0u; number < 16u; number += 1u) {
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u), totals[number].x);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 1u), totals[number].y);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 2u), totals[number].z);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column * 4u + (number & 1u) * 64u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u), totals[number].x);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 32u), totals[number].y);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 64u), totals[number].z);
+                finish_edge(tile_row + (row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)), tile_column + (column + (number & 1u) * 16u + 96u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 4096u + ((row * 4u + (number >> 3u) * 64u + ((number >> 1u) & 3u)) * 32u + (column + (number & 1u) * 16u))] = totals[number];
+            }
         }
     }
 }

@@ -21,14 +21,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<vec4f, 8>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))) >> 2u] = c_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(i: u32, j: u32, c_sum: vec4f) {
+    if (i >= u.m || j >= u.n) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.n) {
-        c[(i * u.n + j) >> 2u] = vec4h(u.alpha * c_sum);
-    }
+    c[(i * u.n + j) >> 2u] = vec4h(u.alpha * c_sum);
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -404,7 +402,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
@@ -412,7 +415,6 @@ fn main(
 @group(0) @binding(1) var<storage, read> a_edge: array<f16>;
 @group(0) @binding(2) var<storage, read> b_edge: array<f16>;
 @group(0) @binding(3) var<storage, read_write> c_edge: array<f16>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -420,20 +422,18 @@ fn a_vector(start: u32) -> vec4f {
     return vec4f(f32(a_edge[min(start, last)]), f32(a_edge[min(start + u.k, last)]), f32(a_edge[min(start + 2u * u.k, last)]), f32(a_edge[min(start + 3u * u.k, last)]));
 }
 
-// Four neighbours along j of the operand b; beyond its end, the last one.
+// Four elements along j, 8 apart, of the operand b; beyond its end, the last one.
 fn b_vector(start_: u32) -> vec4f {
     let last_ = u.k * u.n - 1u;
-    return vec4f(f32(b_edge[min(start_, last_)]), f32(b_edge[min(start_ + 1u, last_)]), f32(b_edge[min(start_ + 2u, last_)]), f32(b_edge[min(start_ + 3u, last_)]));
+    return vec4f(f32(b_edge[min(start_, last_)]), f32(b_edge[min(start_ + 8u, last_)]), f32(b_edge[min(start_ + 16u, last_)]), f32(b_edge[min(start_ + 24u, last_)]));
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, i: u32, j: u32, c_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = c_sum;
+// What becomes of one total.
+fn finish_edge(i: u32, j: u32, c_sum: f32) {
+    if (i >= u.m || j >= u.n) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.n) {
-        c_edge[i * u.n + j] = f16(u.alpha * c_sum);
-    }
+    c_edge[i * u.n + j] = f16(u.alpha * c_sum);
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -487,22 +487,22 @@ fn edge(
         let b_unit_0 = lane;
         let b_at_0 = b_unit_0 & 7u;
         let b_p_0 = b_unit_0 >> 3u;
-        let b_j_0 = tile_column + b_at_0 * 4u;
+        let b_j_0 = tile_column + b_at_0;
         let b_from_0 = b_p_0 * u.n + b_j_0;
         let b_unit_1 = lane + 64u;
         let b_at_1 = b_unit_1 & 7u;
         let b_p_1 = b_unit_1 >> 3u;
-        let b_j_1 = tile_column + b_at_1 * 4u;
+        let b_j_1 = tile_column + b_at_1;
         let b_from_1 = b_p_1 * u.n + b_j_1;
         let b_unit_2 = lane + 128u;
         let b_at_2 = b_unit_2 & 7u;
         let b_p_2 = b_unit_2 >> 3u;
-        let b_j_2 = tile_column + b_at_2 * 4u;
+        let b_j_2 = tile_column + b_at_2;
         let b_from_2 = b_p_2 * u.n + b_j_2;
         let b_unit_3 = lane + 192u;
         let b_at_3 = b_unit_3 & 7u;
         let b_p_3 = b_unit_3 >> 3u;
-        let b_j_3 = tile_column + b_at_3 * 4u;
+        let b_j_3 = tile_column + b_at_3;
         let b_from_3 = b_p_3 * u.n + b_j_3;
 
         var acc_0 = vec4f(0.0);
@@ -818,10 +818,15 @@ fn edge(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column, totals[number].x);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 8u), totals[number].y);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 16u), totals[number].z);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column + 24u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }

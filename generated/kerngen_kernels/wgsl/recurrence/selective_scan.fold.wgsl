@@ -33,46 +33,48 @@ fn lanes4(
     let k = place;
     var h_before: f32;
     for (var block = 0u; block < u_.m; block += 4u) {
-        var terms4 = vec4f(0.0);
+        var terms0 = vec4f(0.0);
         if (inside && k < u_.s) {
-            if (block < u_.m) {
-                let t = block;
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 1u < u_.m) {
-                let t = block + 1u;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 2u < u_.m) {
-                let t = block + 2u;
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 3u < u_.m) {
-                let t = block + 3u;
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
         }
-        terms[lane] = terms4;
+        terms[lane] = terms0;
         workgroupBarrier();
         if (inside && place < 4u && block + place < u_.m) {
             let t = block + place;
             var total = 0.0;
             for (var other = 0u; other < 4u; other += 1u) {
-                total += terms[lane - place + other][place];
+                total += terms[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
             }
             y[(n * u_.m + t) * u_.d + i] = total;
         }
         workgroupBarrier();
     }
 }
+
+var<workgroup> terms_lanes16: array<vec4f, 256>;
 
 // 16 lanes per element, along t.
 @compute @workgroup_size(64)
@@ -88,41 +90,119 @@ fn lanes16(
     let i = element % u_.d;
     let k = place;
     var h_before: f32;
-    for (var block = 0u; block < u_.m; block += 4u) {
-        var terms4 = vec4f(0.0);
+    for (var block = 0u; block < u_.m; block += 16u) {
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            if (block < u_.m) {
-                let t = block;
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 1u < u_.m) {
-                let t = block + 1u;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 2u < u_.m) {
-                let t = block + 2u;
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 3u < u_.m) {
-                let t = block + 3u;
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.w = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
         }
-        terms[lane] = terms4;
+        terms_lanes16[lane] = terms0;
+        terms_lanes16[lane + 64u] = terms1;
+        terms_lanes16[lane + 128u] = terms2;
+        terms_lanes16[lane + 192u] = terms3;
         workgroupBarrier();
-        if (inside && place < 4u && block + place < u_.m) {
+        if (inside && place < 16u && block + place < u_.m) {
             let t = block + place;
             var total = 0.0;
             for (var other = 0u; other < 16u; other += 1u) {
-                total += terms[lane - place + other][place];
+                total += terms_lanes16[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
             }
             y[(n * u_.m + t) * u_.d + i] = total;
         }
@@ -144,41 +224,119 @@ fn lanes64(
     let i = element % u_.d;
     let k = place;
     var h_before: f32;
-    for (var block = 0u; block < u_.m; block += 4u) {
-        var terms4 = vec4f(0.0);
+    for (var block = 0u; block < u_.m; block += 16u) {
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
         if (inside && k < u_.s) {
-            if (block < u_.m) {
-                let t = block;
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 1u < u_.m) {
-                let t = block + 1u;
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 2u < u_.m) {
-                let t = block + 2u;
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
-            if (block + 3u < u_.m) {
-                let t = block + 3u;
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
                 let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms4.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.w = h_new * c[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
         }
-        terms[lane] = terms4;
+        terms_lanes16[lane] = terms0;
+        terms_lanes16[lane + 64u] = terms1;
+        terms_lanes16[lane + 128u] = terms2;
+        terms_lanes16[lane + 192u] = terms3;
         workgroupBarrier();
-        if (inside && place < 4u && block + place < u_.m) {
+        if (inside && place < 16u && block + place < u_.m) {
             let t = block + place;
             var total = 0.0;
             for (var other = 0u; other < 64u; other += 1u) {
-                total += terms[lane - place + other][place];
+                total += terms_lanes16[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
             }
             y[(n * u_.m + t) * u_.d + i] = total;
         }
@@ -203,37 +361,115 @@ fn many(
     for (var first = 0u; first < u_.s; first += 64u) {
         let k = first + place;
         var h_before: f32;
-        for (var block = 0u; block < u_.m; block += 4u) {
-            var terms4 = vec4f(0.0);
+        for (var block = 0u; block < u_.m; block += 16u) {
+            var terms0 = vec4f(0.0);
+            var terms1 = vec4f(0.0);
+            var terms2 = vec4f(0.0);
+            var terms3 = vec4f(0.0);
             if (inside && k < u_.s) {
-                if (block < u_.m) {
-                    let t = block;
+                {  // turn 0
+                    let t = min(block, u_.m - 1u);
                     let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms4.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
-                if (block + 1u < u_.m) {
-                    let t = block + 1u;
+                {  // turn 1
+                    let t = min(block + 1u, u_.m - 1u);
                     let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms4.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
-                if (block + 2u < u_.m) {
-                    let t = block + 2u;
+                {  // turn 2
+                    let t = min(block + 2u, u_.m - 1u);
                     let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms4.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
-                if (block + 3u < u_.m) {
-                    let t = block + 3u;
+                {  // turn 3
+                    let t = min(block + 3u, u_.m - 1u);
                     let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms4.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 4
+                    let t = min(block + 4u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 5
+                    let t = min(block + 5u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 6
+                    let t = min(block + 6u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 7
+                    let t = min(block + 7u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 8
+                    let t = min(block + 8u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 9
+                    let t = min(block + 9u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 10
+                    let t = min(block + 10u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 11
+                    let t = min(block + 11u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 12
+                    let t = min(block + 12u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 13
+                    let t = min(block + 13u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 14
+                    let t = min(block + 14u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    h_before = h_new;
+                }
+                {  // turn 15
+                    let t = min(block + 15u, u_.m - 1u);
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.w = h_new * c[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
             }
-            terms[lane] = terms4;
+            terms_lanes16[lane] = terms0;
+            terms_lanes16[lane + 64u] = terms1;
+            terms_lanes16[lane + 128u] = terms2;
+            terms_lanes16[lane + 192u] = terms3;
             workgroupBarrier();
-            if (inside && place < 4u && block + place < u_.m) {
+            if (inside && place < 16u && block + place < u_.m) {
                 let t = block + place;
                 let address = (n * u_.m + t) * u_.d + i;
                 var total = 0.0;
@@ -241,7 +477,7 @@ fn many(
                     total = sums[address];
                 }
                 for (var other = 0u; other < 64u; other += 1u) {
-                    total += terms[lane - place + other][place];
+                    total += terms_lanes16[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
                 }
                 if (first + 64u >= u_.s) {
                     y[(n * u_.m + t) * u_.d + i] = total;

@@ -119,6 +119,104 @@ fn aligned_upto(
     carried = max(carried, whole.w);
 }
 
+var<workgroup> totals_aligned_upto2048: array<vec4i, 128>;
+
+// A workgroup per row, read once.
+@compute @workgroup_size(64)
+fn aligned_upto2048(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.m) {
+        return;
+    }
+    var carried = i32(-2147483648);
+    for (var first = 0u; first < u.n; first += 1024u) {
+        let place0 = first + lane * 4u;
+        let place1 = first + lane * 4u + 256u;
+        let place2 = first + lane * 4u + 512u;
+        let place3 = first + lane * 4u + 768u;
+        var run0 = vec4i(i32(-2147483648));
+        if (place0 < u.n) {
+            run0 = max_rank4(x[(row * u.n + place0) >> 2u]);
+        }
+        run0.y = max(run0.y, run0.x);
+        run0.z = max(run0.z, run0.y);
+        run0.w = max(run0.w, run0.z);
+        var run1 = vec4i(i32(-2147483648));
+        if (place1 < u.n) {
+            run1 = max_rank4(x[(row * u.n + place1) >> 2u]);
+        }
+        run1.y = max(run1.y, run1.x);
+        run1.z = max(run1.z, run1.y);
+        run1.w = max(run1.w, run1.z);
+        var run2 = vec4i(i32(-2147483648));
+        if (place2 < u.n) {
+            run2 = max_rank4(x[(row * u.n + place2) >> 2u]);
+        }
+        run2.y = max(run2.y, run2.x);
+        run2.z = max(run2.z, run2.y);
+        run2.w = max(run2.w, run2.z);
+        var run3 = vec4i(i32(-2147483648));
+        if (place3 < u.n) {
+            run3 = max_rank4(x[(row * u.n + place3) >> 2u]);
+        }
+        run3.y = max(run3.y, run3.x);
+        run3.z = max(run3.z, run3.y);
+        run3.w = max(run3.w, run3.z);
+        var total = vec4i(run0.w, run1.w, run2.w, run3.w);
+        var side = 0u;
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
+            totals_aligned_upto2048[side + lane] = total;
+            workgroupBarrier();
+            if (lane >= apart) {
+                total = max(total, totals_aligned_upto2048[side + lane - apart]);
+            }
+            if (lane >= apart * 2u) {
+                total = max(total, totals_aligned_upto2048[side + lane - apart * 2u]);
+            }
+            if (lane >= apart * 3u) {
+                total = max(total, totals_aligned_upto2048[side + lane - apart * 3u]);
+            }
+            side = 64u - side;
+        }
+        totals_aligned_upto2048[side + lane] = total;
+        workgroupBarrier();
+        var before = vec4i(i32(-2147483648));
+        if (lane > 0u) {
+            before = totals_aligned_upto2048[side + lane - 1u];
+        }
+        let whole = totals_aligned_upto2048[side + lane + 64u - (lane + 1u)];
+        if (place0 < u.n) {
+            let j = place0;
+            let y_max = max(vec4i(max(carried, before.x)), run0);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
+        }
+        carried = max(carried, whole.x);
+        if (place1 < u.n) {
+            let j = place1;
+            let y_max = max(vec4i(max(carried, before.y)), run1);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
+        }
+        carried = max(carried, whole.y);
+        if (place2 < u.n) {
+            let j = place2;
+            let y_max = max(vec4i(max(carried, before.z)), run2);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
+        }
+        carried = max(carried, whole.z);
+        if (place3 < u.n) {
+            let j = place3;
+            let y_max = max(vec4i(max(carried, before.w)), run3);
+            y[(row * u.n + j) >> 2u] = max_value4(y_max);
+        }
+        carried = max(carried, whole.w);
+        workgroupBarrier();
+    }
+}
+
 // A workgroup per row, read once.
 @compute @workgroup_size(256)
 fn aligned(
@@ -500,6 +598,90 @@ fn edge_upto(
         y_edge_upto[row * u.n + j] = max_value(y_max);
     }
     carried = max(carried, whole.w);
+}
+
+// A workgroup per row, read once.
+@compute @workgroup_size(64)
+fn edge_upto2048(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let row = workgroup.y * grid.x + workgroup.x;
+    if (row >= u.m) {
+        return;
+    }
+    var carried = i32(-2147483648);
+    for (var first = 0u; first < u.n; first += 256u) {
+        let place0 = first + lane;
+        let place1 = first + lane + 64u;
+        let place2 = first + lane + 128u;
+        let place3 = first + lane + 192u;
+        var run0 = i32(-2147483648);
+        if (place0 < u.n) {
+            run0 = max_rank(x_edge_upto[row * u.n + place0]);
+        }
+        var run1 = i32(-2147483648);
+        if (place1 < u.n) {
+            run1 = max_rank(x_edge_upto[row * u.n + place1]);
+        }
+        var run2 = i32(-2147483648);
+        if (place2 < u.n) {
+            run2 = max_rank(x_edge_upto[row * u.n + place2]);
+        }
+        var run3 = i32(-2147483648);
+        if (place3 < u.n) {
+            run3 = max_rank(x_edge_upto[row * u.n + place3]);
+        }
+        var total = vec4i(run0, run1, run2, run3);
+        var side = 0u;
+        for (var apart = 1u; apart < 64u; apart *= 4u) {
+            totals_aligned_upto2048[side + lane] = total;
+            workgroupBarrier();
+            if (lane >= apart) {
+                total = max(total, totals_aligned_upto2048[side + lane - apart]);
+            }
+            if (lane >= apart * 2u) {
+                total = max(total, totals_aligned_upto2048[side + lane - apart * 2u]);
+            }
+            if (lane >= apart * 3u) {
+                total = max(total, totals_aligned_upto2048[side + lane - apart * 3u]);
+            }
+            side = 64u - side;
+        }
+        totals_aligned_upto2048[side + lane] = total;
+        workgroupBarrier();
+        var before = vec4i(i32(-2147483648));
+        if (lane > 0u) {
+            before = totals_aligned_upto2048[side + lane - 1u];
+        }
+        let whole = totals_aligned_upto2048[side + lane + 64u - (lane + 1u)];
+        if (place0 < u.n) {
+            let j = place0;
+            let y_max = max(max(carried, before.x), run0);
+            y_edge_upto[row * u.n + j] = max_value(y_max);
+        }
+        carried = max(carried, whole.x);
+        if (place1 < u.n) {
+            let j = place1;
+            let y_max = max(max(carried, before.y), run1);
+            y_edge_upto[row * u.n + j] = max_value(y_max);
+        }
+        carried = max(carried, whole.y);
+        if (place2 < u.n) {
+            let j = place2;
+            let y_max = max(max(carried, before.z), run2);
+            y_edge_upto[row * u.n + j] = max_value(y_max);
+        }
+        carried = max(carried, whole.z);
+        if (place3 < u.n) {
+            let j = place3;
+            let y_max = max(max(carried, before.w), run3);
+            y_edge_upto[row * u.n + j] = max_value(y_max);
+        }
+        carried = max(carried, whole.w);
+        workgroupBarrier();
+    }
 }
 
 // A workgroup per row, read once.

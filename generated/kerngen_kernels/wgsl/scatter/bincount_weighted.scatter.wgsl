@@ -10,17 +10,19 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<u32>;
-@group(0) @binding(2) var<storage, read_write> filled: array<u32>;
-@group(0) @binding(3) var<storage, read_write> keys: array<u32>;
+@group(0) @binding(2) var<storage, read> weight: array<f32>;
+@group(0) @binding(3) var<storage, read_write> filled: array<u32>;
+@group(0) @binding(4) var<storage, read_write> keys: array<u32>;
+@group(0) @binding(5) var<storage, read_write> items: array<u32>;
 
 // The number of each term's bin; that of no bin, where it counts nowhere.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn keys_(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= max(u.n, u.bins_length)) {
         return;
     }
@@ -30,6 +32,7 @@ fn keys_(
     if (element < u.n) {
         let k = x[element];
         keys[element] = select(u.bins_length, k, k < u.bins_length);
+        items[element] = bitcast<u32>(weight[element]);
     }
 }
 
@@ -143,279 +146,14 @@ fn sort_scan(
     }
 }
 
-@group(0) @binding(1) var<storage, read> counts_sort_place_first: array<u32>;
-@group(0) @binding(2) var<storage, read> totals_sort_place_first: array<u32>;
-@group(0) @binding(3) var<storage, read> keys_sort_place_first: array<u32>;
-@group(0) @binding(4) var<storage, read_write> keys_2: array<u32>;
-@group(0) @binding(5) var<storage, read_write> items_2: array<u32>;
+@group(0) @binding(1) var<storage, read> counts_sort_place: array<u32>;
+@group(0) @binding(2) var<storage, read> totals_sort_place: array<u32>;
+@group(0) @binding(3) var<storage, read> keys_sort_place: array<u32>;
+@group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
+@group(0) @binding(5) var<storage, read_write> keys_2: array<u32>;
+@group(0) @binding(6) var<storage, read_write> items_2: array<u32>;
 var<workgroup> start: array<u32, 256>;
 var<workgroup> bits_: array<atomic<u32>, 2048>;
-
-// Sort, last of three dispatches: move each term behind those before it.
-@compute @workgroup_size(256)
-fn sort_place_first(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let block = workgroup.y * grid.x + workgroup.x;
-    let blocks = (u.n + max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u - 1u) / (max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u);
-    if (block >= blocks) {
-        return;
-    }
-    let bit = 1u << (lane & 31u);
-    var sum = totals_sort_place_first[lane];
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 1u) {
-        sum += start[lane - 1u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 2u) {
-        sum += start[lane - 2u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 4u) {
-        sum += start[lane - 4u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 8u) {
-        sum += start[lane - 8u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 16u) {
-        sum += start[lane - 16u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 32u) {
-        sum += start[lane - 32u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 64u) {
-        sum += start[lane - 64u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 128u) {
-        sum += start[lane - 128u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    start[lane] = sum - totals_sort_place_first[lane] + counts_sort_place_first[lane * blocks + block];
-    let rounds = max(min((u.n + 65535u) >> 16u, 16u), 1u);
-    for (var round_ = 0u; round_ < rounds; round_ += 1u) {
-        let term = (block * rounds + round_) * 256u + lane;
-        for (var word = 0u; word < 8u; word += 1u) {
-            atomicStore(&bits_[word * 256u + lane], 0u);
-        }
-        workgroupBarrier();
-        let is_term = term < u.n;
-        var key = 0u;
-        if (is_term) {
-            key = keys_sort_place_first[term];
-        }
-        let digit = (key >> SHIFT) & 255u;
-        if (is_term) {
-            atomicOr(&bits_[(lane >> 5u) * 256u + digit], bit);
-        }
-        workgroupBarrier();
-        if (is_term) {
-            var place = start[digit];
-            place += countOneBits(atomicLoad(&bits_[(lane >> 5u) * 256u + digit]) & (bit - 1u));
-            for (var word = 0u; word < (lane >> 5u); word += 1u) {
-                place += countOneBits(atomicLoad(&bits_[word * 256u + digit]));
-            }
-            keys_2[place] = key;
-            items_2[place] = term;
-        }
-        workgroupBarrier();
-        var count = 0u;
-        for (var word = 0u; word < 8u; word += 1u) {
-            count += countOneBits(atomicLoad(&bits_[word * 256u + lane]));
-        }
-        start[lane] += count;
-    }
-}
-
-@group(0) @binding(1) var<storage, read> weight: array<f32>;
-@group(0) @binding(2) var<storage, read> keys_runs_edge: array<u32>;
-@group(0) @binding(3) var<storage, read_write> bins: array<f32>;
-@group(0) @binding(4) var<storage, read_write> filled_runs_edge: array<u32>;
-@group(0) @binding(5) var<storage, read> items: array<u32>;
-
-// The runs of a bin among 16 terms.
-@compute @workgroup_size(64)
-fn runs_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u)) {
-        return;
-    }
-    let first = element * 16u;
-    let end = min(first + 16u, u.n);
-    var run = keys_runs_edge[first];
-    var carries = first > 0u && keys_runs_edge[first] < u.bins_length && keys_runs_edge[max(first, 1u) - 1u] == keys_runs_edge[first];
-    var total = 0.0;
-    for (var term = first; term < end; term += 1u) {
-        let key = keys_runs_edge[term];
-        if (key != run) {
-            if (carries) {
-                bins[u.bins_length + element] = total;
-            }
-            if (!carries && run < u.bins_length) {
-                bins[run] = total;
-                if (0u == 0u) {
-                    filled_runs_edge[run] = 1u;
-                }
-            }
-            carries = false;
-            total = 0.0;
-            run = key;
-        }
-        if (key < u.bins_length) {
-            let item = items[term];
-            total += weight[item];
-        }
-    }
-    if (carries) {
-        bins[u.bins_length + element] = total;
-    }
-    if (!carries && run < u.bins_length) {
-        bins[run] = total;
-        if (0u == 0u) {
-            filled_runs_edge[run] = 1u;
-        }
-    }
-}
-
-@group(0) @binding(2) var<storage, read_write> bins_rest16_edge: array<f32>;
-
-// What is carried still, of each run.
-@compute @workgroup_size(64)
-fn rest16_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u)) {
-        return;
-    }
-    let run = keys_sort_count[element * 16u];
-    if (element * 16u > 0u && keys_sort_count[element * 16u] < u.bins_length && keys_sort_count[max(element * 16u, 1u) - 1u] == keys_sort_count[element * 16u] && !(element > 1u && keys_sort_count[min(max(element, 1u) * 16u - 17u, element * 16u)] == run)) {
-        var total = 0.0;
-        for (var next = element; next < ((u.n + 15u) >> 4u) && keys_sort_count[next * 16u] == run; next += 1u) {
-            total += bins_rest16_edge[u.bins_length + next];
-        }
-        bins_rest16_edge[run] = bins_rest16_edge[run] + total;
-    }
-}
-
-// The runs of a bin among 64 parts that are carried.
-@compute @workgroup_size(64)
-fn carries_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 1023u) >> 10u)) {
-        return;
-    }
-    let first = element * 64u;
-    let end = min(first + 64u, (u.n + 15u) >> 4u);
-    var run = select(u.bins_length, keys_sort_count[first * 16u], first * 16u > 0u && keys_sort_count[first * 16u] < u.bins_length && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u]);
-    var carries = first * 16u > 0u && keys_sort_count[first * 16u] < u.bins_length && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u];
-    var total = 0.0;
-    for (var term = first; term < end; term += 1u) {
-        let key = select(u.bins_length, keys_sort_count[term * 16u], term * 16u > 0u && keys_sort_count[term * 16u] < u.bins_length && keys_sort_count[max(term * 16u, 1u) - 1u] == keys_sort_count[term * 16u]);
-        if (key != run) {
-            if (carries) {
-                bins_rest16_edge[u.bins_length + ((u.n + 15u) >> 4u) + element] = total;
-            }
-            if (!carries && run < u.bins_length) {
-                bins_rest16_edge[run] = bins_rest16_edge[run] + total;
-            }
-            carries = false;
-            total = 0.0;
-            run = key;
-        }
-        if (key < u.bins_length) {
-            total += bins_rest16_edge[u.bins_length + term];
-        }
-    }
-    if (carries) {
-        bins_rest16_edge[u.bins_length + ((u.n + 15u) >> 4u) + element] = total;
-    }
-    if (!carries && run < u.bins_length) {
-        bins_rest16_edge[run] = bins_rest16_edge[run] + total;
-    }
-}
-
-// What is carried still, of each run.
-@compute @workgroup_size(64)
-fn rest1024_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 1023u) >> 10u)) {
-        return;
-    }
-    let run = keys_sort_count[element * 1024u];
-    if (element * 1024u > 0u && keys_sort_count[element * 1024u] < u.bins_length && keys_sort_count[max(element * 1024u, 1u) - 1u] == keys_sort_count[element * 1024u] && !(element > 1u && keys_sort_count[min(max(element, 1u) * 1024u - 1025u, element * 1024u)] == run)) {
-        var total = 0.0;
-        for (var next = element; next < ((u.n + 1023u) >> 10u) && keys_sort_count[next * 1024u] == run; next += 1u) {
-            total += bins_rest16_edge[u.bins_length + ((u.n + 15u) >> 4u) + next];
-        }
-        bins_rest16_edge[run] = bins_rest16_edge[run] + total;
-    }
-}
-
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-@group(0) @binding(2) var<storage, read> filled_finish_edge: array<u32>;
-@group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
-
-// Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(64)
-fn finish_edge(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= u.bins_length) {
-        return;
-    }
-    let bin = element;
-    var total = 0.0;
-    if (filled_finish_edge[bin] == 1u) {
-        total = bins_finish_edge[bin];
-    }
-    y[element] = total;
-}
-
-@group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
-@group(0) @binding(5) var<storage, read_write> keys_2_sort_place: array<u32>;
-@group(0) @binding(6) var<storage, read_write> items_2_sort_place: array<u32>;
 
 // Sort, last of three dispatches: move each term behind those before it.
 @compute @workgroup_size(256)
@@ -430,7 +168,7 @@ fn sort_place(
         return;
     }
     let bit = 1u << (lane & 31u);
-    var sum = totals_sort_place_first[lane];
+    var sum = totals_sort_place[lane];
     start[lane] = sum;
     workgroupBarrier();
     if (lane >= 1u) {
@@ -481,7 +219,7 @@ fn sort_place(
     workgroupBarrier();
     start[lane] = sum;
     workgroupBarrier();
-    start[lane] = sum - totals_sort_place_first[lane] + counts_sort_place_first[lane * blocks + block];
+    start[lane] = sum - totals_sort_place[lane] + counts_sort_place[lane * blocks + block];
     let rounds = max(min((u.n + 65535u) >> 16u, 16u), 1u);
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
         let term = (block * rounds + round_) * 256u + lane;
@@ -492,7 +230,7 @@ fn sort_place(
         let is_term = term < u.n;
         var key = 0u;
         if (is_term) {
-            key = keys_sort_place_first[term];
+            key = keys_sort_place[term];
         }
         let digit = (key >> SHIFT) & 255u;
         if (is_term) {
@@ -505,8 +243,8 @@ fn sort_place(
             for (var word = 0u; word < (lane >> 5u); word += 1u) {
                 place += countOneBits(atomicLoad(&bits_[word * 256u + digit]));
             }
-            keys_2_sort_place[place] = key;
-            items_2_sort_place[place] = items_sort_place[term];
+            keys_2[place] = key;
+            items_2[place] = items_sort_place[term];
         }
         workgroupBarrier();
         var count = 0u;
@@ -515,4 +253,159 @@ fn sort_place(
         }
         start[lane] += count;
     }
+}
+
+@group(0) @binding(2) var<storage, read_write> bins: array<f32>;
+
+// The runs of a bin among 8 terms.
+@compute @workgroup_size(256)
+fn runs_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u)) {
+        return;
+    }
+    let first = element * 8u;
+    let end = min(first + 8u, u.n);
+    var run = keys_sort_count[first];
+    var carries = first > 0u && keys_sort_count[first] < u.bins_length && keys_sort_count[max(first, 1u) - 1u] == keys_sort_count[first];
+    var total = 0.0;
+    for (var term = first; term < end; term += 1u) {
+        let key = keys_sort_count[term];
+        if (key != run) {
+            if (carries) {
+                bins[u.bins_length + element] = total;
+            }
+            if (!carries && run < u.bins_length) {
+                bins[run] = total;
+                if (0u == 0u) {
+                    filled[run] = 1u;
+                }
+            }
+            carries = false;
+            total = 0.0;
+            run = key;
+        }
+        if (key < u.bins_length) {
+            total += bitcast<f32>(items_sort_place[term]);
+        }
+    }
+    if (carries) {
+        bins[u.bins_length + element] = total;
+    }
+    if (!carries && run < u.bins_length) {
+        bins[run] = total;
+        if (0u == 0u) {
+            filled[run] = 1u;
+        }
+    }
+}
+
+// What is carried still, of each run.
+@compute @workgroup_size(256)
+fn rest8_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u)) {
+        return;
+    }
+    let run = keys_sort_count[element * 8u];
+    if (element * 8u > 0u && keys_sort_count[element * 8u] < u.bins_length && keys_sort_count[max(element * 8u, 1u) - 1u] == keys_sort_count[element * 8u] && !(element > 1u && keys_sort_count[min(max(element, 1u) * 8u - 9u, element * 8u)] == run)) {
+        var total = 0.0;
+        for (var next = element; next < ((u.n + 7u) >> 3u) && keys_sort_count[next * 8u] == run; next += 1u) {
+            total += bins[u.bins_length + next];
+        }
+        bins[run] = bins[run] + total;
+    }
+}
+
+// The runs of a bin among 128 parts that are carried.
+@compute @workgroup_size(256)
+fn carries_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u)) {
+        return;
+    }
+    let first = element * 128u;
+    let end = min(first + 128u, (u.n + 7u) >> 3u);
+    var run = select(u.bins_length, keys_sort_count[first * 8u], first * 8u > 0u && keys_sort_count[first * 8u] < u.bins_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u]);
+    var carries = first * 8u > 0u && keys_sort_count[first * 8u] < u.bins_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u];
+    var total = 0.0;
+    for (var term = first; term < end; term += 1u) {
+        let key = select(u.bins_length, keys_sort_count[term * 8u], term * 8u > 0u && keys_sort_count[term * 8u] < u.bins_length && keys_sort_count[max(term * 8u, 1u) - 1u] == keys_sort_count[term * 8u]);
+        if (key != run) {
+            if (carries) {
+                bins[u.bins_length + ((u.n + 7u) >> 3u) + element] = total;
+            }
+            if (!carries && run < u.bins_length) {
+                bins[run] = bins[run] + total;
+            }
+            carries = false;
+            total = 0.0;
+            run = key;
+        }
+        if (key < u.bins_length) {
+            total += bins[u.bins_length + term];
+        }
+    }
+    if (carries) {
+        bins[u.bins_length + ((u.n + 7u) >> 3u) + element] = total;
+    }
+    if (!carries && run < u.bins_length) {
+        bins[run] = bins[run] + total;
+    }
+}
+
+// What is carried still, of each run.
+@compute @workgroup_size(256)
+fn rest1024_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 1023u) >> 10u)) {
+        return;
+    }
+    let run = keys_sort_count[element * 1024u];
+    if (element * 1024u > 0u && keys_sort_count[element * 1024u] < u.bins_length && keys_sort_count[max(element * 1024u, 1u) - 1u] == keys_sort_count[element * 1024u] && !(element > 1u && keys_sort_count[min(max(element, 1u) * 1024u - 1025u, element * 1024u)] == run)) {
+        var total = 0.0;
+        for (var next = element; next < ((u.n + 1023u) >> 10u) && keys_sort_count[next * 1024u] == run; next += 1u) {
+            total += bins[u.bins_length + ((u.n + 7u) >> 3u) + next];
+        }
+        bins[run] = bins[run] + total;
+    }
+}
+
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<storage, read> filled_finish_edge: array<u32>;
+@group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
+
+// Last dispatch: the stage's steps with each bin.
+@compute @workgroup_size(256)
+fn finish_edge(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= u.bins_length) {
+        return;
+    }
+    let bin = element;
+    var total = 0.0;
+    if (filled_finish_edge[bin] == 1u) {
+        total = bins_finish_edge[bin];
+    }
+    y[element] = total;
 }

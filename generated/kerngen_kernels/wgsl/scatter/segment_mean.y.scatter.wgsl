@@ -207,13 +207,13 @@ fn sort_place_first(
 @group(0) @binding(4) var<storage, read> bins: array<vec4f>;
 
 // Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.segments_length * u.d) >> 2u)) {
         return;
     }
@@ -231,13 +231,13 @@ fn finish(
 @group(0) @binding(4) var<storage, read> bins_finish_edge: array<f32>;
 
 // Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= u.segments_length * u.d) {
         return;
     }

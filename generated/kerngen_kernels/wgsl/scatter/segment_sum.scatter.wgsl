@@ -16,13 +16,13 @@ struct Uniform {
 
 // The number of each term's bin; that of no bin, where it counts nowhere.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn keys_(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= max(u.n, u.segments_length)) {
         return;
     }
@@ -260,23 +260,23 @@ fn sort_place_first(
 @group(0) @binding(4) var<storage, read_write> filled_runs: array<u32>;
 @group(0) @binding(5) var<storage, read> items: array<u32>;
 
-// The runs of a bin among 16 terms.
+// The runs of a bin among 8 terms.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn runs(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u) * (u.d >> 2u)) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * (u.d >> 2u)) {
         return;
     }
     let part = element / (u.d >> 2u);
     let column = element % (u.d >> 2u);
     let j = column * 4u;
-    let first = part * 16u;
-    let end = min(first + 16u, u.n);
+    let first = part * 8u;
+    let end = min(first + 8u, u.n);
     var run = keys_runs[first];
     var carries = first > 0u && keys_runs[first] < u.segments_length && keys_runs[max(first, 1u) - 1u] == keys_runs[first];
     var total = vec4f(0.0);
@@ -312,87 +312,87 @@ fn runs(
     }
 }
 
-@group(0) @binding(2) var<storage, read_write> bins_rest16: array<vec4f>;
+@group(0) @binding(2) var<storage, read_write> bins_rest8: array<vec4f>;
 
 // What is carried still, of each run.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
-fn rest16(
+@compute @workgroup_size(256)
+fn rest8(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u) * (u.d >> 2u)) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * (u.d >> 2u)) {
         return;
     }
     let part = element / (u.d >> 2u);
     let column = element % (u.d >> 2u);
     let j = column * 4u;
-    let run = keys_sort_count[part * 16u];
-    if (part * 16u > 0u && keys_sort_count[part * 16u] < u.segments_length && keys_sort_count[max(part * 16u, 1u) - 1u] == keys_sort_count[part * 16u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 16u - 17u, part * 16u)] == run)) {
+    let run = keys_sort_count[part * 8u];
+    if (part * 8u > 0u && keys_sort_count[part * 8u] < u.segments_length && keys_sort_count[max(part * 8u, 1u) - 1u] == keys_sort_count[part * 8u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
         var total = vec4f(0.0);
-        for (var next = part; next < ((u.n + 15u) >> 4u) && keys_sort_count[next * 16u] == run; next += 1u) {
-            total += bins_rest16[(u.segments_length + next) * (u.d >> 2u) + column];
+        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_sort_count[next * 8u] == run; next += 1u) {
+            total += bins_rest8[(u.segments_length + next) * (u.d >> 2u) + column];
         }
-        bins_rest16[run * (u.d >> 2u) + column] = bins_rest16[run * (u.d >> 2u) + column] + total;
+        bins_rest8[run * (u.d >> 2u) + column] = bins_rest8[run * (u.d >> 2u) + column] + total;
     }
 }
 
-// The runs of a bin among 64 parts that are carried.
+// The runs of a bin among 128 parts that are carried.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn carries(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.n + 1023u) >> 10u) * (u.d >> 2u)) {
         return;
     }
     let part = element / (u.d >> 2u);
     let column = element % (u.d >> 2u);
     let j = column * 4u;
-    let first = part * 64u;
-    let end = min(first + 64u, (u.n + 15u) >> 4u);
-    var run = select(u.segments_length, keys_sort_count[first * 16u], first * 16u > 0u && keys_sort_count[first * 16u] < u.segments_length && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u]);
-    var carries = first * 16u > 0u && keys_sort_count[first * 16u] < u.segments_length && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u];
+    let first = part * 128u;
+    let end = min(first + 128u, (u.n + 7u) >> 3u);
+    var run = select(u.segments_length, keys_sort_count[first * 8u], first * 8u > 0u && keys_sort_count[first * 8u] < u.segments_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u]);
+    var carries = first * 8u > 0u && keys_sort_count[first * 8u] < u.segments_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u];
     var total = vec4f(0.0);
     for (var term = first; term < end; term += 1u) {
-        let key = select(u.segments_length, keys_sort_count[term * 16u], term * 16u > 0u && keys_sort_count[term * 16u] < u.segments_length && keys_sort_count[max(term * 16u, 1u) - 1u] == keys_sort_count[term * 16u]);
+        let key = select(u.segments_length, keys_sort_count[term * 8u], term * 8u > 0u && keys_sort_count[term * 8u] < u.segments_length && keys_sort_count[max(term * 8u, 1u) - 1u] == keys_sort_count[term * 8u]);
         if (key != run) {
             if (carries) {
-                bins_rest16[(u.segments_length + ((u.n + 15u) >> 4u) + part) * (u.d >> 2u) + column] = total;
+                bins_rest8[(u.segments_length + ((u.n + 7u) >> 3u) + part) * (u.d >> 2u) + column] = total;
             }
             if (!carries && run < u.segments_length) {
-                bins_rest16[run * (u.d >> 2u) + column] = bins_rest16[run * (u.d >> 2u) + column] + total;
+                bins_rest8[run * (u.d >> 2u) + column] = bins_rest8[run * (u.d >> 2u) + column] + total;
             }
             carries = false;
             total = vec4f(0.0);
             run = key;
         }
         if (key < u.segments_length) {
-            total += bins_rest16[(u.segments_length + term) * (u.d >> 2u) + column];
+            total += bins_rest8[(u.segments_length + term) * (u.d >> 2u) + column];
         }
     }
     if (carries) {
-        bins_rest16[(u.segments_length + ((u.n + 15u) >> 4u) + part) * (u.d >> 2u) + column] = total;
+        bins_rest8[(u.segments_length + ((u.n + 7u) >> 3u) + part) * (u.d >> 2u) + column] = total;
     }
     if (!carries && run < u.segments_length) {
-        bins_rest16[run * (u.d >> 2u) + column] = bins_rest16[run * (u.d >> 2u) + column] + total;
+        bins_rest8[run * (u.d >> 2u) + column] = bins_rest8[run * (u.d >> 2u) + column] + total;
     }
 }
 
 // What is carried still, of each run.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn rest1024(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.n + 1023u) >> 10u) * (u.d >> 2u)) {
         return;
     }
@@ -403,9 +403,9 @@ fn rest1024(
     if (part * 1024u > 0u && keys_sort_count[part * 1024u] < u.segments_length && keys_sort_count[max(part * 1024u, 1u) - 1u] == keys_sort_count[part * 1024u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
         var total = vec4f(0.0);
         for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_sort_count[next * 1024u] == run; next += 1u) {
-            total += bins_rest16[(u.segments_length + ((u.n + 15u) >> 4u) + next) * (u.d >> 2u) + column];
+            total += bins_rest8[(u.segments_length + ((u.n + 7u) >> 3u) + next) * (u.d >> 2u) + column];
         }
-        bins_rest16[run * (u.d >> 2u) + column] = bins_rest16[run * (u.d >> 2u) + column] + total;
+        bins_rest8[run * (u.d >> 2u) + column] = bins_rest8[run * (u.d >> 2u) + column] + total;
     }
 }
 
@@ -414,13 +414,13 @@ fn rest1024(
 @group(0) @binding(3) var<storage, read> bins_finish: array<vec4f>;
 
 // Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.segments_length * u.d) >> 2u)) {
         return;
     }
@@ -437,22 +437,22 @@ fn finish(
 @group(0) @binding(1) var<storage, read> x_runs_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> bins_runs_edge: array<f32>;
 
-// The runs of a bin among 16 terms.
+// The runs of a bin among 8 terms.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn runs_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u) * u.d) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * u.d) {
         return;
     }
     let part = element / u.d;
     let column = element % u.d;
-    let first = part * 16u;
-    let end = min(first + 16u, u.n);
+    let first = part * 8u;
+    let end = min(first + 8u, u.n);
     var run = keys_runs[first];
     var carries = first > 0u && keys_runs[first] < u.segments_length && keys_runs[max(first, 1u) - 1u] == keys_runs[first];
     var total = 0.0;
@@ -488,85 +488,85 @@ fn runs_edge(
     }
 }
 
-@group(0) @binding(2) var<storage, read_write> bins_rest16_edge: array<f32>;
+@group(0) @binding(2) var<storage, read_write> bins_rest8_edge: array<f32>;
 
 // What is carried still, of each run.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
-fn rest16_edge(
+@compute @workgroup_size(256)
+fn rest8_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u) * u.d) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u) * u.d) {
         return;
     }
     let part = element / u.d;
     let column = element % u.d;
-    let run = keys_sort_count[part * 16u];
-    if (part * 16u > 0u && keys_sort_count[part * 16u] < u.segments_length && keys_sort_count[max(part * 16u, 1u) - 1u] == keys_sort_count[part * 16u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 16u - 17u, part * 16u)] == run)) {
+    let run = keys_sort_count[part * 8u];
+    if (part * 8u > 0u && keys_sort_count[part * 8u] < u.segments_length && keys_sort_count[max(part * 8u, 1u) - 1u] == keys_sort_count[part * 8u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
         var total = 0.0;
-        for (var next = part; next < ((u.n + 15u) >> 4u) && keys_sort_count[next * 16u] == run; next += 1u) {
-            total += bins_rest16_edge[(u.segments_length + next) * u.d + column];
+        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_sort_count[next * 8u] == run; next += 1u) {
+            total += bins_rest8_edge[(u.segments_length + next) * u.d + column];
         }
-        bins_rest16_edge[run * u.d + column] = bins_rest16_edge[run * u.d + column] + total;
+        bins_rest8_edge[run * u.d + column] = bins_rest8_edge[run * u.d + column] + total;
     }
 }
 
-// The runs of a bin among 64 parts that are carried.
+// The runs of a bin among 128 parts that are carried.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn carries_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.n + 1023u) >> 10u) * u.d) {
         return;
     }
     let part = element / u.d;
     let column = element % u.d;
-    let first = part * 64u;
-    let end = min(first + 64u, (u.n + 15u) >> 4u);
-    var run = select(u.segments_length, keys_sort_count[first * 16u], first * 16u > 0u && keys_sort_count[first * 16u] < u.segments_length && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u]);
-    var carries = first * 16u > 0u && keys_sort_count[first * 16u] < u.segments_length && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u];
+    let first = part * 128u;
+    let end = min(first + 128u, (u.n + 7u) >> 3u);
+    var run = select(u.segments_length, keys_sort_count[first * 8u], first * 8u > 0u && keys_sort_count[first * 8u] < u.segments_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u]);
+    var carries = first * 8u > 0u && keys_sort_count[first * 8u] < u.segments_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u];
     var total = 0.0;
     for (var term = first; term < end; term += 1u) {
-        let key = select(u.segments_length, keys_sort_count[term * 16u], term * 16u > 0u && keys_sort_count[term * 16u] < u.segments_length && keys_sort_count[max(term * 16u, 1u) - 1u] == keys_sort_count[term * 16u]);
+        let key = select(u.segments_length, keys_sort_count[term * 8u], term * 8u > 0u && keys_sort_count[term * 8u] < u.segments_length && keys_sort_count[max(term * 8u, 1u) - 1u] == keys_sort_count[term * 8u]);
         if (key != run) {
             if (carries) {
-                bins_rest16_edge[(u.segments_length + ((u.n + 15u) >> 4u) + part) * u.d + column] = total;
+                bins_rest8_edge[(u.segments_length + ((u.n + 7u) >> 3u) + part) * u.d + column] = total;
             }
             if (!carries && run < u.segments_length) {
-                bins_rest16_edge[run * u.d + column] = bins_rest16_edge[run * u.d + column] + total;
+                bins_rest8_edge[run * u.d + column] = bins_rest8_edge[run * u.d + column] + total;
             }
             carries = false;
             total = 0.0;
             run = key;
         }
         if (key < u.segments_length) {
-            total += bins_rest16_edge[(u.segments_length + term) * u.d + column];
+            total += bins_rest8_edge[(u.segments_length + term) * u.d + column];
         }
     }
     if (carries) {
-        bins_rest16_edge[(u.segments_length + ((u.n + 15u) >> 4u) + part) * u.d + column] = total;
+        bins_rest8_edge[(u.segments_length + ((u.n + 7u) >> 3u) + part) * u.d + column] = total;
     }
     if (!carries && run < u.segments_length) {
-        bins_rest16_edge[run * u.d + column] = bins_rest16_edge[run * u.d + column] + total;
+        bins_rest8_edge[run * u.d + column] = bins_rest8_edge[run * u.d + column] + total;
     }
 }
 
 // What is carried still, of each run.
 // Also run for segment_mean, stage y: scatter.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn rest1024_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.n + 1023u) >> 10u) * u.d) {
         return;
     }
@@ -576,9 +576,9 @@ fn rest1024_edge(
     if (part * 1024u > 0u && keys_sort_count[part * 1024u] < u.segments_length && keys_sort_count[max(part * 1024u, 1u) - 1u] == keys_sort_count[part * 1024u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
         var total = 0.0;
         for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_sort_count[next * 1024u] == run; next += 1u) {
-            total += bins_rest16_edge[(u.segments_length + ((u.n + 15u) >> 4u) + next) * u.d + column];
+            total += bins_rest8_edge[(u.segments_length + ((u.n + 7u) >> 3u) + next) * u.d + column];
         }
-        bins_rest16_edge[run * u.d + column] = bins_rest16_edge[run * u.d + column] + total;
+        bins_rest8_edge[run * u.d + column] = bins_rest8_edge[run * u.d + column] + total;
     }
 }
 
@@ -586,13 +586,13 @@ fn rest1024_edge(
 @group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
 
 // Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= u.segments_length * u.d) {
         return;
     }

@@ -10,18 +10,22 @@ struct Uniform {
 }
 
 @group(0) @binding(0) var<uniform> u: Uniform;
-@group(0) @binding(1) var<storage, read> row: array<i32>;
-@group(0) @binding(2) var<storage, read_write> filled: array<u32>;
-@group(0) @binding(3) var<storage, read_write> keys: array<u32>;
+@group(0) @binding(1) var<storage, read> column: array<u32>;
+@group(0) @binding(2) var<storage, read> value: array<f32>;
+@group(0) @binding(3) var<storage, read> x: array<f32>;
+@group(0) @binding(4) var<storage, read> row: array<i32>;
+@group(0) @binding(5) var<storage, read_write> filled: array<u32>;
+@group(0) @binding(6) var<storage, read_write> keys: array<u32>;
+@group(0) @binding(7) var<storage, read_write> items: array<u32>;
 
 // The number of each term's bin; that of no bin, where it counts nowhere.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn keys_(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= max(u.n, u.m_minus_1)) {
         return;
     }
@@ -31,6 +35,7 @@ fn keys_(
     if (element < u.n) {
         let i = u32(row[element]);
         keys[element] = select(u.m_minus_1, i, i < u.m_minus_1);
+        items[element] = bitcast<u32>(value[element] * x[min(column[element], u.k - 1u)]);
     }
 }
 
@@ -144,17 +149,18 @@ fn sort_scan(
     }
 }
 
-@group(0) @binding(1) var<storage, read> counts_sort_place_first: array<u32>;
-@group(0) @binding(2) var<storage, read> totals_sort_place_first: array<u32>;
-@group(0) @binding(3) var<storage, read> keys_sort_place_first: array<u32>;
-@group(0) @binding(4) var<storage, read_write> keys_2: array<u32>;
-@group(0) @binding(5) var<storage, read_write> items_2: array<u32>;
+@group(0) @binding(1) var<storage, read> counts_sort_place: array<u32>;
+@group(0) @binding(2) var<storage, read> totals_sort_place: array<u32>;
+@group(0) @binding(3) var<storage, read> keys_sort_place: array<u32>;
+@group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
+@group(0) @binding(5) var<storage, read_write> keys_2: array<u32>;
+@group(0) @binding(6) var<storage, read_write> items_2: array<u32>;
 var<workgroup> start_: array<u32, 256>;
 var<workgroup> bits_: array<atomic<u32>, 2048>;
 
 // Sort, last of three dispatches: move each term behind those before it.
 @compute @workgroup_size(256)
-fn sort_place_first(
+fn sort_place(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
@@ -165,7 +171,7 @@ fn sort_place_first(
         return;
     }
     let bit = 1u << (lane & 31u);
-    var sum = totals_sort_place_first[lane];
+    var sum = totals_sort_place[lane];
     start_[lane] = sum;
     workgroupBarrier();
     if (lane >= 1u) {
@@ -216,7 +222,7 @@ fn sort_place_first(
     workgroupBarrier();
     start_[lane] = sum;
     workgroupBarrier();
-    start_[lane] = sum - totals_sort_place_first[lane] + counts_sort_place_first[lane * blocks + block];
+    start_[lane] = sum - totals_sort_place[lane] + counts_sort_place[lane * blocks + block];
     let rounds = max(min((u.n + 65535u) >> 16u, 16u), 1u);
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
         let term = (block * rounds + round_) * 256u + lane;
@@ -227,7 +233,7 @@ fn sort_place_first(
         let is_term = term < u.n;
         var key = 0u;
         if (is_term) {
-            key = keys_sort_place_first[term];
+            key = keys_sort_place[term];
         }
         let digit = (key >> SHIFT) & 255u;
         if (is_term) {
@@ -241,7 +247,7 @@ fn sort_place_first(
                 place += countOneBits(atomicLoad(&bits_[word * 256u + digit]));
             }
             keys_2[place] = key;
-            items_2[place] = term;
+            items_2[place] = items_sort_place[term];
         }
         workgroupBarrier();
         var count = 0u;
@@ -252,32 +258,27 @@ fn sort_place_first(
     }
 }
 
-@group(0) @binding(1) var<storage, read> column: array<u32>;
-@group(0) @binding(2) var<storage, read> value: array<f32>;
-@group(0) @binding(3) var<storage, read> x: array<f32>;
-@group(0) @binding(4) var<storage, read> keys_runs_edge: array<u32>;
-@group(0) @binding(5) var<storage, read_write> bins: array<f32>;
-@group(0) @binding(6) var<storage, read_write> filled_runs_edge: array<u32>;
-@group(0) @binding(7) var<storage, read> items: array<u32>;
+@group(0) @binding(2) var<storage, read_write> bins: array<f32>;
+@group(0) @binding(3) var<storage, read_write> filled_runs_edge: array<u32>;
 
-// The runs of a bin among 16 terms.
-@compute @workgroup_size(64)
+// The runs of a bin among 8 terms.
+@compute @workgroup_size(256)
 fn runs_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u)) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u)) {
         return;
     }
-    let first = element * 16u;
-    let end = min(first + 16u, u.n);
-    var run = keys_runs_edge[first];
-    var carries = first > 0u && keys_runs_edge[first] < u.m_minus_1 && keys_runs_edge[max(first, 1u) - 1u] == keys_runs_edge[first];
+    let first = element * 8u;
+    let end = min(first + 8u, u.n);
+    var run = keys_sort_count[first];
+    var carries = first > 0u && keys_sort_count[first] < u.m_minus_1 && keys_sort_count[max(first, 1u) - 1u] == keys_sort_count[first];
     var total = 0.0;
     for (var term = first; term < end; term += 1u) {
-        let key = keys_runs_edge[term];
+        let key = keys_sort_count[term];
         if (key != run) {
             if (carries) {
                 bins[u.m_minus_1 + element] = total;
@@ -293,8 +294,7 @@ fn runs_edge(
             run = key;
         }
         if (key < u.m_minus_1) {
-            let item = items[term];
-            total += value[item] * x[min(column[item], u.k - 1u)];
+            total += bitcast<f32>(items_sort_place[term]);
         }
     }
     if (carries) {
@@ -308,78 +308,76 @@ fn runs_edge(
     }
 }
 
-@group(0) @binding(2) var<storage, read_write> bins_rest16_edge: array<f32>;
-
 // What is carried still, of each run.
-@compute @workgroup_size(64)
-fn rest16_edge(
+@compute @workgroup_size(256)
+fn rest8_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
-    if (element >= ((u.n + 15u) >> 4u)) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
+    if (element >= ((u.n + 7u) >> 3u)) {
         return;
     }
-    let run = keys_sort_count[element * 16u];
-    if (element * 16u > 0u && keys_sort_count[element * 16u] < u.m_minus_1 && keys_sort_count[max(element * 16u, 1u) - 1u] == keys_sort_count[element * 16u] && !(element > 1u && keys_sort_count[min(max(element, 1u) * 16u - 17u, element * 16u)] == run)) {
+    let run = keys_sort_count[element * 8u];
+    if (element * 8u > 0u && keys_sort_count[element * 8u] < u.m_minus_1 && keys_sort_count[max(element * 8u, 1u) - 1u] == keys_sort_count[element * 8u] && !(element > 1u && keys_sort_count[min(max(element, 1u) * 8u - 9u, element * 8u)] == run)) {
         var total = 0.0;
-        for (var next = element; next < ((u.n + 15u) >> 4u) && keys_sort_count[next * 16u] == run; next += 1u) {
-            total += bins_rest16_edge[u.m_minus_1 + next];
+        for (var next = element; next < ((u.n + 7u) >> 3u) && keys_sort_count[next * 8u] == run; next += 1u) {
+            total += bins[u.m_minus_1 + next];
         }
-        bins_rest16_edge[run] = bins_rest16_edge[run] + total;
+        bins[run] = bins[run] + total;
     }
 }
 
-// The runs of a bin among 64 parts that are carried.
-@compute @workgroup_size(64)
+// The runs of a bin among 128 parts that are carried.
+@compute @workgroup_size(256)
 fn carries_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.n + 1023u) >> 10u)) {
         return;
     }
-    let first = element * 64u;
-    let end = min(first + 64u, (u.n + 15u) >> 4u);
-    var run = select(u.m_minus_1, keys_sort_count[first * 16u], first * 16u > 0u && keys_sort_count[first * 16u] < u.m_minus_1 && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u]);
-    var carries = first * 16u > 0u && keys_sort_count[first * 16u] < u.m_minus_1 && keys_sort_count[max(first * 16u, 1u) - 1u] == keys_sort_count[first * 16u];
+    let first = element * 128u;
+    let end = min(first + 128u, (u.n + 7u) >> 3u);
+    var run = select(u.m_minus_1, keys_sort_count[first * 8u], first * 8u > 0u && keys_sort_count[first * 8u] < u.m_minus_1 && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u]);
+    var carries = first * 8u > 0u && keys_sort_count[first * 8u] < u.m_minus_1 && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u];
     var total = 0.0;
     for (var term = first; term < end; term += 1u) {
-        let key = select(u.m_minus_1, keys_sort_count[term * 16u], term * 16u > 0u && keys_sort_count[term * 16u] < u.m_minus_1 && keys_sort_count[max(term * 16u, 1u) - 1u] == keys_sort_count[term * 16u]);
+        let key = select(u.m_minus_1, keys_sort_count[term * 8u], term * 8u > 0u && keys_sort_count[term * 8u] < u.m_minus_1 && keys_sort_count[max(term * 8u, 1u) - 1u] == keys_sort_count[term * 8u]);
         if (key != run) {
             if (carries) {
-                bins_rest16_edge[u.m_minus_1 + ((u.n + 15u) >> 4u) + element] = total;
+                bins[u.m_minus_1 + ((u.n + 7u) >> 3u) + element] = total;
             }
             if (!carries && run < u.m_minus_1) {
-                bins_rest16_edge[run] = bins_rest16_edge[run] + total;
+                bins[run] = bins[run] + total;
             }
             carries = false;
             total = 0.0;
             run = key;
         }
         if (key < u.m_minus_1) {
-            total += bins_rest16_edge[u.m_minus_1 + term];
+            total += bins[u.m_minus_1 + term];
         }
     }
     if (carries) {
-        bins_rest16_edge[u.m_minus_1 + ((u.n + 15u) >> 4u) + element] = total;
+        bins[u.m_minus_1 + ((u.n + 7u) >> 3u) + element] = total;
     }
     if (!carries && run < u.m_minus_1) {
-        bins_rest16_edge[run] = bins_rest16_edge[run] + total;
+        bins[run] = bins[run] + total;
     }
 }
 
 // What is carried still, of each run.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn rest1024_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= ((u.n + 1023u) >> 10u)) {
         return;
     }
@@ -387,9 +385,9 @@ fn rest1024_edge(
     if (element * 1024u > 0u && keys_sort_count[element * 1024u] < u.m_minus_1 && keys_sort_count[max(element * 1024u, 1u) - 1u] == keys_sort_count[element * 1024u] && !(element > 1u && keys_sort_count[min(max(element, 1u) * 1024u - 1025u, element * 1024u)] == run)) {
         var total = 0.0;
         for (var next = element; next < ((u.n + 1023u) >> 10u) && keys_sort_count[next * 1024u] == run; next += 1u) {
-            total += bins_rest16_edge[u.m_minus_1 + ((u.n + 15u) >> 4u) + next];
+            total += bins[u.m_minus_1 + ((u.n + 7u) >> 3u) + next];
         }
-        bins_rest16_edge[run] = bins_rest16_edge[run] + total;
+        bins[run] = bins[run] + total;
     }
 }
 
@@ -398,13 +396,13 @@ fn rest1024_edge(
 @group(0) @binding(3) var<storage, read> bins_finish_edge: array<f32>;
 
 // Last dispatch: the stage's steps with each bin.
-@compute @workgroup_size(64)
+@compute @workgroup_size(256)
 fn finish_edge(
     @builtin(workgroup_id) workgroup: vec3u,
     @builtin(num_workgroups) grid: vec3u,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let element = (workgroup.y * grid.x + workgroup.x) * 64u + lane;
+    let element = (workgroup.y * grid.x + workgroup.x) * 256u + lane;
     if (element >= u.m_minus_1) {
         return;
     }
@@ -414,108 +412,4 @@ fn finish_edge(
         total = bins_finish_edge[bin];
     }
     y[element] = total;
-}
-
-@group(0) @binding(4) var<storage, read> items_sort_place: array<u32>;
-@group(0) @binding(5) var<storage, read_write> keys_2_sort_place: array<u32>;
-@group(0) @binding(6) var<storage, read_write> items_2_sort_place: array<u32>;
-
-// Sort, last of three dispatches: move each term behind those before it.
-@compute @workgroup_size(256)
-fn sort_place(
-    @builtin(workgroup_id) workgroup: vec3u,
-    @builtin(num_workgroups) grid: vec3u,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let block = workgroup.y * grid.x + workgroup.x;
-    let blocks = (u.n + max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u - 1u) / (max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u);
-    if (block >= blocks) {
-        return;
-    }
-    let bit = 1u << (lane & 31u);
-    var sum = totals_sort_place_first[lane];
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 1u) {
-        sum += start_[lane - 1u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 2u) {
-        sum += start_[lane - 2u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 4u) {
-        sum += start_[lane - 4u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 8u) {
-        sum += start_[lane - 8u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 16u) {
-        sum += start_[lane - 16u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 32u) {
-        sum += start_[lane - 32u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 64u) {
-        sum += start_[lane - 64u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 128u) {
-        sum += start_[lane - 128u];
-    }
-    workgroupBarrier();
-    start_[lane] = sum;
-    workgroupBarrier();
-    start_[lane] = sum - totals_sort_place_first[lane] + counts_sort_place_first[lane * blocks + block];
-    let rounds = max(min((u.n + 65535u) >> 16u, 16u), 1u);
-    for (var round_ = 0u; round_ < rounds; round_ += 1u) {
-        let term = (block * rounds + round_) * 256u + lane;
-        for (var word = 0u; word < 8u; word += 1u) {
-            atomicStore(&bits_[word * 256u + lane], 0u);
-        }
-        workgroupBarrier();
-        let is_term = term < u.n;
-        var key = 0u;
-        if (is_term) {
-            key = keys_sort_place_first[term];
-        }
-        let digit = (key >> SHIFT) & 255u;
-        if (is_term) {
-            atomicOr(&bits_[(lane >> 5u) * 256u + digit], bit);
-        }
-        workgroupBarrier();
-        if (is_term) {
-            var place = start_[digit];
-            place += countOneBits(atomicLoad(&bits_[(lane >> 5u) * 256u + digit]) & (bit - 1u));
-            for (var word = 0u; word < (lane >> 5u); word += 1u) {
-                place += countOneBits(atomicLoad(&bits_[word * 256u + digit]));
-            }
-            keys_2_sort_place[place] = key;
-            items_2_sort_place[place] = items_sort_place[term];
-        }
-        workgroupBarrier();
-        var count = 0u;
-        for (var word = 0u; word < 8u; word += 1u) {
-            count += countOneBits(atomicLoad(&bits_[word * 256u + lane]));
-        }
-        start_[lane] += count;
-    }
 }

@@ -16,14 +16,12 @@ struct Uniform {
 var<workgroup> a_tile: array<array<array<vec4f, 8>, 1>, 32>;
 var<workgroup> b_tile: array<array<array<vec4f, 8>, 1>, 32>;
 
-// What becomes of four neighbouring totals of a row; those of a part of a tile are kept.
-fn finish(is_whole: bool, in_slot: u32, i: u32, j: u32, d_sum: vec4f) {
-    if (!is_whole) {
-        parts[(in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))) >> 2u] = d_sum;
+// What becomes of four neighbouring totals of a row.
+fn finish(i: u32, j: u32, d_sum: vec4f) {
+    if (i >= u.m || j >= u.k) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.k) {
-        d[(i * u.k + j) >> 2u] = d_sum;
-    }
+    d[(i * u.k + j) >> 2u] = d_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -379,7 +377,12 @@ fn main(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            if (whole) {
+                finish(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number]);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
@@ -387,7 +390,6 @@ fn main(
 @group(0) @binding(1) var<storage, read> a_edge: array<f32>;
 @group(0) @binding(2) var<storage, read> b_edge: array<f32>;
 @group(0) @binding(3) var<storage, read_write> d_edge: array<f32>;
-@group(0) @binding(4) var<storage, read_write> parts_edge: array<f32>;
 
 // Four neighbours along i of the operand a; beyond its end, the last one.
 fn a_vector(start: u32) -> vec4f {
@@ -401,14 +403,12 @@ fn b_vector(start_: u32) -> vec4f {
     return vec4f(b_edge[min(start_, last_)], b_edge[min(start_ + u.n, last_)], b_edge[min(start_ + 2u * u.n, last_)], b_edge[min(start_ + 3u * u.n, last_)]);
 }
 
-// What becomes of one total; those of a part of a tile are kept.
-fn finish_edge(is_whole: bool, in_slot: u32, i: u32, j: u32, d_sum: f32) {
-    if (!is_whole) {
-        parts_edge[in_slot * 1024u + ((i & 31u) * 32u + (j & 31u))] = d_sum;
+// What becomes of one total.
+fn finish_edge(i: u32, j: u32, d_sum: f32) {
+    if (i >= u.m || j >= u.k) {
+        return;
     }
-    if (is_whole && i < u.m && j < u.k) {
-        d_edge[i * u.k + j] = d_sum;
-    }
+    d_edge[i * u.k + j] = d_sum;
 }
 
 // First of two dispatches: 32 x 32 tiles, 4 x 4 sums per invocation; workgroups share the terms of all tiles.
@@ -846,10 +846,15 @@ fn edge(
 
         var totals = array<vec4f, 4>(acc_0, acc_1, acc_2, acc_3);
         for (var number = 0u; number < 4u; number += 1u) {
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
-            finish_edge(whole, slot, tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            if (whole) {
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + column * 4u, totals[number].x);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 1u), totals[number].y);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 2u), totals[number].z);
+                finish_edge(tile_row + (row * 4u + (number >> 2u) * 32u + (number & 3u)), tile_column + (column * 4u + 3u), totals[number].w);
+            }
+            if (!whole) {
+                parts[slot * 256u + ((row * 4u + (number >> 2u) * 32u + (number & 3u)) * 8u + column)] = totals[number];
+            }
         }
     }
 }
