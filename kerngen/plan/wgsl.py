@@ -87,14 +87,15 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     return _NAME.sub(shown, text)
 
 
-def only(text: str, entry: str) -> str | None:
+def only(text: str, entry: str) -> str:
     """Return a file's text with empty lines for what an entry point does not use.
 
-    So messages about it have the lines of the file.  None if it has no such entry point.
+    So messages about it have the lines of the file.  A text without the entry point stays
+    as it is: the driver refuses it.
     """
     code = Code(text)
     if not code.is_entry_point(entry):
-        return None
+        return text
     kept = code.reached(entry)
 
     def shown(match: re.Match[str]) -> str:

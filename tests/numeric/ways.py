@@ -89,7 +89,8 @@ class Way:
     def strategies(self) -> tuple[PlanCase, ...]:
         """What runs, in order."""
         choices = (choice for choice in choices_in(self.way.body) if choice.stages)
-        return tuple(chain.from_iterable(choice.cases for choice in choices))
+        cases = chain.from_iterable(choice.cases for choice in choices)
+        return tuple(case for case in cases if case.name)
 
     @property
     def halves(self) -> bool:

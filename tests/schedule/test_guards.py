@@ -159,6 +159,8 @@ def test_each_case_computes_the_stages_of_its_choice(name: str) -> None:
             for case in choice.cases:
                 computed = (*case.schedule.stages, *check(case.rest))
                 assert computed == choice.stages
+            if choice.otherwise:
+                assert check(choice.otherwise) == choice.stages
         return tuple(stage for choice in choices for stage in choice.stages)
 
     program = program_of(SCHEDULES[name][0])
@@ -213,11 +215,14 @@ def run(
 ) -> Iterator[ScheduledCase]:
     """Choose as the runtime does."""
     for choice in choices:
-        case = next(
+        applying = (
             c
             for c in choice.cases
             if (large or c.schedule.needs.within(EVERYWHERE))
             and (c.guard is None or outcome[c.guard])
         )
-        yield case
-        yield from run(case.rest, large=large, outcome=outcome)
+        case = next(applying, None)
+        rest = case.rest if case else choice.otherwise
+        assert case or rest
+        yield from (case,) if case else ()
+        yield from run(rest, large=large, outcome=outcome)

@@ -11,6 +11,7 @@ const DECLARATION = new RegExp(
 export function only(text: string, entry: string): string {
   const texts = new Map<string, string>();
   for (const found of text.matchAll(DECLARATION)) texts.set(found[1]!, found[0]);
+  if (!`\n${texts.get(entry)}`.includes("\n@compute")) return text;
   const kept = new Set([entry]);
   // A set yields what is added while it is gone through.
   for (const name of kept) {

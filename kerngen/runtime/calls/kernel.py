@@ -255,13 +255,7 @@ class Kernel:
                 f"{self.name}: the shader {path} was generated again after its module "
                 "was imported. Call 'kerngen.runtime.reload()', or restart."
             )
-        part = only(text, dispatch.entry)
-        if part is None:
-            raise Error(
-                f"{self.place}: the shader {path} has no entry point '{dispatch.entry}'. "
-                f"Run 'kerngen build' again."
-            )
-        return part
+        return only(text, dispatch.entry)
 
     def launch(
         self,
