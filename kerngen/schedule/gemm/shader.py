@@ -399,8 +399,8 @@ class GemmShader:
 
     def _name_side(self, wanted: str, side: tuple[Index, ...]) -> t.Ident:
         s = self.builder
-        several = len(side) > 1
-        return t.Ident(s.fresh(wanted) if several else s.name(side[0].name))
+        *joined, last = side
+        return t.Ident(s.fresh(wanted) if joined else s.name(last.name))
 
     def _declare_finish(self) -> str:
         """Declare the function that takes one total, or with whole vectors four."""

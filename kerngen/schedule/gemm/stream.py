@@ -229,8 +229,9 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> S
     """
     task = replace(task, label="gemm_stream")
     reduce, (found, _) = reduction_of(task), product_of(task)
-    names = vector_tensors(task.stage, task.values, found.column) if wide else set()
-    names.add(task.scratch_name("parts"))
+    names = {task.scratch_name("parts")}
+    if wide:
+        names |= vector_tensors(task.stage, task.values, found.column)
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     given = zip(NAMES, _numbers(tiling), strict=True)
     numbers: dict[Size, t.Expr] = {
