@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, assert_never, final
 
@@ -32,11 +32,11 @@ _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
     "*": operator.mul,
 }
 _BITS: Final[Mapping[str, Callable[[int, int], int]]] = {
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
 }
 _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,
@@ -46,19 +46,21 @@ _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_FUNCTIONS: Final[Mapping[str, Callable[..., float]]] = {
-    "min": min,
-    "max": max,
+_OF_ONE: Final[Mapping[str, Callable[[float], float]]] = {
     "abs": abs,
-    "clamp": lambda x, low, high: min(max(x, low), high),
     "floor": math.floor,
     "ceil": math.ceil,
     "sqrt": math.sqrt,
     "exp2": lambda x: 2.0**x,
     "log2": math.log2,
-    "pow": operator.pow,
 }
-_REAL: Final = frozenset(("floor", "ceil", "sqrt", "exp2", "log2", "pow"))
+_OF_TWO: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "min": lambda a, b: min(a, b),  # noqa: PLW0108 - of numbers alone
+    "max": lambda a, b: max(a, b),  # noqa: PLW0108
+    "pow": math.pow,
+}
+_KEEPING: Final = frozenset(("abs", "min", "max", "clamp"))
+"""Functions whose results of integers are integers."""
 
 
 @final
@@ -147,16 +149,16 @@ class Constants:
             return self._converted(kind, values[0]) if values else Value(kind, 0)
         if name == "select" and len(values) == 3:
             return values[1] if values[2].number else values[0]
-        function = _FUNCTIONS.get(name)
-        if function is None or not values:
-            raise self._unknown(node, f"'{name}' is not evaluated")
-        kind = max((value.kind for value in values), key=_RANKS.index)
-        if name in _REAL and kind == "int":
-            kind = "float"
         try:
-            return Value(kind, function(*(value.number for value in values)))
-        except (ValueError, TypeError, ArithmeticError):
+            number = _computed(name, [value.number for value in values])
+        except (ValueError, ArithmeticError):
             raise self._unknown(node, f"'{name}' has no value there") from None
+        if number is None:
+            raise self._unknown(node, f"'{name}' is not evaluated")
+        kind = _widest(*values)
+        if name not in _KEEPING and kind == "int":
+            kind = "float"
+        return Value(kind, number)
 
     def _prefixed(self, node: tree.Expression, sign: str, value: Value) -> Value:
         match sign:
@@ -180,7 +182,7 @@ class Constants:
         if sign in {"<<", ">>"}:
             kind = left.kind
         else:
-            kind = max(left.kind, right.kind, key=_RANKS.index)
+            kind = _widest(left, right)
             if not {left.kind, right.kind} <= {kind, "int", "float"}:
                 why = f"'{sign}' mixes {left.kind} and {right.kind}"
                 raise self._unknown(node, why)
@@ -222,6 +224,25 @@ class Constants:
         return CompileError([NotConstant(span=node.span, what=self.what, why=why)])
 
 
+def _widest(*values: Value) -> Kind:
+    """Return the type that values of several have together."""
+    ranked = sorted(values, key=lambda value: _RANKS.index(value.kind))
+    return ranked[-1].kind
+
+
+def _computed(name: str, numbers: Sequence[float]) -> float | None:
+    """Return what a function of WGSL has for numbers; None if it is not known."""
+    match numbers:
+        case [x] if name in _OF_ONE:
+            return _OF_ONE[name](x)
+        case [x, y] if name in _OF_TWO:
+            return _OF_TWO[name](x, y)
+        case [x, low, high] if name == "clamp":
+            return min(max(x, low), high)
+        case _:
+            return None
+
+
 def _result(sign: str, kind: Kind, left: Value, right: Value) -> float:
     a, b = left.number, right.number
     if sign in _ARITHMETIC:
@@ -238,15 +259,17 @@ def _result(sign: str, kind: Kind, left: Value, right: Value) -> float:
 
 def _literal(text: str) -> Value:
     is_hex = text[:2] in {"0x", "0X"}
-    suffix = text[-1] if text[-1] in ("iu" if is_hex else "iufh") else ""
+    is_real = any(mark in text for mark in (".pP" if is_hex else ".eE"))
+    # In hexadecimal, 'f' is a digit, unless there is a fraction or an exponent.
+    suffix = (
+        text[-1] if text[-1] in ("iu" if is_hex and not is_real else "iufh") else ""
+    )
     digits = text.removesuffix(suffix)
-    if is_hex and suffix == "" and ("p" in digits.lower() or "." in digits):
-        suffix = digits[-1] if digits[-1] in "fh" else ""
-        return Value(_SUFFIXES.get(suffix, "float"), float.fromhex(digits.rstrip("fh")))
+    plain: Kind = "float" if is_real else "int"
+    kind = _SUFFIXES[suffix] if suffix else plain
+    if is_hex and is_real:
+        return Value(kind, float.fromhex(digits))
     if is_hex:
-        return Value(_SUFFIXES.get(suffix, "int"), int(digits, 16))
-    if any(mark in digits for mark in ".eE"):
-        return Value(_SUFFIXES.get(suffix, "float"), float(digits))
-    kind = _SUFFIXES.get(suffix, "int")
-    number = float(digits) if kind in {"f32", "f16"} else int(digits)
-    return Value(kind, number)
+        return Value(kind, int(digits, 16))
+    is_float = is_real or kind in {"f32", "f16"}
+    return Value(kind, float(digits) if is_float else int(digits))

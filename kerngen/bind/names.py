@@ -121,8 +121,8 @@ def _fit_together(entries: Iterable[EntryPoint]) -> bool:
 
 def _stages(binding: Binding, entries: Iterable[EntryPoint]) -> tuple[Stage, ...]:
     """Return the stages that use a binding."""
-    found = (each.stage for each in entries if binding in each.bindings)
-    return tuple(sorted(set(found), key=STAGES.index))
+    used = {each.stage for each in entries if binding in each.bindings}
+    return tuple(stage for stage in STAGES if stage in used)
 
 
 def _ordered(bindings: Iterable[Binding]) -> tuple[Binding, ...]:

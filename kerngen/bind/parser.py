@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, cast, final
 
-from lark import Lark, Token, Transformer, UnexpectedToken, v_args
-from lark.exceptions import VisitError
+from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer
 
 from kerngen.bind import tree
@@ -82,21 +82,20 @@ def _lark() -> Lark:
 
 def parse(source: Source) -> tree.Module:
     """Return the declarations of a file; raise `CompileError` where it is not WGSL."""
+    lark: Any = _lark()
     try:
-        parsed = _lark().parse(cast("Any", source))
+        parsed = lark.parse(source)
     except UnexpectedToken as error:
         raise CompileError([_fault(source, error)]) from None
-    try:
-        return _Rules(source).transform(parsed)
-    except VisitError as error:
-        raise error.orig_exc from None
+    module: tree.Module = _Rules(source).made(parsed)
+    return module
 
 
 def _fault(source: Source, error: UnexpectedToken) -> WgslSyntax | FileOfAnotherTool:
-    lexeme = error.token
+    lexeme: Any = error.token
     at_end = lexeme.type == "$END"
-    start = len(source.text) if at_end else cast("int", lexeme.start_pos)
-    span = Span(source, start, start if at_end else cast("int", lexeme.end_pos))
+    start = len(source.text) if at_end else lexeme.start_pos
+    span = Span(source, start, start if at_end else lexeme.end_pos)
     if tool := foreign_tool(source.text[start:]):
         return FileOfAnotherTool(span=span, found=tool.found, tool=tool.name)
     if lexeme == "import":
@@ -118,13 +117,26 @@ def _expected(kinds: set[str]) -> str:
 
 
 @final
-@v_args(inline=True)
-class _Rules(Transformer[Token, tree.Module]):
+@dataclass(frozen=True, slots=True)
+class _Directive:
+    """A directive, with the extensions that it enables."""
+
+    enabled: tuple[str, ...]
+
+
+@final
+class _Rules:
     """Makes the tree of what lark has read; each method is named after its rule."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__()
         self._source = source
+
+    def made(self, node: Any) -> Any:
+        """Return what a rule becomes, or a token as it is."""
+        if node is None or isinstance(node, Token):
+            return node
+        make = getattr(self, node.data)
+        return make(*[self.made(child) for child in node.children])
 
     def _at(self, first: Token | Span, last: Token | Span | None = None) -> Span:
         last = last or first
@@ -237,10 +249,15 @@ class _Rules(Transformer[Token, tree.Module]):
     def assertion(self, *_: object) -> None:
         return None
 
-    def directive(self, word: Token, *names: Any) -> tuple[str, ...]:
-        return tuple(map(str, names)) if word == "enable" else ()
+    def directive(self, word: Token, *names: Any) -> _Directive:
+        return _Directive(tuple(map(str, names)) if word == "enable" else ())
 
     def start(self, *items: Any) -> tree.Module:
-        enabled = (name for item in items if isinstance(item, tuple) for name in item)
-        found = tuple(x for x in items if x is not None and not isinstance(x, tuple))
-        return tree.Module(found, tuple(enabled))
+        declarations: list[tree.Declaration] = []
+        enabled: list[str] = []
+        for item in items:
+            if isinstance(item, _Directive):
+                enabled += item.enabled
+            elif item is not None:
+                declarations.append(item)
+        return tree.Module(tuple(declarations), tuple(enabled))

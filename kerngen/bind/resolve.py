@@ -39,8 +39,24 @@ from kerngen.ir.memory import Leaf, Struct, structs_in
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 
-__INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
-_INFERRED: Final[Mapping[Kind, Kind]] = {"int": "i32", "float": "f32"}
+__INFERRED: Final[Mapping[Kind, Kind]] = {
+    "int": "i32",
+    "float": "f32",
+    "i32": "i32",
+    "u32": "u32",
+    "f32": "f32",
+    "f16": "f16",
+    "bool": "bool",
+}
+_INFERRED: Final[Mapping[Kind, Kind]] = {
+    "int": "i32",
+    "float": "f32",
+    "i32": "i32",
+    "u32": "u32",
+    "f32": "f32",
+    "f16": "f16",
+    "bool": "bool",
+}
 """What the type of an override without one is, by that of its value."""
 
 
@@ -211,14 +227,13 @@ class _Reader:
     def override(self, override: tree.Override) -> Override:
         """Return an override, with the value that it has unless a pipeline chooses."""
         name, default = override.name.text, self._default(override)
+        kind: Kind = "i32"
         if override.type is not None:
             leaf = self.types.resolve(override.type)
             spelling = leaf.spelling if isinstance(leaf, Leaf) else "bool"
             kind = cast("Kind", spelling)
         elif default is not None:
-            kind = _INFERRED.get(default.kind, default.kind)
-        else:
-            kind = "i32"
+            kind = _INFERRED[default.kind]
         key = tree.attribute(override.attributes, "id")
         shown = str(self.constants.integer(key.arguments[0])) if key else name
         return Override(name, kind, shown, override.value, default)

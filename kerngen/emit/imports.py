@@ -102,7 +102,7 @@ def _grouped(structs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _kerngen_lines(used: set[str], *, is_bound: bool) -> list[str]:
-    modules = dict(_KERNGEN)
+    modules: dict[str, tuple[str, ...]] = {**_KERNGEN}
     if is_bound:
         modules["kerngen.runtime"] = (*modules["kerngen.runtime"], BOUND)
     lines = _from_lines(modules, used)

@@ -48,7 +48,7 @@ def drawn(module: Any, ctx: Context, gain: float) -> NDArray[np.uint8]:
     vs, fs = module.Vs(), module.Fs(gain=gain)
     buffer = vs.buffer("place", "color", "weight", formats={"color": "unorm8x4"})
     assert buffer.dtype.itemsize == 12 + 4 + 4
-    vertices = np.zeros(6, buffer.dtype)
+    vertices: Any = np.zeros(6, buffer.dtype)
     corners = [(-1, -1), (1, -1), (1, 0), (-1, -1), (1, 0), (-1, 0)]
     vertices["place"][:, :2] = corners
     vertices["place"][:, 0] -= 4

@@ -19,13 +19,21 @@ SHADERS: Final = Path(__file__).with_name("shaders")
 Array = NDArray[Any]
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", name="load")
+def bound_shader(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return what binds a shader by its name."""
     folder = tmp_path_factory.mktemp("shaders")
-    return cache(
-        lambda name: module_of((SHADERS / f"{name}.wgsl").read_text("utf-8"), folder)
-    )
+
+    @cache
+    def load(name: str) -> Any:
+        return module_of((SHADERS / f"{name}.wgsl").read_text("utf-8"), folder)
+
+    return load
+
+
+def records(count: int | tuple[()], cls: Any) -> Any:
+    """Return empty structs of a bound module."""
+    return np.zeros(count, cls.DTYPE)
 
 
 def rng() -> np.random.Generator:
@@ -53,10 +61,10 @@ def test_life(load: Any, ctx: Context, width: int, height: int, block: int) -> N
 
 def test_flock(load: Any, ctx: Context) -> None:
     flock = load("flock")
-    birds = np.zeros(50, flock.Bird.DTYPE)
+    birds = records(50, flock.Bird)
     birds["place"], birds["speed"] = rng().uniform(-1, 1, (2, 50, 2))
     cls = bound.sized(flock.Flock, 50)
-    record = np.zeros((), cls.DTYPE)
+    record = records((), cls)
     record["birds"] = birds
     old, fresh = ctx.scalar(record, cls), ctx.zeros((), cls)
     rules = flock.Rules(near=0.5, pull=0.25, delta=0.1)
@@ -115,7 +123,7 @@ def test_scan(load: Any, ctx: Context) -> None:
 
 def test_rays(load: Any, ctx: Context) -> None:
     rays, side = load("rays"), 12
-    spheres = np.zeros(5, rays.Sphere.DTYPE)
+    spheres = records(5, rays.Sphere)
     spheres["centre"] = rng().uniform(-1, 1, (5, 3)) + np.array([0, 0, 3])
     spheres["radius"] = rng().uniform(0.3, 0.7, 5)
     angle = 0.2
@@ -201,7 +209,7 @@ def test_compaction(load: Any, ctx: Context) -> None:
 
 def test_halves(load: Any, ctx: Context) -> None:
     halves = load("halves")
-    pairs = np.zeros(9, halves.Pair.DTYPE)
+    pairs = records(9, halves.Pair)
     pairs["a"], pairs["b"] = rng().uniform(-1, 1, (9, 3)), rng().uniform(-1, 1, 9)
     pairs["turn"] = rng().uniform(-1, 1, (9, 2, 2))
     sums = ctx.zeros(9, vec2h)
@@ -241,7 +249,7 @@ def test_blur(load: Any, ctx: Context) -> None:
 
 def test_bodies(load: Any, ctx: Context) -> None:
     bodies = load("bodies")
-    start = np.zeros(70, bodies.Body.DTYPE)
+    start = records(70, bodies.Body)
     start["place"] = rng().uniform(0, 1, (70, 4))
     all_ = ctx.vector(start, bodies.Body)
     settings = bodies.Settings(softening=0.1, step=0, damping=0, count=70)

@@ -121,7 +121,7 @@ class _Value:
         self._of = of.field
 
     def pack_into(self, data: bytearray, offset: int, value: Any) -> None:
-        flat = [value]
+        flat: list[Any] = [value]
         for _ in self._of.shape:
             flat = [number for part in flat for number in part]
         if not is_leaf(self._of.type):

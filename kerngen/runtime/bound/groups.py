@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from kerngen.runtime.bound.bindings import (
     Binding,
@@ -85,7 +85,8 @@ def without_offset(entry: Descriptor) -> Descriptor:
     buffer = entry.get("buffer")
     if not isinstance(buffer, dict):
         return entry
-    fixed = {k: v for k, v in buffer.items() if k != "has_dynamic_offset"}
+    words = cast("Descriptor", buffer)
+    fixed = {key: words[key] for key in words if key != "has_dynamic_offset"}
     return {**entry, "buffer": fixed}
 
 

@@ -135,8 +135,10 @@ class DirectPass:
     ) -> None:
         """Choose the buffers; kernels have one offset at most, of the uniform struct."""
         held = self._offsets
-        for number, offset in enumerate(offsets):
-            held[number] = offset
+        if len(offsets) == 1:
+            held[0] = offsets[0]  # every call of a kernel passes here
+        else:
+            held[0 : len(offsets)] = offsets
         self._lib.wgpuComputePassEncoderSetBindGroup(
             self.handle, index, handle_of(bind_group), len(offsets), held
         )
