@@ -118,7 +118,7 @@ def test_inlay_hints(file: Checked) -> None:
         ("n > 9 { rows ", {"lanes", "subgroups"}, {"n"}),
         ("    a: ", {"f32", "Ball", "u4", "vec3f"}, {"exp"}),
         ('use "', {"used.kern"}, {"main.kern", "exp"}),
-        ("/// Scale ", set(), {"exp"}),
+        ("/// Scale ", set[str](), {"exp"}),
         ("0.5;\n", {"kernel", "fn"}, {"exp"}),
     ],
 )
@@ -164,7 +164,9 @@ def test_semantic_tokens_cover_the_names(file: Checked) -> None:
     for lines_on, columns_on, length, kind, _ in zip(*[iter(data)] * 5, strict=True):
         line += lines_on
         column = columns_on if lines_on else column + columns_on
-        kinds[lines[line][column : column + length]] = tokens.LEGEND.token_types[kind]
+        kinds[lines[line][column : column + length]] = tokens.LEGEND.token_types[
+            int(kind)
+        ]
     wanted = {
         "a": "parameter",
         "big": "variable",
