@@ -152,6 +152,13 @@ class Compiler:
             sha = self._library.digest(name)
             return self._emitted(alone, _lower_all(staged, alone, sha), sha)
 
+    def program(self, name: str, kernel: str) -> KernelProgram:
+        """Return the shaders of one kernel alone; raise as `compile` does."""
+        with deep_recursion():
+            module = self.checker.module(name)
+            found = next(each for each in module.kernels if each.name == kernel)
+            return lower(form_stages(found), module)
+
     def programs(self, name: str) -> tuple[KernelProgram, ...]:
         """Return the shaders of a file's kernels alone; raise as `compile` does."""
         with deep_recursion():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "--stdio", is_flag=True, help="Talk over stdin and stdout; it always does."
 )
 def lsp(stdio: bool) -> None:
-    """Run the language server: an editor starts it, and talks to it over stdin and stdout.
+    """Serve an editor, which starts it and talks over stdin and stdout.
 
     The page "Editors" of the documentation has the settings of VS Code, Neovim, Emacs,
     Zed, Helix and JetBrains.

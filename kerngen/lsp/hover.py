@@ -16,7 +16,7 @@ from kerngen.ir.strategies import OPTIONS
 from kerngen.lsp.checked import Checked
 from kerngen.lsp.items import Item
 from kerngen.lsp.names import Definition
-from kerngen.report.kernel import StageData, kernel_data
+from kerngen.report.kernel import StageData, stages_of
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -151,10 +151,10 @@ def _strategies(checked: Checked, kernel: str) -> Iterator[str]:
     if not checked.is_right:
         return
     try:
-        data = kernel_data(checked.sources.compiler, checked.name, kernel, "")
+        stages = stages_of(checked.sources.compiler, checked.name, kernel)
     except CompileError:  # a stage that no strategy runs
         return
-    for stage in data["stages"]:
+    for stage in stages:
         yield "\n".join(_stage(stage))
 
 

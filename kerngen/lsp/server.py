@@ -46,7 +46,7 @@ class KernServer(LanguageServer):
     """A server with its workspace, and the check that is due, if one is."""
 
     def __init__(self, find: FindProject) -> None:
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]  # it takes any others
             "kerngen",
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Full,

@@ -147,6 +147,11 @@ def kernel_data(
     return as_data(program, names, python_module)
 
 
+def stages_of(compiler: Compiler, file: str, kernel: str) -> list[StageData]:
+    """Return the stages of a kernel alone; raise `CompileError` if it is wrong."""
+    return [*_stages(compiler.program(file, kernel))]
+
+
 def _inlined(staged: StagedKernel) -> list[str]:
     """Name the lets that no stage computes as values of their own."""
     computed = {computed_by(step) for stage in staged.stages for step in stage.steps}

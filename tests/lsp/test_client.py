@@ -56,7 +56,9 @@ async def session(folder: Path) -> None:
     wanted = types.CodeActionParams(
         document, shown.range, types.CodeActionContext([shown])
     )
-    (action,) = await client.text_document_code_action_async(wanted) or ()
+    found = await client.text_document_code_action_async(wanted)
+    assert found is not None
+    (action,) = found
     assert action.title == "Write 'alpha'"
 
     client.text_document_did_change(

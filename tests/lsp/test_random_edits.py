@@ -58,8 +58,8 @@ def edited(text: str, dice: random.Random, texts: list[str]) -> str:
     end = min(len(text), start + dice.choice([0, 0, 0, 1, 1, 3, 20, 200]))
     piece = dice.choice(["", dice.choice(PIECES), dice.choice(PIECES), text[start:end]])
     if dice.random() < 0.02:
-        return dice.choice(texts)
-    return (text[:start] + piece + text[end:])[:6000]
+        return str(dice.choice(texts))
+    return f"{text[:start]}{piece}{text[end:]}"[:6000]
 
 
 def asks(checked: Checked, dice: random.Random) -> None:

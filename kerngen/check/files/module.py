@@ -148,30 +148,27 @@ def _check_items(
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
     structs = _distinct(faults, "structs", _all(program.items, ast.StructItem))
     distinct = _distinct(faults, "kernels", _named_kernels(program))
-
     # What other files have, as if it stood before these.
     places = _places(
         function=functions, constant=constants, struct=structs, kernel=distinct
     )
     imported = bring_in(faults, places, uses, outer)
     # What functions take and return, so that their order does not matter.
-    foreign = structs_of(uses)
-    structs_seen = {*foreign, *(item.name.name for item in structs)}
+    structs_seen = {*structs_of(uses), *(item.name.name for item in structs)}
     signatures = check_signatures(faults, functions, structs_seen)
     callable_ = {**imported, **signatures}
     # Constants into the scope that functions and kernels share.
     declared = check_constants(faults, constants, callable_, outer, model)
     # Structs, with lengths that may be constants.
-    known = check_structs(faults, structs, outer, foreign, path)
+    known = check_structs(faults, structs, outer, structs_of(uses), path)
     # Functions, callees before callers.
     plain = check_functions(faults, functions, callable_, outer, model)
     derivatives = _all(program.items, ast.DerivativeItem)
     checked_functions = check_derivatives(
         faults, derivatives, plain, signatures, callable_, outer, model
     )
-    # Kernels, each in a scope of its own, with their schedules.
+    # Kernels, each in a scope of its own; for each schedule, those of other files, too.
     heads = _heads(faults, distinct, outer)
-    # Each kernel of each schedule, the kernels of other files included.
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
     copied, warnings = Copied(), Faults()

@@ -36,7 +36,7 @@ Shells complete commands, options, paths and codes: `eval "$(_KERNGEN_COMPLETE=b
 BESIDE: Final = {
     "new": ("`cargo new`", "a project", ""),
     "build": ("`cargo build`, `futhark`", "the generated package", ""),
-    "check": ("`cargo check`, `ruff check`", "", ""),
+    "check": ("`cargo check`, `ruff check`", "with `--fix`, the sources", ""),
     "fmt": ("`cargo fmt`, `black`", "the sources, formatted", ""),
     "show": ("Compiler Explorer", "", ""),
     "layout": ("`pahole`", "", ""),
@@ -44,6 +44,7 @@ BESIDE: Final = {
     "verify": ("a test suite by hypothesis, made for you", "", "yes"),
     "watch": ("`cargo watch`", "what `build` writes, at each save", ""),
     "doctor": ("`brew doctor`", "", "tests all it finds"),
+    "lsp": ("`ruff server`, `slangd`", "", ""),
     "bench": ("`futhark bench`, pytest-benchmark", "with `--out`, `--plot`", "yes"),
     "tune": ("`futhark autotune`", "with `--out`, a file of schedules", "yes"),
 }
