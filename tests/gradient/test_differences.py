@@ -163,6 +163,7 @@ def test_slopes_of_a_median_of_equal_numbers() -> None:
     equal = {name: np.ones(2) for name in "abc"}
     case = replace(case_of("layers", "median"), values=equal, sizes={"n": 2})
     (weights,) = case.weights([np.ones(2)])
+    assert weights is not None
     np.testing.assert_allclose(sum(case.results()), weights)
 
 
