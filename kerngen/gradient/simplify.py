@@ -250,8 +250,8 @@ class Simplifier:
         for term in found:
             again += map(self._by_expanded_name, self._multiplied_out(term))
         left = _without_complements(added_up(again))
-        if len(left) < 2:
-            return not left
+        if len({term.coefficient > 0 for term in left}) < 2:
+            return not left  # of one sign: nothing cancels
         opened = self.openings.all_opened(left, self._multiplied_out)
         return opened is not None and cancel(opened)
 

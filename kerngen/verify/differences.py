@@ -105,8 +105,12 @@ def _given(subject: Subject, seed: int) -> Given | None:
 
     arrays = tuple(map(filled, plain.arrays))
     scalars = (in_doubles(x) for x in _scalars(subject.forward, plain, rng))
-    whole = (filled(x) if isinstance(x, np.ndarray) else x for x in scalars)
-    return Given(sizes, arrays, tuple(whole))
+    whole = tuple(filled(np.asarray(x)) if _is_struct(x) else x for x in scalars)
+    return Given(sizes, arrays, whole)
+
+
+def _is_struct(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
 
 
 def _scalars(

@@ -27,9 +27,10 @@ def in_doubles(value: Any) -> Any:
     """Return an argument with float64 in the place of other floats; a struct as a record."""
     if isinstance(value, Struct):
         value = np.frombuffer(value.pack(), type(value).DTYPE)[0:1].reshape(())
-    if isinstance(value, np.ndarray):
-        return value.astype(doubled(value.dtype))
-    return value
+    if not hasattr(value, "dtype"):
+        return value
+    array: Array = value
+    return array.astype(doubled(array.dtype))
 
 
 def with_reals(array: Array, values: Sequence[Array]) -> Array:

@@ -92,7 +92,7 @@ def _is_real(element: ValueType | Struct) -> bool:
 
 
 _LENGTHS: Final[dict[str, Callable[[int, int], int]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": lambda a, b: a // b,
 }  # fmt: skip
 
 

@@ -72,7 +72,22 @@ SECOND = [
     "attention",
     "matmul_nn",
     "mean_cross_entropy",
+    "rmsnorm",
+    "groupnorm",
+    "log_softmax",
+    "logsumexp",
+    "sigmoid",
+    "tanh",
+    "swish",
+    "gelu_tanh",
+    "conv1d",
+    "conv2d",
+    "avg_pool2d",
+    "cosine_similarity",
+    "binary_cross_entropy",
+    "cross_entropy",
 ]
+"""Twenty kernels, of each family of dsl/."""
 
 
 @pytest.mark.parametrize(
@@ -141,6 +156,26 @@ def test_equal_maxima_share() -> None:
     np.testing.assert_allclose(
         dx, _weights(text, 1)[:, None] * [[1 / 3, 0, 1 / 3, 1 / 3]]
     )
+
+
+def test_slopes_of_a_median_of_equal_numbers() -> None:
+    """All three share it, whatever the order of `max` and `min`."""
+    equal = {name: np.ones(2) for name in "abc"}
+    case = replace(case_of("layers", "median"), values=equal, sizes={"n": 2})
+    (weights,) = case.weights([np.ones(2)])
+    assert weights is not None
+    np.testing.assert_allclose(sum(case.results()), weights)
+
+
+def test_slope_where_a_quotient_is_not_taken() -> None:
+    """At 0, sin(x) / x is NaN, and so is its slope; the branch is 1 there."""
+    x = np.array([0.0, 1.0])
+    case = replace(case_of("layers", "sinc"), values={"x": x}, sizes={"n": 2})
+    (weights,) = case.weights([x])
+    assert weights is not None
+    (dx,) = case.results()
+    slopes = [0.0, math.cos(1.0) - math.sin(1.0)]
+    np.testing.assert_allclose(dx, weights * slopes, rtol=1e-12)
 
 
 def test_kinks_that_cancel() -> None:

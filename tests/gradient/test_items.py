@@ -17,7 +17,7 @@ from kerngen.runtime import ArgumentError, Context, ShapeError, f32
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
-from tests.compile import DSL, built_module, checked
+from tests.compile import DSL, built_module, checked, loaded
 
 SOFTMAX = (DSL / "softmax.kern").read_text("utf-8")
 SOURCE = """
@@ -277,3 +277,27 @@ def test_a_kernel_of_another_file_keeps_its_functions() -> None:
         np.testing.assert_allclose(built.g_reference(x, dy), dy * slope)
         np.testing.assert_allclose(built.h_reference(x, more), more * slope)
         np.testing.assert_allclose(built.own_reference(x), x + 9 * index)
+
+
+def test_product_of_hessian_and_vector() -> None:
+    """Two items: the gradient of a gradient by x, given a vector, is the Hessian times it."""
+    module = loaded("""
+        /// Rosenbrock's function.
+        kernel valley(x: f32[n]) -> y: f32[] {
+            y = sum[i when i + 1 < n]
+                (100.0 * (x[i + 1] - x[i] * x[i]) * (x[i + 1] - x[i] * x[i])
+                    + (1.0 - x[i]) * (1.0 - x[i]));
+        }
+        kernel slope = gradient of valley by x;
+        kernel curvature = gradient of slope by x;
+        """)
+    x = np.array([0.5, -1.25, 2.0, 0.75])
+    v = np.array([1.0, 0.5, -2.0, 0.25])
+    hessian = np.zeros((4, 4))
+    for i in range(3):
+        hessian[i, i] += 1200.0 * x[i] ** 2 - 400.0 * x[i + 1] + 2.0
+        hessian[i + 1, i + 1] += 200.0
+        hessian[i, i + 1] -= 400.0 * x[i]
+        hessian[i + 1, i] -= 400.0 * x[i]
+    got = module.curvature_reference(x=x, dy=np.array(1.0), ddx=v)
+    np.testing.assert_allclose(got, hessian @ v, rtol=1e-12)
