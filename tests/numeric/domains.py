@@ -416,6 +416,10 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all(
+        "rows_of places_in_rows",
+        Domain(lengths={"c": (0, 4), "n": (0, 900)}, scalars={"length": (1, 7, 300)}),
+    ),
+    **_all(
         "take_f32 take_i32 take_u32 take_places",
         Domain(lengths=_MATRIX, inputs={"order": labels, "at": small}),
     ),

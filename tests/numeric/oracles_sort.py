@@ -67,6 +67,16 @@ def move_by_digit(
     return y
 
 
+def rows_of(order: Words, *, length: int) -> Words:
+    """How many whole rows come before."""
+    return np.floor_divide(order, np.uint32(length))
+
+
+def places_in_rows(order: Words, *, length: int) -> Words:
+    """What is left of the rows before."""
+    return np.remainder(order, np.uint32(length))
+
+
 def take(x: Any, order: Words) -> Any:
     """The last one for a place past the end."""
     return x[np.minimum(order, np.uint32(x.shape[0] - 1))]
@@ -177,6 +187,8 @@ SORT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "count_digits": count_digits,
         "sums_before": sums_before,
         "move_by_digit": move_by_digit,
+        "rows_of": rows_of,
+        "places_in_rows": places_in_rows,
         "numbers": numbers,
         "take_f32": take,
         "take_i32": take,
