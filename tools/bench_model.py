@@ -138,7 +138,9 @@ def used_memory() -> int | None:
     """Return the bytes of the GPU's memory in use; None where its driver has no tool."""
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = subprocess.run(  # noqa: S603 - fixed words
+            command, capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return int(found.stdout.split()[0]) << 20
@@ -169,6 +171,10 @@ def time_model(ctx: Context, size: str, storage: str, options: Any) -> None:
             )
         for line in decoding(model, cache, token, options):
             print(f"{name} at {cached:5}: {line}", flush=True)
+    if options.profile:
+        with ctx.profile() as profile:
+            greedy(model.next_logits(token, model.make_cache(options.prompt)), 0)
+        print(profile.table(), flush=True)
     after = used_memory()
     if before is not None and after is not None:
         more = (after - before) / 1e6
@@ -227,6 +233,7 @@ def main() -> None:
     parser.add_argument("--piece", type=int, default=generation.PIECE)
     parser.add_argument("--bandwidth", type=float, default=4300, help="GB/s")
     parser.add_argument("--peers", nargs="*", choices=["torch"], default=[])
+    parser.add_argument("--profile", action="store_true", help="of a token")
     parser.add_argument("--software", action="store_true")
     options = parser.parse_args()
     generation.PIECE = options.piece
