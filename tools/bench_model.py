@@ -226,7 +226,7 @@ def main() -> None:
     )
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["0.6B", "4B"])
     parser.add_argument(
-        "--storage", nargs="+", choices=STORAGE, default=["f16", "i8", "i4"]
+        "--storage", nargs="*", choices=STORAGE, default=["f16", "i8", "i4"]
     )
     parser.add_argument("--prompt", type=int, default=2048, help="the long prompt")
     parser.add_argument("--tokens", type=int, default=128)
