@@ -16,7 +16,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from examples.qwen3 import Cache, Config, Model, generation, greedy
 from examples.qwen3.model import Layer, Table, Weight, Weights
 from examples.qwen3.quantized import BLOCK, Quantized
 from examples.qwen3.step import Step
-from kerngen.runtime import Context, Matrix, f16, f32, i4, i8
+from kerngen.runtime import Context, Matrix, f16, f32, i4, i8, u32
 from tools.bench_model_torch import time_peer
 
 SIZES: Final = {
@@ -184,17 +184,17 @@ def time_model(ctx: Context, size: str, storage: str, options: Any) -> None:
 def decoding(model: Model, cache: Cache, token: Any, options: Any) -> Iterator[str]:
     """Yield the speed of decoding: by the clock on the wall, then by the device's."""
     ctx, count = model.ctx, options.tokens
-    with closing(Step(model, cache, greedy, token, WAITING)) as step:
+    ids = ctx.zeros(1, u32)
+    with closing(Step(model, cache, greedy, token)) as step:
         waiting = [step.next(place) for place in range(WARM)]
-        waiting[-1].numpy()
+        waiting.pop().numpy()
         del waiting[:]
         before, start = ctx.counters.snapshot(), time.perf_counter()
         for place in range(count):
             waiting.append(step.next(place))
-            ctx.submit()
             if len(waiting) == WAITING:
                 waiting.pop(0).numpy()
-        waiting[-1].numpy()
+        waiting.pop().numpy()
         took = (time.perf_counter() - start) / count
         made = ctx.counters - before
         yield (
@@ -202,7 +202,6 @@ def decoding(model: Model, cache: Cache, token: Any, options: Any) -> Iterator[s
             f"{made.dispatches / count:.0f} dispatches"
         )
     left = cache.capacity - cache.length
-    ids = waiting[-1]
     with ctx.capture() as captured:
         greedy(model.next_logits(ids, cache), 0, out=ids)
     with closing(captured):
@@ -233,13 +232,15 @@ def main() -> None:
     parser.add_argument("--piece", type=int, default=generation.PIECE)
     parser.add_argument("--bandwidth", type=float, default=4300, help="GB/s")
     parser.add_argument("--peers", nargs="*", choices=["torch"], default=[])
+    parser.add_argument("--unchecked", action="store_true", help="no checks of wgpu's")
     parser.add_argument("--profile", action="store_true", help="of a token")
     parser.add_argument("--software", action="store_true")
     options = parser.parse_args()
     generation.PIECE = options.piece
+    adapter: Literal["software", "gpu"] = "software" if options.software else "gpu"
     for size in options.sizes:
         for storage in options.storage:
-            with gpu.open(adapter="software" if options.software else "gpu") as ctx:
+            with gpu.open(adapter=adapter, unchecked=options.unchecked) as ctx:
                 time_model(ctx, size, storage, options)
         if options.peers:
             time_peer(size, config_of(size), options)

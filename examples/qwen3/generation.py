@@ -14,7 +14,7 @@ from examples.qwen3.model import Cache, Model
 from examples.qwen3.sampling import Sampler, greedy
 from examples.qwen3.step import Step
 from examples.qwen3.text import Tokenizer
-from kerngen.runtime import Matrix, Vector, f32, u32
+from kerngen.runtime import LateRead, Matrix, f32, u32
 
 Reason: TypeAlias = Literal["", "stop", "length"]
 
@@ -140,20 +140,18 @@ def _tokens(
     model: Model, ids: Sequence[int], cache: Cache, count: int, sampler: Sampler
 ) -> Iterator[int]:
     """Yield tokens late: the next ones are recorded before one is read."""
-    waiting: deque[Vector[u32]] = deque()
     token = sampler(prefill(model, ids, cache), 0)
-    waiting.append(token)
-    with closing(Step(model, cache, sampler, token, LATE + 1)) as step:
+    waiting = deque([token.begin_read()])
+    with closing(Step(model, cache, sampler, token)) as step:
         for place in range(1, count):
             waiting.append(step.next(place))
-            model.ctx.submit()
             if len(waiting) > LATE:
                 yield _read(waiting)
         while waiting:
             yield _read(waiting)
 
 
-def _read(waiting: deque[Vector[u32]]) -> int:
+def _read(waiting: deque[LateRead]) -> int:
     return int(waiting.popleft().numpy()[0])
 
 

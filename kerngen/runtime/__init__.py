@@ -44,6 +44,7 @@ from kerngen.runtime.errors import (
     UnknownNameError,
     ValidationError,
 )
+from kerngen.runtime.late import LateRead
 from kerngen.runtime.profile import Event, Profile
 from kerngen.runtime.reload import reload
 from kerngen.runtime.struct import Struct
@@ -111,6 +112,7 @@ __all__ = [
     "Error",
     "Event",
     "FeatureError",
+    "LateRead",
     "LimitError",
     "Mat2x2",
     "Mat2x3",

@@ -31,6 +31,18 @@ Range: TypeAlias = "tuple[Lease[Any], int, int]"
 """What to read: a lease, where in it, and how many bytes."""
 
 
+class Download(Protocol):
+    """A copy of a range that is under way: to be finished or abandoned, once."""
+
+    def finish(self) -> Bytes:
+        """Wait for it, and return it."""
+        ...
+
+    def abandon(self) -> None:
+        """Give it up."""
+        ...
+
+
 class Backend(Protocol):
     """A device, or NumPy standing in for one.
 
@@ -113,6 +125,10 @@ class Backend(Protocol):
 
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
         """Return copies of ranges of leases, without blocking the event loop."""
+        ...
+
+    def begin_download(self, wanted: Range) -> Download:
+        """Submit what is recorded, and begin to copy a range; does not wait."""
         ...
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:

@@ -29,6 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from kerngen.runtime.calls.habits import ADVICE, missing_attribute, missing_operators
 from kerngen.runtime.errors import ArgumentError, DtypeError, ShapeError, not_copied
+from kerngen.runtime.late import LateRead
 from kerngen.runtime.struct import Struct
 from kerngen.runtime.values.arrays import (
     Values,
@@ -43,6 +44,7 @@ from kerngen.runtime.values.packing import element_bytes, is_packed
 from kerngen.runtime.values.shapes import Shape, resolve_shape, round_up
 
 if TYPE_CHECKING:
+    from kerngen.runtime.backend import Bytes
     from kerngen.runtime.context import Context
     from kerngen.runtime.device.gpu import GPUBuffer
     from kerngen.runtime.device.storage import Lease
@@ -179,6 +181,18 @@ class Tensor(Generic[E, R]):
             self.ctx.backend.download((self.place,), (as_bytes(out),))
         self.ctx.check_watches()
         return out
+
+    def begin_read(self) -> LateRead:
+        """Submit what is recorded and begin to read; the result's `numpy()` waits.
+
+        It returns the elements as they are now, whatever is recorded in the meantime.
+        """
+
+        def as_array(data: Bytes) -> NDArray[Any]:
+            self.ctx.check_watches()
+            return self.as_array(data)
+
+        return LateRead(self.ctx.backend.begin_download(self.place), as_array)
 
     async def read_async(self) -> NDArray[Any]:
         """Submit what is recorded and return the elements, without blocking."""

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
+from kerngen.runtime.backend import AnyTensor, Bytes, Download, Kind, Range
 from kerngen.runtime.caches import Cache, Counted
 from kerngen.runtime.calls.call_plan import CallPlan, Capabilities
 from kerngen.runtime.calls.capture import Capture, reloaded, within_capture
@@ -33,6 +33,7 @@ from kerngen.runtime.device.timing import Slots, Span, Stamps
 from kerngen.runtime.device.tracer import Tracer
 from kerngen.runtime.device.transfer import Reading, Transfers
 from kerngen.runtime.errors import DeviceLost, FeatureError
+from kerngen.runtime.late import Copied
 from kerngen.runtime.lifecycle import (
     ClosedState,
     closed,
@@ -228,6 +229,25 @@ class GpuBackend:
                 await cast("PromisedMapping", reading.mapping).wait_async()
             copies += self._end_read(reading)
         return _with_empty(ranges, copies)
+
+    def begin_download(self, wanted: Range) -> Download:
+        """Submit what is recorded, and begin to copy a range; does not wait."""
+        if not wanted[2]:
+            return Copied(np.zeros(0, np.uint8))
+        return _Begun(self, self._begin_reads([wanted]))
+
+    def finish_begun(self, reading: Reading) -> Bytes:
+        """Wait for a copy that was begun; later work may still run."""
+        with self._abandoning(reading):
+            reading.mapping.wait()
+        (data,) = self._end_read(reading, later=True)
+        return data
+
+    def abandon_begun(self, reading: Reading) -> None:
+        """Give a copy up that was begun."""
+        with self._lock:
+            self._memory.readbacks.discard(reading.block)
+            self._finish_reading()
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""
@@ -448,20 +468,21 @@ class GpuBackend:
         try:
             yield
         except BaseException as error:
-            with self._lock:
-                self._memory.readbacks.discard(reading.block)
-                self._finish_reading()
+            self.abandon_begun(reading)
             if isinstance(error, Exception):
                 with self._open():
                     raise translate(error, "to read a tensor") from error
             raise
 
-    def _end_read(self, reading: Reading, into: Sequence[Bytes] = ()) -> list[Bytes]:
+    def _end_read(
+        self, reading: Reading, into: Sequence[Bytes] = (), *, later: bool = False
+    ) -> list[Bytes]:
         with self._abandoning(reading):  # the device may be lost even now
             data = reading.finish(into)
         with self._lock:
             self._transfers.end_reads(reading)
-            self._recorder.note_idle()
+            if not later:
+                self._recorder.note_idle()
             self._finish_reading()
         return data
 
@@ -480,6 +501,21 @@ class GpuBackend:
     def _check_open(self) -> None:
         if self._ended is not None:
             raise self._ended()
+
+
+@final
+class _Begun:
+    """A copy that was begun, in a staging buffer of its own."""
+
+    def __init__(self, backend: GpuBackend, reading: Reading) -> None:
+        self._backend = backend
+        self._reading = reading
+
+    def finish(self) -> Bytes:
+        return self._backend.finish_begun(self._reading)
+
+    def abandon(self) -> None:
+        self._backend.abandon_begun(self._reading)
 
 
 def grouped(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:

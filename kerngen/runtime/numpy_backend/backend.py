@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.plan.tree import stages_of
-from kerngen.runtime.backend import AnyTensor, Bytes, Kind, Range
+from kerngen.runtime.backend import AnyTensor, Bytes, Download, Kind, Range
 from kerngen.runtime.caches import Counted
 from kerngen.runtime.calls.aliasing import check_overlap
 from kerngen.runtime.calls.capture import Capture, reloaded, within_capture
@@ -30,6 +30,7 @@ from kerngen.runtime.device.pool import Pool
 from kerngen.runtime.device.storage import Block, Lease
 from kerngen.runtime.device.timing import Span, within_timed
 from kerngen.runtime.errors import ContextError, OutOfMemoryError
+from kerngen.runtime.late import Copied
 from kerngen.runtime.lifecycle import closed, register
 from kerngen.runtime.numpy_backend.tape import Call, NumpyTape
 from kerngen.runtime.profile import Event, Profile, within_profile
@@ -134,6 +135,11 @@ class NumpyBackend:
     async def download_async(self, ranges: Sequence[Range]) -> list[Bytes]:
         """Return copies of ranges of leases."""
         return self.download(ranges)
+
+    def begin_download(self, wanted: Range) -> Download:
+        """Copy a range."""
+        (data,) = self.download([wanted])
+        return Copied(data)
 
     def copy(self, source: AnyTensor, target: AnyTensor) -> None:
         """Copy the elements of a tensor to another of the same size."""

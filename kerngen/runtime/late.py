@@ -1,0 +1,62 @@
+"""Reads that are begun now and waited for later: device and Python work side by side.
+
+reading = token.begin_read()
+step.replay()  # recorded while the device works on the one before
+print(reading.numpy())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from numpy.typing import NDArray
+
+from kerngen.runtime.backend import Bytes, Download
+from kerngen.runtime.errors import StateError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy that needs no waiting."""
+
+    data: Bytes
+
+    def finish(self) -> Bytes:
+        """Return it."""
+        return self.data
+
+    def abandon(self) -> None:
+        """Give it up."""
+
+
+@final
+class LateRead:
+    """A read under way, of a tensor as it was when the read began."""
+
+    __slots__ = ("_as_array", "_download")
+
+    def __init__(
+        self, download: Download, as_array: Callable[[Bytes], NDArray[Any]]
+    ) -> None:
+        """Take a copy that was begun; `as_array` makes the tensor's array of it."""
+        self._download: Download | None = download
+        self._as_array = as_array
+
+    def numpy(self) -> NDArray[Any]:
+        """Wait for the elements, and return them as a new array; once.
+
+        Raises:
+            StateError: At the second call.
+        """
+        download, self._download = self._download, None
+        if download is None:
+            raise StateError("numpy(): this read has been returned already.")
+        return self._as_array(download.finish())
+
+    def __del__(self) -> None:
+        """Give up what nobody has waited for."""
+        if self._download is not None:
+            self._download.abandon()
