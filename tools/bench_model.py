@@ -154,15 +154,16 @@ def time_model(ctx: Context, size: str, storage: str, options: Any) -> None:
     name, gigabytes = f"{size:5} {storage:4}", model.weights.nbytes / 1e9
     took = time.perf_counter() - start
     print(f"{name} {gigabytes:.2f} GB of weights, made in {took:.1f} s", flush=True)
+    cache = model.make_cache(options.prompt + 2 * options.tokens + 2 * WARM)
     ids = np.random.default_rng(2).integers(0, model.config.vocabulary, options.prompt)
+    token = ctx.zeros(1, u32)
     for cached in (64, options.prompt):
         prompt = ids[:cached].tolist()
-        room = cached + 2 * options.tokens + 2 * WARM
         for run in ("first", "again"):
-            cache = model.make_cache(room)
+            cache.length = 0
+            cache.at.clear()
             start = time.perf_counter()
-            token = greedy(generation.prefill(model, prompt, cache), 0)
-            token.numpy()
+            greedy(generation.prefill(model, prompt, cache), 0, out=token).numpy()
             took = time.perf_counter() - start
             print(
                 f"{name} prompt of {len(prompt):5}, {run}: token after "
@@ -173,12 +174,13 @@ def time_model(ctx: Context, size: str, storage: str, options: Any) -> None:
             print(f"{name} at {cached:5}: {line}", flush=True)
     if options.profile:
         with ctx.profile() as profile:
-            greedy(model.next_logits(token, model.make_cache(options.prompt)), 0)
+            greedy(model.next_logits(token, cache), 0)
         print(profile.table(), flush=True)
     after = used_memory()
     if before is not None and after is not None:
-        more = (after - before) / 1e6
-        print(f"{name} memory of the GPU: {more:.0f} MB more in use", flush=True)
+        kept = 2 * model.config.layers * cache.keys[0].nbytes
+        rest = (after - before - model.weights.nbytes - kept) / 1e6
+        print(f"{name} memory: weights, {kept / 1e6:.0f} MB of cache, {rest:.0f} MB")
 
 
 def decoding(model: Model, cache: Cache, token: Any, options: Any) -> Iterator[str]:
@@ -188,7 +190,7 @@ def decoding(model: Model, cache: Cache, token: Any, options: Any) -> Iterator[s
     with closing(Step(model, cache, greedy, token)) as step:
         waiting = [step.next(place) for place in range(WARM)]
         waiting.pop().numpy()
-        del waiting[:]
+        waiting.clear()
         before, start = ctx.counters.snapshot(), time.perf_counter()
         for place in range(count):
             waiting.append(step.next(place))
@@ -201,16 +203,14 @@ def decoding(model: Model, cache: Cache, token: Any, options: Any) -> Iterator[s
             f"{1 / took:7.1f} tokens/s, {took * 1e3:6.3f} ms a token, "
             f"{made.dispatches / count:.0f} dispatches"
         )
-    left = cache.capacity - cache.length
     with ctx.capture() as captured:
         greedy(model.next_logits(ids, cache), 0, out=ids)
     with closing(captured):
         captured.replay(times=WARM)
         with ctx.timed() as span:
-            captured.replay(times=left - WARM)
-        device = span.seconds / (left - WARM)
-    cache.length += left
-    read = bytes_read(model, cache.length - left // 2)
+            captured.replay(times=count - WARM)
+        device = span.seconds / (count - WARM)
+    read = bytes_read(model, cache.length + count // 2)
     rate = read / device / 1e9
     yield (
         f"device {device * 1e3:6.3f} ms a token, {read / 1e9:.2f} GB of it: "

@@ -181,3 +181,41 @@ def test_memory_that_does_not_fit(
 ) -> None:
     with pytest.raises(error, match=text):
         ctx.zeros(4, f32).numpy(out=out)
+
+
+def test_a_late_read_returns_what_was_there(either: Context) -> None:
+    """Also in views within a word, and with work recorded in between."""
+    x = either.tensor(np.arange(7, dtype=np.float16), f16)
+    readings = [x.begin_read(), x[1:4].begin_read(), either.zeros(0, f32).begin_read()]
+    x.copy_from(np.full(7, 9, np.float16))
+    after = x.begin_read()
+    expected = (np.arange(7), [1, 2, 3], [])
+    for reading, right in zip(readings, expected, strict=True):
+        np.testing.assert_array_equal(reading.numpy(), right)
+    np.testing.assert_array_equal(after.numpy(), np.full(7, 9))
+    with pytest.raises(gpu.StateError, match="returned already"):
+        after.numpy()
+
+
+def test_late_reads_reuse_their_buffers_and_wait_for_their_own_work(
+    ctx: Context,
+) -> None:
+    x = ctx.zeros(4, u32)
+    x.begin_read().numpy()
+    before = ctx.counters.snapshot()
+    for number in range(5):
+        x.copy_from([number] * 4)
+        reading = x.begin_read()
+        elementwise.relu(ctx.zeros(4, f32))
+        assert reading.numpy()[0] == number
+    assert (ctx.counters - before).buffers_created <= 2
+
+
+def test_a_late_read_that_nobody_waits_for(ctx: Context) -> None:
+    with gpu.open(ctx.device) as own:
+        x = own.vector([1, 2], u32)
+        kept = x.begin_read()
+        x.begin_read()
+        x.copy_from([3, 4])
+        np.testing.assert_array_equal(x.numpy(), [3, 4])
+    np.testing.assert_array_equal(kept.numpy(), [1, 2])
