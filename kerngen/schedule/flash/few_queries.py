@@ -50,6 +50,10 @@ RUN: Final = 4
 GROUPS: Final = 512
 """So many workgroups keep a large device busy: keys are cut up to that number."""
 
+AT_ONCE: Final = 4
+"""So many values are read before any is added: waiting for one at a time takes most of the
+time where a token is decoded, as few workgroups run."""
+
 JOIN_SIZE: Final = 64
 
 
@@ -384,22 +388,27 @@ class FlashRows:
         """Add the weights times the values: a lane has four columns, for some keys."""
         s, found = self.builder, self.found
         keys = SIZE // self.shares
-        number, key, weight = (
-            t.Ident(s.fresh(n)) for n in ("number", "value_key", "row_weights")
-        )
+        number = t.Ident(s.fresh("number"))
         share = s.lane // self.vectors * keys
         # Behind the last key that counts may be anything: it has no weight.
         last = self.end - t.ONE
-        inner: list[t.Stmt] = [
-            t.Let(key.name, t.call("min", first + (share + number), last)),
-            t.Let(weight.name, self.weights[share + number]),
-        ]
-        value = self._value(inner, {**self.shared, found.key: key})
-        inner += [
-            t.Assign(total, self._weighted(t.Member(weight, c), value), "+=")
-            for total, c in zip(self.sums, COMPONENTS, strict=True)
-        ]
-        return [t.count_up(number.name, 0, t.u32(keys), 1, *inner)]
+        inner: list[t.Stmt] = []
+        adding: list[t.Stmt] = []
+        for n in range(AT_ONCE):
+            key, weight = (
+                t.Ident(s.fresh(name)) for name in ("value_key", "row_weights")
+            )
+            own = share + (number + n)
+            inner += [
+                t.Let(key.name, t.call("min", first + own, last)),
+                t.Let(weight.name, self.weights[own]),
+            ]
+            value = self._value(inner, {**self.shared, found.key: key})
+            adding += [
+                t.Assign(total, self._weighted(t.Member(weight, c), value), "+=")
+                for total, c in zip(self.sums, COMPONENTS, strict=True)
+            ]
+        return [t.count_up(number.name, 0, t.u32(keys), AT_ONCE, *inner, *adding)]
 
     def _weighted(self, weight: t.Expr, value: t.Expr) -> t.Expr:
         """Return a row's weight times values, which may be NaN where a row leaves them out.
@@ -507,48 +516,46 @@ class FlashRows:
         body, place = start_invocation(s, JOIN_SIZE, s.size(domain))
         at = unravel(s, body, domain, place)
         indices = (*found.batch, found.row)
-        row, parts, part, top, total, sums, near, scale = (
-            t.Ident(s.fresh(name))
-            for name in (
-                "row",
-                "parts",
-                "part",
-                "top",
-                "total",
-                "weighted",
-                "near",
-                "scale",
-            )
-        )
+        names = ("row", "parts", "part", "top", "total", "weighted")
+        row, parts, part, top, total, sums = (t.Ident(s.fresh(n)) for n in names)
         number = row_major(
             s, tuple(i.extent for i in indices), [at[i] for i in indices]
         )
         kept = s.scratch(self._sums, Scalar.F32, written=False)
         ends = s.scratch(self._ends, Scalar.F32, written=False)
         extent = s.extent(found.column.extent)
-        raise_top = t.Assign(top, t.call("max", top, ends.load((row + part) * 2)))
         count = KeySplit(found, self.columns).parts
-        fall = t.Binary("-", ends.load(near * 2), top)
         body += [
             t.Let(parts.name, to_wgsl(count, s)),
             t.Let(row.name, number * parts),
             t.Var(top.name, t.Literal(repr(-F32_MAX))),
             t.Var(total.name, t.Literal("0.0")),
             t.Var(sums.name, t.Literal("0.0")),
-            t.count_up(part.name, 0, parts, 1, raise_top),
-            t.count_up(
-                part.name,
-                0,
-                parts,
-                1,
-                t.Let(near.name, row + part),
-                t.Let(scale.name, t.call("exp", fall)),
+        ]
+        nears = [t.Ident(s.fresh("near")) for _ in range(AT_ONCE)]
+        # Beyond the last part, that is read, and counts for nothing.
+        near_lets = [
+            t.Let(near.name, row + t.call("min", part + n, parts - t.ONE))
+            for n, near in enumerate(nears)
+        ]
+        raising = [
+            t.Assign(top, t.call("max", top, ends.load(near * 2))) for near in nears
+        ]
+        adding: list[t.Stmt] = []
+        for n, near in enumerate(nears):
+            scale = t.Ident(s.fresh("scale"))
+            fall = t.call("exp", t.Binary("-", ends.load(near * 2), top))
+            own = t.call("select", t.Literal("0.0"), fall, part + n < parts)
+            adding += [
+                t.Let(scale.name, own),
                 t.Assign(total, scale * ends.load(near * 2 + 1), "+="),
                 t.Assign(
                     sums, scale * kept.load(near * extent + at[found.column]), "+="
                 ),
-            ),
-        ]
+            ]
+        for inner in (raising, adding):
+            loop = t.count_up(part.name, 0, parts, AT_ONCE, *near_lets, *inner)
+            body.append(loop)
         self._steps(s, body, at, (top, total, sums))
         return s.finish(
             body,
