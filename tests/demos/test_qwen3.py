@@ -299,9 +299,11 @@ def test_a_step_makes_no_objects(ctx: Context, storage: Any) -> None:
         for place in range(1, 4):
             step.next(place).numpy()
         before = ctx.counters.snapshot()
+        unknown = {name: cache.misses for name, cache in ctx.caches.items()}
         for place in range(4, 24):
             step.next(place).numpy()
         made = ctx.counters - before
+        assert unknown == {name: cache.misses for name, cache in ctx.caches.items()}
         assert made.buffers_created == made.bind_groups_created == 0
         assert made.pipelines_created == made.uploads == 0
         assert made.dispatches % 20 == 0
