@@ -31,6 +31,7 @@ CLASSES: Final = (
     gpu.Struct,
     gpu.Capture,
     gpu.Span,
+    gpu.LateRead,
     gpu.Profile,
     gpu.Event,
     gpu.Choice,
