@@ -155,10 +155,11 @@ def time_model(ctx: Context, size: str, storage: str, options: Any) -> None:
     took = time.perf_counter() - start
     print(f"{name} {gigabytes:.2f} GB of weights, made in {took:.1f} s", flush=True)
     cache = model.make_cache(options.prompt + 2 * options.tokens + 2 * WARM)
-    ids = np.random.default_rng(2).integers(0, model.config.vocabulary, options.prompt)
+    rng = np.random.default_rng(2)
     token = ctx.zeros(1, u32)
-    for cached in (64, options.prompt):
-        prompt = ids[:cached].tolist()
+    lengths: tuple[int, ...] = (64, options.prompt)
+    for cached in lengths:
+        prompt: list[int] = rng.integers(0, model.config.vocabulary, cached).tolist()
         for run in ("first", "again"):
             cache.length = 0
             cache.at.clear()

@@ -20,6 +20,7 @@ class Sampler(Protocol):
         self, logits: Matrix[f32], place: int, *, out: Vector[u32] | None = None
     ) -> Vector[u32]:
         """Return the token: in `out`, if that is given."""
+        ...
 
 
 def greedy(

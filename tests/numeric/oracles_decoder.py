@@ -43,7 +43,8 @@ def _turned(x: Array, angles: Array, at: Numbers) -> Array:
     cosine, sine = angles[:, int(at) : int(at) + x.shape[0], None]
     half: int = x.shape[-1] // 2
     other = np.concatenate([x[..., half:], x[..., :half]], -1)
-    return x * cosine + other * sine
+    result: Array = x * cosine + other * sine
+    return result
 
 
 def turn_heads(

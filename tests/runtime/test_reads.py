@@ -189,7 +189,7 @@ def test_a_late_read_returns_what_was_there(either: Context) -> None:
     readings = [x.begin_read(), x[1:4].begin_read(), either.zeros(0, f32).begin_read()]
     x.copy_from(np.full(7, 9, np.float16))
     after = x.begin_read()
-    expected = (np.arange(7), [1, 2, 3], [])
+    expected = (np.arange(7), np.array([1, 2, 3]), np.zeros(0))
     for reading, right in zip(readings, expected, strict=True):
         np.testing.assert_array_equal(reading.numpy(), right)
     np.testing.assert_array_equal(after.numpy(), np.full(7, 9))
