@@ -131,3 +131,17 @@ def test_check_fixes_files(tmp_path: Path) -> None:
     assert "fixed" not in again.output
     refused = CliRunner().invoke(main, ["check", "--fix", "-"], RIGHT)
     assert "can't be given with '-'" in refused.output
+
+
+def test_a_fix_leaves_what_is_written(tmp_path: Path) -> None:
+    # Another fault may hide what a guess breaks: no guess takes code away.
+    text = """kernel k(x: f32[m, n]) -> y: f32[m] {
+    let s[i] = sum[n] x[i, n];
+    y[i] = unknown(s[i]);
+}
+"""
+    known = checked(tmp_path / "a.kern", text)
+    first = next(each for each in known.found if isinstance(each, Diagnostic))
+    fix = fix_of(known.sources, first)
+    assert fix is not None
+    assert "let s[i] = sum[j] x[i, j];" in applied(text, fix.edits)
