@@ -85,7 +85,7 @@ def light_on(ray: Array, scene: Array, materials: Array) -> Array:
         material = materials[sphere["material"]]
         light = light + carried * material["emission"]
         if material["kind"] == 0:
-            return light + carried * material["albedo"] * max(-normal[2], 0)
+            return np.asarray(light + carried * material["albedo"] * max(-normal[2], 0))
         carried = carried * material["albedo"]
         eye, ray = eye + far * ray, ray - 2 * (ray @ normal) * normal
     return light
