@@ -132,6 +132,13 @@ def _instead(fault: Diagnostic, places: Places) -> Iterator[Edits]:
         yield from ((Edit(place, new),) for place in places.all_of(old))
 
 
+def _alone(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
+    """Write the value of a 'return value;'."""
+    text = places.statement.text
+    if value := re.fullmatch(r"return\b\s*(.+?)\s*;?", text, re.DOTALL):
+        yield (Edit(places.statement, value[1]),)
+
+
 def _join(fault: Diagnostic, places: Places) -> Iterator[Edits]:
     """Repeat what is between two comparisons: 'a < b and b < c'."""
     operand = fault.span.source.text[places.base : fault.span.start].strip()
@@ -277,6 +284,7 @@ def _body(_fault: Diagnostic, places: Places) -> Iterator[Edits]:
 _Asked: TypeAlias = Callable[[Diagnostic, Places], Iterable[Edits]]
 _ASKED: Final[Mapping[str, _Asked]] = {
     r"write '.*' for '": _instead,
+    r"value alone": _alone,
     r"'a < b and b < c'": _join,
     r"bare name": _bare,
     r"first, with '='": _first,
