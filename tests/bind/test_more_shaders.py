@@ -28,6 +28,11 @@ def bound_shader(tmp_path: Path) -> Any:
     return load
 
 
+def records(count: int | tuple[()], cls: Any) -> Any:
+    """Return empty structs of a bound module."""
+    return np.zeros(count, cls.DTYPE)
+
+
 def rng() -> np.random.Generator:
     return np.random.default_rng(3)
 
@@ -35,13 +40,13 @@ def rng() -> np.random.Generator:
 def test_mirrors(load: Any, ctx: Context) -> None:
     mirrors, height, width = load("mirrors"), 5, 9
     assert mirrors.Camera.SIZE == 96
-    spheres = np.zeros(4, mirrors.Sphere.DTYPE)
+    spheres = records(4, mirrors.Sphere)
     spheres["centre"] = rng().uniform(-1, 1, (4, 3)) + np.array([0, 0, 3])
     spheres["radius"], spheres["material"] = 0.7, (0, 1, 1, 2)
     scene_type = bound.sized(mirrors.Scene, 4)
-    scene = np.zeros((), scene_type.DTYPE)
+    scene = records((), scene_type)
     scene["background"], scene["count"], scene["spheres"] = (0.1, 0.2, 0.4), 4, spheres
-    materials = np.zeros(3, mirrors.Material.DTYPE)
+    materials = records(3, mirrors.Material)
     materials["albedo"] = rng().uniform(0.2, 1, (3, 3))
     materials["emission"][2], materials["kind"] = (1, 2, 3), (0, 1, 0)
     image = ctx.zeros((height, width), vec4f)
@@ -68,11 +73,13 @@ def test_mirrors(load: Any, ctx: Context) -> None:
     np.testing.assert_allclose(found, traced, atol=1e-3)
 
 
-def light_on(ray: Array, scene: Array, materials: Array) -> Array:
+def light_on(ray: Any, scene: Any, materials: Any) -> Array:
     """Return the light that a ray from the eye meets."""
-    eye, light, carried = np.array([0.0, 0, -2]), np.zeros(3), np.ones(3)
+    eye: Any = np.array([0.0, 0, -2])
+    light: Any = np.zeros(3)
+    carried: Any = np.ones(3)
     for _ in range(3):
-        hits = []
+        hits: list[tuple[float, Any, Any]] = []
         for sphere in scene["spheres"]:
             way = sphere["centre"].astype(float) - eye
             inside = float(sphere["radius"]) ** 2 - (way @ way - (way @ ray) ** 2)
@@ -93,7 +100,7 @@ def light_on(ray: Array, scene: Array, materials: Array) -> Array:
 
 def test_particles_are_moved_and_drawn(load: Any, ctx: Context) -> None:
     particles, device = load("particles"), ctx.device
-    start = np.zeros(3, particles.Particle.DTYPE)
+    start = records(3, particles.Particle)
     start["position"] = [(-0.5, 0.5), (0.5, 0.5), (0.5, -0.95)]
     start["velocity"], start["colour"], start["life"] = (0, -1), (1, 0, 0, 1), 0.05
     moved = ctx.vector(start, particles.Particle)
@@ -208,11 +215,11 @@ def smoothed(
 
 
 def test_records_with_holes(load: Any, ctx: Context) -> None:
-    records, count = load("records"), 7
-    track_type = bound.sized(records.Track, count)
+    module, count = load("records"), 7
+    track_type = bound.sized(module.Track, count)
     assert 64 + count * 224 == track_type.SIZE
-    track = np.zeros((), track_type.DTYPE)
-    keys = np.zeros(count, records.Key.DTYPE)
+    track = records((), track_type)
+    keys = records(count, module.Key)
     keys["time"], keys["weight"] = rng().random((2, count))
     keys["at"], bones = rng().random((count, 2)), keys["bones"]
     bones["axis"] = rng().standard_normal((count, 2, 3))
@@ -220,9 +227,9 @@ def test_records_with_holes(load: Any, ctx: Context) -> None:
     bones["flags"] = rng().integers(0, 1000, (count, 2, 3))
     track["name"], track["length"], track["keys"] = 5, 2.5, keys
     track["limits"]["value"] = [[-0.5] * 3, [0.75] * 3]
-    means = ctx.zeros(count, records.Mean)
-    group = records.Group0(track=ctx.scalar(track, track_type), means=means)
-    records.Fold().bind(group).dispatch_threads(count)
+    means = ctx.zeros(count, module.Mean)
+    group = module.Group0(track=ctx.scalar(track, track_type), means=means)
+    module.Fold().bind(group).dispatch_threads(count)
     found = means.numpy()
     axis = (bones["axis"] * keys["weight"][:, None, None]).astype(float).sum(1)
     np.testing.assert_allclose(found["axis"], axis.clip(-0.5, 0.75), atol=1e-5)
@@ -253,7 +260,7 @@ def test_turned_by_tiles(load: Any, ctx: Context, chosen: dict[str, Any]) -> Non
 def test_counts(load: Any, ctx: Context) -> None:
     counts, values = load("counts"), rng().integers(-999, 999, 77, np.int32)
     found_type = bound.sized(counts.Found, 5)
-    record = np.zeros((), found_type.DTYPE)
+    record = records((), found_type)
     record["first"] = 2**32 - 1
     found = ctx.scalar(record, found_type)
     group = counts.Group0(values=ctx.vector(values, i32), found=found)
@@ -270,7 +277,7 @@ def test_counts(load: Any, ctx: Context) -> None:
 
 def test_nested_templates(load: Any, ctx: Context) -> None:
     nested = load("nested")
-    blocks = np.zeros(2, nested.Block.DTYPE)
+    blocks = records(2, nested.Block)
     blocks["rows"] = rng().random((2, 2, 3, 4))
     blocks["grid"] = rng().integers(0, 9, (2, 2, 4, 2))
     blocks["corners"] = rng().random((2, 2, 4, 2))
