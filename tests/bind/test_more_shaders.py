@@ -95,7 +95,7 @@ def light_on(ray: Any, scene: Any, materials: Any) -> Array:
             return np.asarray(light + carried * material["albedo"] * max(-normal[2], 0))
         carried = carried * material["albedo"]
         eye, ray = eye + far * ray, ray - 2 * (ray @ normal) * normal
-    return light
+    return np.asarray(light)
 
 
 def test_particles_are_moved_and_drawn(load: Any, ctx: Context) -> None:
