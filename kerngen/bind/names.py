@@ -99,12 +99,18 @@ def _units(
     """Yield entry points that have their groups in common, with how those are called.
 
     All have, unless two variables are at one place: then each compute shader has groups
-    of its own, and so have the vertex and fragment shaders together, if they can.
+    of its own, and so have the vertex and fragment shaders together, if they can.  What is
+    computed and then drawn is in groups apart, too.
     """
-    if _fit_together(entries):
-        yield "", tuple(entries)
-        return
     drawing = tuple(each for each in entries if each.stage != "compute")
+    if _fit_together(entries):
+        computing = tuple(each for each in entries if each.stage == "compute")
+        if _are_drawn(computing, drawing):
+            yield "", computing
+            yield "Render", drawing
+        else:
+            yield "", tuple(entries)
+        return
     if drawing and _fit_together(drawing):
         yield "Render", drawing
         drawing = ()
@@ -117,6 +123,21 @@ def _fit_together(entries: Iterable[EntryPoint]) -> bool:
     """Whether no two variables of some entry points are at one place."""
     reached = {binding for entry in entries for binding in entry.bindings}
     return len({(each.group, each.number) for each in reached}) == len(reached)
+
+
+def _are_drawn(computing: Iterable[EntryPoint], drawing: Iterable[EntryPoint]) -> bool:
+    """Whether what compute shaders write is read by others as a variable beside it.
+
+    They are one buffer then, mostly, and no group may have it twice: particles that are
+    `read_write` where they are moved, and `read` at another binding where they are drawn.
+    """
+    moved = {each for entry in computing for each in entry.bindings}
+    drawn = {each for entry in drawing for each in entry.bindings}
+    return any(
+        one.writes and (one.group, one.type) == (other.group, other.type)
+        for one in moved - drawn
+        for other in drawn - moved
+    )
 
 
 def _stages(binding: Binding, entries: Iterable[EntryPoint]) -> tuple[Stage, ...]:

@@ -54,30 +54,30 @@ def _names_of(declared: tree.Declaration) -> Iterator[str]:
             yield from _in_members((*parameters, *((result,) if result else ())))
             yield from _in_attributes(declared.attributes)
         case tree.Variable(type=type_, value=value, attributes=attributes):
-            yield from _in(type_, value)
+            yield from names_in(type_, value)
             yield from _in_attributes(attributes)
         case tree.Constant(type=type_, value=value) | tree.Override(
             type=type_, value=value
         ):
-            yield from _in(type_, value)
+            yield from names_in(type_, value)
         case tree.Alias(type=type_):
-            yield from _in(type_)
+            yield from names_in(type_)
         case _:
             assert_never(declared)
 
 
 def _in_members(members: Iterable[tree.Member]) -> Iterator[str]:
     for member in members:
-        yield from _in(member.type)
+        yield from names_in(member.type)
         yield from _in_attributes(member.attributes)
 
 
 def _in_attributes(attributes: Iterable[tree.Attribute]) -> Iterator[str]:
     for each in attributes:
-        yield from _in(*each.arguments)
+        yield from names_in(*each.arguments)
 
 
-def _in(*nodes: tree.Expression | None) -> Iterator[str]:
+def names_in(*nodes: tree.Expression | None) -> Iterator[str]:
     """Yield the names in expressions."""
     for node in nodes:
         match node:
@@ -85,14 +85,14 @@ def _in(*nodes: tree.Expression | None) -> Iterator[str]:
                 pass
             case tree.Name(text=text, arguments=arguments):
                 yield text
-                yield from _in(*arguments)
+                yield from names_in(*arguments)
             case tree.Call(callee=callee, arguments=arguments):
-                yield from _in(callee, *arguments)
+                yield from names_in(callee, *arguments)
             case tree.Prefixed(operand=operand):
-                yield from _in(operand)
+                yield from names_in(operand)
             case tree.Binary(left=left, right=right):
-                yield from _in(left, right)
+                yield from names_in(left, right)
             case tree.Part(whole=whole, index=index):
-                yield from _in(whole, None if isinstance(index, str) else index)
+                yield from names_in(whole, None if isinstance(index, str) else index)
             case _:
                 assert_never(node)

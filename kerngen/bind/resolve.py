@@ -9,6 +9,7 @@ from typing import Final, Literal, cast, final
 from kerngen.bind import tree
 from kerngen.bind.constants import Constants, Kind, Value
 from kerngen.bind.faults import (
+    CircularDeclaration,
     DeclaredTwice,
     MissingBinding,
     NagaMisreads,
@@ -16,6 +17,7 @@ from kerngen.bind.faults import (
     NestedTooDeep,
     NotShareable,
     SameBinding,
+    WgslSyntax,
     WrongValue,
 )
 from kerngen.bind.interface import Interface
@@ -33,7 +35,7 @@ from kerngen.bind.model import (
 )
 from kerngen.bind.naga import misread
 from kerngen.bind.parser import parse
-from kerngen.bind.reach import Reach
+from kerngen.bind.reach import Reach, names_in
 from kerngen.bind.types import Types
 from kerngen.ir.memory import Leaf, Struct, structs_in
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
@@ -227,16 +229,33 @@ class _Reader:
     def override(self, override: tree.Override) -> Override:
         """Return an override, with the value that it has unless a pipeline chooses."""
         name, default = override.name.text, self._default(override)
-        kind: Kind = "i32"
-        if override.type is not None:
-            leaf = self.types.resolve(override.type)
-            spelling = leaf.spelling if isinstance(leaf, Leaf) else "bool"
-            kind = cast("Kind", spelling)
-        elif default is not None:
-            kind = _INFERRED[default.kind]
         key = tree.attribute(override.attributes, "id")
         shown = str(self.constants.integer(key.arguments[0])) if key else name
-        return Override(name, kind, shown, override.value, default)
+        return Override(name, self._kind(override), shown, override.value, default)
+
+    def _kind(self, override: tree.Override, *inside: str) -> Kind:
+        """Return the type of an override, which follows from its value if none is given.
+
+        Values of other overrides count as 1 for it: of `scale * 0.5`, the type is asked.
+        """
+        name = override.name.text
+        if override.type is not None:
+            leaf = self.types.resolve(override.type)
+            return cast("Kind", leaf.spelling if isinstance(leaf, Leaf) else "bool")
+        if override.value is None:
+            expected = f"a type or a value behind '{name}'"
+            span = override.name.span
+            raise CompileError([WgslSyntax(span=span, expected=expected, found="none")])
+        if name in inside:
+            fault = CircularDeclaration(span=override.name.span, name=name)
+            raise CompileError([fault])
+        chosen = {
+            other: Value(self._kind(found, name, *inside), 1)
+            for other in names_in(override.value)
+            if isinstance(found := self.declared.get(other), tree.Override)
+        }
+        constants = Constants(self.declared, f"The type of '{name}'", chosen)
+        return _INFERRED[constants.value(override.value).kind]
 
     def _default(self, override: tree.Override) -> Value | None:
         if override.value is None:

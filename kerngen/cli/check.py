@@ -23,10 +23,11 @@ from kerngen.cli.console import (
     say_waiting,
 )
 from kerngen.cli.paths import PATH, STDIN
-from kerngen.cli.project import refuse_stdin_among_files, select_or_read
+from kerngen.cli.project import refuse_stdin_among_files, select, select_or_read
 from kerngen.source.counted import counted
 
 if TYPE_CHECKING:
+    from kerngen.cli.project import Selection, SourceFile
     from kerngen.report.findings import Sources
     from kerngen.source.diagnostic import Diagnostic
     from kerngen.source.text import Span
@@ -70,9 +71,12 @@ def check(
     an error and causes no other.
     """
     refuse_stdin_among_files(sources, stdin_filename)
-    if fixing:
-        _fix(sources or (None,))
     refused = _refused_as_json if as_json else nullcontext
+    for src in (sources or (None,)) if fixing else ():
+        if src == STDIN:
+            raise click.UsageError("--fix changes files: it can't be given with '-'.")
+        with refused(src):
+            _fix(select(src), aside=as_json)
     parts: list[Sources] = []
     for src in sources or (None,):
         with refused(src):
@@ -98,29 +102,50 @@ def check(
         raise click.exceptions.Exit(1)
 
 
-def _fix(sources: tuple[Path | None, ...]) -> None:
-    """Write what fixes make of the files."""
-    if STDIN in sources:
-        raise click.UsageError("--fix changes files: it can't be given with '-'.")
-    from kerngen.cli.project import select
+def _fix(selection: Selection, *, aside: bool) -> None:
+    """Write what fixes make of files; for JSON on stdout, what is said goes aside.
+
+    A fix may wait for that of a file that is used: all get another turn as long as
+    anything was fixed.
+    """
+    numbers = dict.fromkeys(selection.files, 0)
+    left = [*selection.files]
+    for _ in selection.files:
+        fixed = 0
+        for file in (*left,):
+            try:
+                number = _fixed(selection, file)
+            except OSError as error:
+                left.remove(file)
+                click.echo(f"{file.shown} can't be changed: {error.strerror}", err=True)
+            else:
+                numbers[file] += number
+                fixed += number
+        if not fixed:
+            break
+    for file, number in numbers.items():
+        if number:
+            say(f"{counted(number, 'error')} fixed in {file.shown}", err=aside)
+
+
+def _fixed(selection: Selection, file: SourceFile) -> int:
+    """Write what fixes make of a file; return how many it had."""
     from kerngen.output.atomic_replace import replace_atomically
     from kerngen.report.findings import Sources
     from kerngen.report.fixes import fixed
+    from kerngen.source.diagnostic import CompileError
 
-    for src in sources:
-        selection = select(src)
-        for file in selection.files:
-            with reporting(sys.stdout, MOST_SHOWN):
-                part = Sources(selection.library(), (file,))
-                before = part.library.source(file.name).text
-                after, number = fixed(part, file.name)
-            if number:
-                mark = codecs.BOM_UTF8 * file.file.read_bytes().startswith(
-                    codecs.BOM_UTF8
-                )
-                old, new = (mark + each.encode() for each in (before, after))
-                replace_atomically(file.file, old, new, say_waiting)
-                say(f"{counted(number, 'error')} fixed in {file.shown}")
+    part = Sources(selection.library(), (file,))
+    try:
+        before = part.library.source(file.name).text
+        after, number = fixed(part, file.name)
+    except CompileError:
+        return 0  # what can't be read is reported by the check
+    if number:
+        mark = codecs.BOM_UTF8 * file.file.read_bytes().startswith(codecs.BOM_UTF8)
+        old, new = (mark + each.encode() for each in (before, after))
+        replace_atomically(file.file, old, new, say_waiting)
+    return number
 
 
 @contextmanager

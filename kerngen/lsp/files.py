@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, final
-from urllib.parse import quote
+from typing import Final, Protocol, TypeAlias, final
 
 from pygls.uris import from_fs_path, to_fs_path
 
 from kerngen.report.python_names import NamedFile
 from kerngen.source.reading import LARGEST, decode_source, read_source
 from kerngen.source.text import Source
+
+_NO_LETTER: Final = re.compile(r"[^A-Za-z0-9]")
 
 _Stamp: TypeAlias = tuple[int, int, int]
 """What changes with a file on the disk: its time, size and number."""
@@ -56,9 +58,16 @@ class ProjectError(Exception):
 
 
 def path_of(uri: str) -> Path:
-    """Return the file of a URI; what is no file gets a path that is nowhere."""
+    """Return the file of a URI; what is no file gets a path that is nowhere.
+
+    That path is a name for Python, too: what is not saved yet has no name to complain of.
+    """
     path = to_fs_path(uri) if uri.startswith("file:") else None
-    return Path(path or f"/{quote(uri, safe='')}").resolve()
+    return Path(path or f"/{_NO_LETTER.sub(_number, uri)}").resolve()
+
+
+def _number(character: re.Match[str]) -> str:
+    return f"_{ord(character[0]):x}"
 
 
 def uri_of(path: Path) -> str:

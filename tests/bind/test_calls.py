@@ -95,6 +95,22 @@ def test_kernels_and_pipelines_share_a_recording(scale: Any, ctx: Context) -> No
     np.testing.assert_array_equal(z.numpy(), np.arange(64) * 12)
 
 
+def test_a_kernels_result_has_its_length(ctx: Context, tmp_path: Path) -> None:
+    module = module_of(
+        """
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> length: array<u32>;
+@compute @workgroup_size(1) fn main() { length[0] = arrayLength(&x); }
+""",
+        tmp_path,
+    )
+    for count in (1, 3, 5):
+        x, length = ctx.zeros(count, f32), ctx.zeros(1, u32)
+        group = module.Group0(x=elementwise.add(x, x), length=length)
+        module.Main().bind(group).dispatch_threads(1)
+        assert length.numpy() == [count]
+
+
 def test_a_capture_replays_both(scale: Any, ctx: Context) -> None:
     x, y = ctx.vector(np.ones(8), np.float32), ctx.zeros(8, f32)
     with ctx.capture() as step:

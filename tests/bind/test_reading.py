@@ -11,7 +11,7 @@ from black import format_str
 from black.mode import Mode, TargetVersion
 
 from kerngen.bind.resolve import read
-from kerngen.runtime import f32, u32, vec3f, vec4f
+from kerngen.runtime import f32, i32, u32, vec3f, vec4f
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.text import Source
 
@@ -116,6 +116,34 @@ def test_overrides_are_typed_and_sized(tmp_path: Path) -> None:
     assert pipeline.constants == {"wide": 8, "12": True, "scale": 1.5, "needed": -1}
 
 
+def test_overrides_have_the_types_of_their_values(tmp_path: Path) -> None:
+    module = module_of(
+        """
+        override half = scale * 0.5;
+        override scale = 1.5;
+        override rows = TILE / 2;
+        override TILE = 8u;
+        override flip = half < scale && !quiet;
+        override quiet = false;
+        override plain = 3;
+        @compute @workgroup_size(TILE, rows)
+        fn main() { if flip { _ = half * f32(plain); } }
+        """,
+        tmp_path,
+    )
+    kinds = {each.name: each.element for each in module.Main.OVERRIDES}
+    assert kinds == {
+        "half": f32,
+        "scale": f32,
+        "rows": u32,
+        "TILE": u32,
+        "flip": None,
+        "quiet": None,
+        "plain": i32,
+    }
+    assert module.Main(half=0.25, flip=True).constants["half"] == 0.25
+
+
 def test_names_that_python_or_the_module_need_are_changed(tmp_path: Path) -> None:
     module = module_of(
         """
@@ -184,6 +212,9 @@ def test_modules_are_as_black_has_them() -> None:
             "@group(0) @binding(-1) var<uniform> a: f32;",
             "'@binding' of 'a' can't be -1",
         ),
+        ("override a;", "Expected a type or a value behind 'a', found none"),
+        ("override a = b; override b = a;", "'a' is declared by itself"),
+        ("override a: i32; override b = sign(a);", "The type of 'b' is not known"),
         ("fn f() { {{ x }} }", "'{{ x }}' is not WGSL"),
         ("import package::a;", "'import' is not WGSL: the file is one of WESL"),
         ("@if(DEBUG) const x = 1;", "'@if' is not WGSL: the file is one of WESL"),

@@ -152,3 +152,10 @@ def test_a_related_place_has_its_file(tmp_path: Path) -> None:
     shown = workspace.diagnostics()[uri_of(tmp_path / "user.kern")]
     related = [r for each in shown for r in each.related_information or ()]
     assert uri_of(tmp_path / "used.kern") in {each.location.uri for each in related}
+
+
+def test_a_text_that_is_not_saved_yet_has_no_fault(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "a.kern", "const A: f32 = 1.0;\n")
+    for uri in ("untitled:Untitled-1", "vscode-vfs://github/a/b-c.kern"):
+        workspace.put(uri, "kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }\n")
+        assert workspace.update()[uri] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from kerngen.cli import main
 from kerngen.explain.pages import codes, page
 from kerngen.lsp.actions import actions
+from kerngen.output import atomic_replace
 from kerngen.report.findings import check_text
 from kerngen.report.fixes import applied, fix_of
 from kerngen.source.diagnostic import Diagnostic
@@ -131,3 +133,43 @@ def test_check_fixes_files(tmp_path: Path) -> None:
     assert "fixed" not in again.output
     refused = CliRunner().invoke(main, ["check", "--fix", "-"], RIGHT)
     assert "can't be given with '-'" in refused.output
+
+
+def test_a_fix_leaves_what_is_written(tmp_path: Path) -> None:
+    # Another fault may hide what a guess breaks: no guess takes code away.
+    text = """kernel k(x: f32[m, n]) -> y: f32[m] {
+    let s[i] = sum[n] x[i, n];
+    y[i] = unknown(s[i]);
+}
+"""
+    known = checked(tmp_path / "a.kern", text)
+    first = next(each for each in known.found if isinstance(each, Diagnostic))
+    fix = fix_of(known.sources, first)
+    assert fix is not None
+    assert "let s[i] = sum[j] x[i, j];" in applied(text, fix.edits)
+
+
+def test_check_fixes_all_that_it_can_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A fault in what is used hides those of its users, and one file can't be read.
+    used, user, other = (tmp_path / f"{name}.kern" for name in ("used", "a", "other"))
+    used.write_text("fn half(x: f32) -> f32 { return 0.5 * (x); }\n")
+    user.write_text(f'use "used.kern";\n{WRONG}')
+    other.write_bytes(b"// caf\xe9\n")
+    result = CliRunner().invoke(main, ["check", "--fix", "--json", str(tmp_path)])
+    (fault,) = json.loads(result.stdout)
+    assert (fault["code"], result.exit_code) == ("KG0001", 1)
+    assert user.read_text() == f'use "used.kern";\n{RIGHT}'
+    assert used.read_text() == "fn half(x: f32) -> f32 { 0.5 * (x) }\n"
+    assert "3 errors fixed in" in result.stderr
+
+    user.write_text(WRONG)
+
+    def refuse(file: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(file))
+
+    monkeypatch.setattr(atomic_replace, "replace_atomically", refuse)
+    result = CliRunner().invoke(main, ["check", "--fix", str(user)])
+    assert "a.kern can't be changed: Permission denied" in result.stderr
+    assert "error[KG0" in result.stdout
