@@ -50,6 +50,7 @@ CONDITIONS: Final[dict[str, Callable[[At], Array]]] = {
     "p > j": lambda x: x.p > x.j,
     "p <= i and p >= j": lambda x: (x.p <= x.i) & (x.p >= x.j),
     "p <= i + shift and p > i - 9": lambda x: (x.p <= x.i + x.s) & (x.p > x.i - 9),
+    "p <= i + shift": lambda x: x.p <= (x.i + x.s).astype(np.int32),
     "not (p >= j - shift)": lambda x: x.p < x.j - x.s,
     "p <= at[] + i": lambda x: x.p <= x.s + x.i,
     "p < at[]": lambda x: x.p < x.s,
@@ -111,6 +112,13 @@ def test_triangles_and_bands(ctx: gpu.Context, condition: str) -> None:
         with built_module(source(condition, way)) as module:
             found = {check(ctx, module, size, condition=condition) for size in SIZES}
         assert len(found) == 2, found
+
+
+def test_bounds_that_wrap(ctx: gpu.Context) -> None:
+    """Integers wrap: of the rows after the third, no term is left."""
+    condition = "p <= i + shift"
+    with built_module(source(condition, WAYS[1])) as module:
+        check(ctx, module, SIZES[1], condition=condition, shift=2**31 - 3)
 
 
 def test_other_reductions_than_sums(ctx: gpu.Context) -> None:
