@@ -8,11 +8,12 @@ The product of two matrices is one; so are the squared distances of two sets of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from functools import reduce as fold
 from typing import Final, final
 
+from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.analysis.reads import free_indices, holds_reduce, loads
 from kerngen.ir.nodes import (
     Binary,
@@ -27,7 +28,9 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.types import ValueType
 from kerngen.ir.walk import map_children
+from kerngen.schedule.conjunctions import all_parts
 from kerngen.schedule.lowering.addresses import is_contiguous
+from kerngen.schedule.lowering.linear_bounds import LinearBound, bound_of
 from kerngen.schedule.task import Task
 
 LEFT: Final = "left factor"
@@ -41,7 +44,9 @@ class Contraction:
     """`kind[over] term`; the term is made of a left and a right factor.
 
     `right` depends on `column`, the last index of the domain, and `left` does not.  The
-    other way about, `left` alone depends on `row`, if there is such an index.
+    other way about, `left` alone depends on `row`, if there is such an index.  The bounds
+    are those that a condition sets to the terms, `sum[p when p <= i]`, by the row and by
+    the column.
     """
 
     kind: ReduceKind
@@ -51,6 +56,13 @@ class Contraction:
     term: Expr
     column: Index
     row: Index | None
+    row_bounds: tuple[LinearBound, ...] = ()
+    column_bounds: tuple[LinearBound, ...] = ()
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a condition leaves terms out, as in the product of a triangle."""
+        return bool(self.row_bounds or self.column_bounds)
 
     @property
     def type(self) -> ValueType:
@@ -103,9 +115,46 @@ def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction |
     )
 
 
+def bounded_contraction_of(task: Task) -> Contraction | str:
+    """Return the stage's contraction, that of a part of the terms included, or why none.
+
+    `sum[p when p <= i] a[i, p] * b[p, j]` is one.
+    """
+    found = contraction_of(task)
+    if not isinstance(found, str) or task.reduction is None or not task.domain:
+        return found
+    return _of_some_terms(task.domain, task.reduction) or found
+
+
+@lru_cache(maxsize=64)
+def _of_some_terms(
+    domain: tuple[Index, ...], reduce: Reduce
+) -> Contraction | str | None:
+    """Return the contraction of the terms within bounds; None if there is no condition."""
+    parted = conditional(reduce)
+    if parted.condition is None or reduce.finds_place:
+        return None
+    found = contraction_over(domain, replace(parted, condition=None))
+    if isinstance(found, str) or found.row is None or len(found.over) > 1:
+        return found if isinstance(found, str) else None
+    by_row: list[LinearBound] = []
+    by_column: list[LinearBound] = []
+    for part, holds in all_parts(parted.condition, holds=True):
+        if bound := bound_of(part, found.row, found.last, holds=holds):
+            by_row.append(bound)
+        elif bound := bound_of(part, found.column, found.last, holds=holds):
+            by_column.append(bound)
+        else:
+            return (
+                f"its condition does more than bound {found.last.name} by "
+                f"{found.row.name} or by {found.column.name}"
+            )
+    return replace(found, row_bounds=(*by_row,), column_bounds=(*by_column,))
+
+
 def product_of(task: Task) -> tuple[Contraction, Index]:
     """Return the contraction of a stage that has one with a row, and that row."""
-    found = contraction_of(task)
+    found = bounded_contraction_of(task)
     assert not isinstance(found, str), found
     assert found.row is not None, "not of two matrices"
     return found, found.row

@@ -74,6 +74,12 @@ LIGHT_WINDOW: Final = 640
 """So many results of a convolution, of up to so many terms, keep a device busy without
 shares of tiles, which would cost more than they gain."""
 
+MANY_TRIANGULAR: Final = 2**24
+"""So many results of a product under a condition have tiles of their own.  Shares of all
+turns would be as many for tiles that leave most of them out: the last of a triangle takes
+as long as without the condition.  Of 1,024 tiles, a device takes the next where one ends.
+"""
+
 FEWEST_TERMS: Final = 8
 SHORT_TERMS: Final = 32
 MANY_OF_SHORT: Final = 2**18
@@ -225,7 +231,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if keyed and keyed[-1].guard is None:
         return
     yield from _attention(task)
-    if task.domain and _is_of_windows(task) and fits_gemm(task):
+    if task.domain and _is_of_windows(task) and not _is_whole_product(task):
         yield _of_windows(task)
     yield from _together(task)
     if task.reduction is None:
@@ -271,6 +277,11 @@ def _in_order(task: Task) -> Iterator[Choice]:
         yield Choice("fold", reason, together=2)
         return
     yield Choice("recur", "a recurrence at each element of the other indices")
+
+
+def _is_whole_product(task: Task) -> bool:
+    """Whether tiles suit a stage, and no condition leaves out any of its terms."""
+    return not fits_gemm(task) and not product_of(task)[0].is_bounded
 
 
 def _is_of_windows(task: Task) -> bool:
@@ -349,6 +360,9 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
         yield Choice("gemm", f"{reason}; there are few terms", shallow, SHALLOW_OPTIONS)
     few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)
     yield Choice("gemm", small, _either(narrow, few), SMALL_OPTIONS)
+    if found.is_bounded:
+        many = _compare(_size(task.domain), ">=", MANY_TRIANGULAR)
+        yield Choice("gemm", f"{reason}; the tiles have unlike work", many)
     yield Choice("gemm", reason, None, LARGE_OPTIONS)
 
 

@@ -7,30 +7,23 @@ does `j <= at + i` with a position `at` that the device has, as of a cache with 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
-from kerngen.ir.analysis.affine import affine_form
 from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
 from kerngen.ir.nodes import (
     Binary,
-    BinaryOp,
     BuiltinCall,
-    Constant,
     Expr,
     Index,
-    Load,
-    Role,
     Select,
-    Tensor,
-    Unary,
 )
 from kerngen.ir.types import Scalar
 from kerngen.schedule.conjunctions import all_parts
-from kerngen.schedule.lowering.affine import lower_fixed
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.linear_bounds import LinearBound, bound_of
 from kerngen.shader import tree as t
 
 NEGLIGIBLE: Final = -1e38
@@ -44,23 +37,6 @@ Mask: TypeAlias = tuple[Expr, bool, bool]
 
 _ZERO: Final = identity_of("sum", Scalar.F32)
 
-_OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
-}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """`slope * row + offset`: a key is at most that, or at least."""
-
-    is_upper: bool
-    slope: int
-    offset: Expr
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -72,7 +48,7 @@ class KeyBounds:
     what a mask calls rows, `turned` has the bounds of those: none may be without keys.
     """
 
-    bounds: tuple[_Bound, ...]
+    bounds: tuple[LinearBound, ...]
     needs_keys: bool
     row: Index
     key: Index
@@ -95,7 +71,10 @@ class KeyBounds:
         if mask is None:
             return none
         condition, holds, is_finite = mask
-        parts = [_bound(*part, row, key) for part in all_parts(condition, holds=holds)]
+        parts = [
+            bound_of(part, row, key, holds=each)
+            for part, each in all_parts(condition, holds=holds)
+        ]
         found = tuple(bound for bound in parts if bound is not None)
         if is_finite and len(found) < len(parts):
             return none
@@ -131,8 +110,7 @@ class KeyBounds:
         high: t.Expr = keys
         lowerer = Lowerer(shader, {}, body)
         for bound in self.bounds:
-            least_first = (bound.slope < 0) == bound.is_upper
-            at = self._at(lowerer, bound, first if least_first else last)
+            at = bound.widest(lowerer, first, last)
             if bound.is_upper:
                 high = t.call("min", high, at + t.Literal("1i"))
             else:
@@ -178,22 +156,10 @@ class KeyBounds:
 
     def _sides(self, lowerer: Lowerer, row: t.Expr, *, is_upper: bool) -> list[t.Expr]:
         return [
-            self._at(lowerer, bound, row)
+            bound.at(lowerer, row)
             for bound in self.bounds
             if bound.is_upper == is_upper
         ]
-
-    def _at(self, lowerer: Lowerer, bound: _Bound, row: t.Expr) -> t.Expr:
-        """Return the bound of a row, in i32."""
-        offset = t.call("i32", lower_fixed(lowerer, bound.offset))
-        match bound.slope:
-            case 0:
-                return offset
-            case 1:
-                return t.Binary("+", row, offset)
-            case slope:
-                scaled = t.Binary("*", row, t.Literal(f"{slope}i"))
-                return t.Binary("+", scaled, offset)
 
 
 def mask_of(weight: Expr) -> Mask | None:
@@ -228,58 +194,3 @@ def _masked(score: Expr) -> Mask | None:
         if value is not None and value < NEGLIGIBLE:
             return score.condition, holds, value > -float("inf")
     return None
-
-
-def _bound(condition: Expr, holds: bool, row: Index, key: Index) -> _Bound | None:
-    """Return the bound that a comparison sets to the keys."""
-    if not isinstance(condition, Binary) or condition.op not in _OPPOSITE:
-        return None
-    if condition.left.type is not Scalar.I32:
-        return None
-    op = condition.op if holds else _OPPOSITE[condition.op]
-    sides = condition.left, condition.right
-    less, more = sides if op in ("<", "<=") else (sides[1], sides[0])
-    if op in ("<", ">"):
-        less = Binary("+", less, Constant(1, Scalar.I32), Scalar.I32)
-    upper = _solved(more, less, row, key)
-    lower = _solved(less, more, row, key)
-    return upper or (lower and replace(lower, is_upper=False))
-
-
-def _solved(left: Expr, right: Expr, row: Index, key: Index) -> _Bound | None:
-    """Return `left - right + key`, if that is free of the key: it is an upper bound of it.
-
-    Where the left side is the smaller one, it is a lower bound.
-    """
-    numbers: list[Expr] = []
-    rest = _without_numbers(Binary("-", left, right, Scalar.I32), numbers)
-    form = affine_form(rest)
-    if form is None or not {row, key} >= set(form.terms):
-        return None
-    slope = form.coefficient(row)
-    if slope is None or form.coefficient(key) != -1:
-        return None
-    offset = form.offset
-    for number in numbers:
-        offset = Binary("+", offset, number, Scalar.I32)
-    return _Bound(is_upper=True, slope=slope, offset=offset)
-
-
-def _without_numbers(expr: Expr, taken: list[Expr], *, is_less: bool = False) -> Expr:
-    """Take the numbers that the device has out of a sum, with their signs; return the rest.
-
-    They are inputs, which are read-only: WGSL takes what is read there for the same in all
-    invocations, and lets barriers be in a loop that it ends.
-    """
-    match expr:
-        case Load(tensor=Tensor(role=Role.INPUT), subscripts=()):
-            taken.append(Unary("-", expr, Scalar.I32) if is_less else expr)
-            return Constant(0, Scalar.I32)
-        case Binary("+" | "-" as op, left, right):
-            sides = (
-                _without_numbers(left, taken, is_less=is_less),
-                _without_numbers(right, taken, is_less=is_less != (op == "-")),
-            )
-            return Binary(op, *sides, expr.type)
-        case _:
-            return expr

@@ -104,9 +104,9 @@ class Weights:
         del buffer
         return self._tile
 
-    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
         """Return the weights of four rows, of a line of the tile."""
-        return self.place(line, block, at, t.u32(term // VECTOR % self._turn))
+        return self.place(line, block, at, term // VECTOR % self._turn)
 
     def place(self, line: t.Expr, block: int, at: t.Expr, turn: t.Expr) -> t.Expr:
         """Return the place of a vector in a line.

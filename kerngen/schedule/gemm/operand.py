@@ -34,7 +34,6 @@ BANKS: Final = 8
 """So many vectors lie side by side in the banks of workgroup memory."""
 
 T = TypeVar("T")
-N = TypeVar("N", int, t.Expr)
 
 
 @final
@@ -207,21 +206,21 @@ class Operand:
         lowerer = Lowerer(self.builder, at, block, vector=axis, label=self.name)
         return lowerer.widen(lowerer.lower(self.factor), self.factor.type)
 
-    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
         """Return what an invocation reads of a block, of the tile's line of a term."""
         if not self.along_terms:
             return line[at + block * self.across]
         turn = self.exchange(term)
-        return line[block][t.Binary("^", at, t.u32(turn)) if turn else at]
+        return line[block][at if turn == t.ZERO else t.Binary("^", at, turn)]
 
-    def exchange(self, term: N) -> N:
+    def exchange(self, term: t.Expr) -> t.Expr:
         """Return what a vector's place in its block is exchanged by, by its term.
 
         Neighbouring lanes store the terms of one line, which lie below each other:
         without that they would meet in few banks of workgroup memory.
         """
         if self.across % BANKS or self.tiling.k % BANKS:
-            return term * 0
+            return t.ZERO
         if not self.turns_over:
             return term % BANKS
         return term // VECTOR * VECTOR // (self.tiling.k // BANKS)

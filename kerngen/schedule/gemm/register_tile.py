@@ -7,6 +7,7 @@ of rows, and as many neighbouring columns of each block of columns.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol, final
 
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction
@@ -40,9 +41,27 @@ class Factor(Protocol):
         """Return the tile; of two, the one of that number."""
         ...
 
-    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: int) -> t.Expr:
+    def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
         """Return what an invocation reads of a block, of the tile's line of a term."""
         ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Conditions of a term, by the rows and by the vectors of columns of an invocation."""
+
+    rows: tuple[t.Expr, ...] = ()
+    columns: tuple[t.Expr, ...] = ()
+
+    def at(self, row: int, vector: int) -> t.Expr | None:
+        """Return where the term is one of a row and of four columns; None: always."""
+        if not self.columns:
+            return self.rows[row] if self.rows else None
+        if not self.rows:
+            return self.columns[vector]
+        splat = t.Call("vec4<bool>", (self.rows[row],))
+        return t.Binary("&", splat, self.columns[vector])
 
 
 @final
@@ -121,7 +140,7 @@ class RegisterTile:
     def results(self) -> Iterator[tuple[t.Expr, list[t.Expr], t.Ident]]:
         """Yield each accumulator with its row and its four columns in the tile."""
         for (r, v), total in self._sums.items():
-            yield self.tile_row(r), self._tile_columns(v), total
+            yield self.tile_row(r), self.tile_columns(v), total
 
     @property
     def totals(self) -> list[t.Expr]:
@@ -150,7 +169,8 @@ class RegisterTile:
             return self._row + (block * self._tiling.rows + within * self._row_gap)
         return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
 
-    def _tile_columns(self, v: int) -> list[t.Expr]:
+    def tile_columns(self, v: int) -> list[t.Expr]:
+        """Return the places in the tile of four columns of this invocation."""
         if self._column_gap > 1:
             first = v * self._tiling.columns
             every = range(first, first + VECTOR * self._column_gap, self._column_gap)
@@ -166,6 +186,21 @@ class RegisterTile:
         Rows go there and back over the columns, so that neighbouring statements share
         a factor.
         """
+        body, terms = self._take(t.u32(p), buffer, Kept())
+        body += terms if left_over is None else [t.If(t.u32(p) < left_over, (*terms,))]
+        return t.Block(f"{self._left.counter} = {p}", tuple(body))
+
+    def accumulate_some(
+        self, p: t.Expr, buffer: t.Expr | None, kept: Kept
+    ) -> list[t.Stmt]:
+        """Take a term of a turn for the rows and the columns that have it."""
+        body, terms = self._take(p, buffer, kept)
+        return body + terms
+
+    def _take(
+        self, p: t.Expr, buffer: t.Expr | None, kept: Kept
+    ) -> tuple[list[t.Stmt], list[t.Stmt]]:
+        """Return what reads the factors of a term, and what adds it to the totals."""
         body: list[t.Stmt] = []
         left = self._read(self._left, self._left.tile(buffer)[p], self._row, p, body)
         right = self._read(
@@ -177,9 +212,10 @@ class RegisterTile:
             factor = t.Member(left[block], COMPONENTS[within])
             for v in self._vectors if r % 2 == 0 else reversed(self._vectors):
                 term = self._term(factor, right[v], terms)
+                if (condition := kept.at(r, v)) is not None:
+                    term = t.call("select", self._identity(), term, condition)
                 terms.append(accumulate(self.found.kind, self._sums[r, v], term))
-        body += terms if left_over is None else [t.If(t.u32(p) < left_over, (*terms,))]
-        return t.Block(f"{self._left.counter} = {p}", tuple(body))
+        return body, terms
 
     def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:
         """Return the term of one row's factor and those of four columns."""
@@ -189,7 +225,7 @@ class RegisterTile:
         return lowerer.widen(lowerer.lower(self.found.term), self.found.type)
 
     def _read(
-        self, operand: Factor, line: t.Expr, at: t.Expr, p: int, body: list[t.Stmt]
+        self, operand: Factor, line: t.Expr, at: t.Expr, p: t.Expr, body: list[t.Stmt]
     ) -> list[t.Ident]:
         """Name this invocation's vector of each block of a tile's line, of term `p`."""
         names = [

@@ -33,6 +33,7 @@ from kerngen.schedule.gemm.stream import (
     slot_of,
 )
 from kerngen.schedule.gemm.tiling import VECTOR, Tiling
+from kerngen.schedule.gemm.triangle import TermRange
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import (
     counted_terms,
@@ -103,6 +104,9 @@ class GemmShader:
             gaps=(self.left.gap, self.right.gap),
         )
         self.tiles = Tiles(self.builder, self.body, self.shares, {})
+        self.bounded: TermRange | None = None
+        if found.is_bounded:
+            self.bounded = TermRange(self.tiles, self.tiling, found, self.row)
         self.whole_tile: t.Expr = t.ZERO
         self.slot: t.Expr = t.ZERO
         self.padding: t.Expr = t.ZERO
@@ -233,6 +237,10 @@ class GemmShader:
             t.Blank(),
             *self.registers.declare(in_loop=bool(self.tiling.stream)),
         ]
+        if self.bounded:
+            origin = self.left.origin, self.right.origin
+            ends = self.begin, self.end
+            self.begin, self.end = self.bounded.write(origin, *ends, self.padding)
         self.body += [t.Blank(), *self._loop()]
         self.body += [t.Blank(), *self._finish(batch)]
 
@@ -340,7 +348,16 @@ class GemmShader:
         if not self.whole and not self.registers.found.is_product:
             left_over = self._left(following)
         terms = range(self.tiling.k)
-        return [self.registers.accumulate(p, buffer, left_over) for p in terms]
+        every = [self.registers.accumulate(p, buffer, left_over) for p in terms]
+        if not self.bounded:
+            return every
+        some = self.bounded.some_terms(self.registers, following, buffer, left_over)
+        has_all = t.Ident(self.builder.fresh("has_all"))
+        return [
+            t.Let(has_all.name, self.bounded.has_all(following)),
+            t.If(has_all, (*every,)),
+            t.If(t.Unary("!", has_all), (*some,)),
+        ]
 
     # The result
 

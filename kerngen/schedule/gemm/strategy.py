@@ -15,7 +15,7 @@ from kerngen.plan.size import ALWAYS, NEVER, Guard, all_of, compare, divides
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.contraction import (
     Contraction,
-    contraction_of,
+    bounded_contraction_of,
     memory_axis,
     product_of,
     sides_of,
@@ -36,7 +36,7 @@ ms with 8 x 8 sums, 3.52 with 8 x 16."""
 
 def fits_gemm(task: Task) -> str:
     """Say why `gemm` does not fit the stage; empty if it does."""
-    found = contraction_of(task)
+    found = bounded_contraction_of(task)
     if isinstance(found, str):
         return found
     if len(task.domain) < 2:

@@ -1,0 +1,262 @@
+"""Products of a part of the terms: `sum[p when p <= i] a[i, p] * b[p, j]`, a triangle.
+
+A workgroup takes the turns that have a term of any of its elements.  Turns at the edge,
+which have terms of some elements alone, test each term; all others do as without bounds.
+
+              terms
+              0      16      32      48      64
+    row 0     ├───┐
+    row 16    │all└───┐
+    row 32    │   all └edge  ┐  none
+
+What is left out may be NaN, so factors of 0 would not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Final, TypeAlias, final
+
+from kerngen.ir.nodes import Index
+from kerngen.schedule.contraction import Contraction
+from kerngen.schedule.gemm.register_tile import Kept, RegisterTile
+from kerngen.schedule.gemm.stream import Tiles
+from kerngen.schedule.gemm.tiling import Tiling
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.linear_bounds import LinearBound
+from kerngen.shader import tree as t
+
+Ends: TypeAlias = tuple[t.Expr, t.Expr]
+"""A first place and a last one."""
+
+_Bounds: TypeAlias = dict[bool, list[t.Expr]]
+"""Lower bounds (False) and upper ones (True)."""
+
+_ONE: Final = t.Literal("1i")
+_ZERO: Final = t.Literal("0i")
+_LEAST: Final = t.Literal("i32(-2147483648)")
+_MOST: Final = t.Literal("2147483647i")
+
+
+@final
+@dataclass
+class TermRange:
+    """The terms that the elements of a tile have: of row and column `bounds`."""
+
+    tiles: Tiles
+    tiling: Tiling
+    found: Contraction
+    row: Index
+    origin: Ends = (t.ZERO, t.ZERO)
+    padding: t.Expr = t.ZERO
+    _all: dict[bool, t.Expr] = field(default_factory=dict[bool, t.Expr])
+
+    def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
+        """Name where the tile's turns begin and end, of those between `begin` and `end`.
+
+        `origin` are the tile's first row and first column.  Before the first term there
+        are `padding` others.
+        """
+        self.origin, self.padding = origin, padding
+        let, k = self.tiles.let, self.tiling.k
+        some, every = self._of_tile()
+        terms = self.tiles.shader.size(self.found.over)
+        last = let("last", t.Binary("-", t.call("i32", terms), _ONE))
+        if some[False]:
+            low = _clamp(_extreme("max", some[False]), _ZERO, last)
+            first = (t.call("u32", low) + padding) // k * k
+            begin = let("tile_begin", t.call("max", begin, first))
+        if some[True]:
+            high = _clamp(_extreme("min", some[True]), t.Literal("-1i"), last)
+            count = t.call("u32", t.Binary("+", high, _ONE))
+            past = (count + padding + (k - 1)) // k * k
+            if padding != t.ZERO:
+                past = t.Binary("-", past, padding)
+            end = let("tile_end", t.call("min", end, past))
+        self._all = {
+            is_upper: let(
+                "all_end" if is_upper else "all_begin",
+                _extreme("min" if is_upper else "max", every[is_upper]),
+            )
+            for is_upper in (False, True)
+            if every[is_upper]
+        }
+        return begin, end
+
+    def has_all(self, following: t.Expr) -> t.Expr:
+        """Return whether all elements have all terms of the turn before `following`."""
+        end, first = t.call("i32", following), t.call("i32", self._first(following))
+        return t.all_of(
+            *(
+                (
+                    t.Binary("<=", end, t.Binary("+", bound, _ONE))
+                    if is_upper
+                    else t.Binary(">=", first, bound)
+                )
+                for is_upper, bound in self._all.items()
+            )
+        )
+
+    def some_terms(
+        self,
+        registers: RegisterTile,
+        following: t.Expr,
+        buffer: t.Expr | None,
+        left_over: t.Expr | None,
+    ) -> list[t.Stmt]:
+        """Write the loop over the terms of a turn that tests each one.
+
+        It is not unrolled: few turns come here.
+        """
+        body: list[t.Stmt] = []
+        s = self.tiles.shader
+        lowerer = Lowerer(s, {}, body)
+        rows = self._by_row(lowerer, registers)
+        columns = self._by_column(lowerer, registers)
+        p = t.Ident(s.fresh("p"))
+        at = t.Ident(s.fresh("term"))
+        place = t.call("i32", self._first(following) + p)
+        inner: list[t.Stmt] = [t.Let(at.name, place)]
+        wide = t.Call("vec4i", (at,)) if columns else at
+        kept = Kept(
+            (*(_named(s.fresh("in_row"), inner, _within(at, x)) for x in rows),),
+            (
+                *(
+                    _named(s.fresh("in_columns"), inner, _within(wide, x, wide=True))
+                    for x in columns
+                ),
+            ),
+        )
+        inner += registers.accumulate_some(p, buffer, kept)
+        k = t.u32(self.tiling.k)
+        end = k if left_over is None else t.call("min", k, left_over)
+        return [*body, t.count_up(p.name, 0, end, 1, *inner)]
+
+    def _first(self, following: t.Expr) -> t.Expr:
+        """Return the first term of a turn: the padding lies behind those of the first."""
+        k = t.u32(self.tiling.k)
+        if self.padding != t.ZERO:
+            following = t.call("max", following, k)
+        return t.Binary("-", following, k)
+
+    # Bounds
+
+    def _of_tile(self) -> tuple[_Bounds, _Bounds]:
+        """Return the bounds of any element of the tile, and those of every one."""
+        s, found = self.tiles.shader, self.found
+        lowerer = Lowerer(s, {}, self.tiles.body)
+        some, every = _none(), _none()
+        sides = (
+            ("row", self.row, found.row_bounds, self.tiling.m),
+            ("column", found.column, found.column_bounds, self.tiling.n),
+        )
+        for (name, index, bounds, size), origin in zip(sides, self.origin, strict=True):
+            if not bounds:
+                continue
+            past = t.call("min", origin + size, s.extent(index.extent))
+            first = self.tiles.let(f"first_{name}", t.call("i32", origin))
+            last = t.Binary("-", t.call("i32", past), _ONE)
+            ends = first, self.tiles.let(f"last_{name}", last)
+            for bound in bounds:
+                widest, narrowest = self._unless_wrapped(lowerer, bound, ends)
+                some[bound.is_upper].append(widest)
+                every[bound.is_upper].append(narrowest)
+        return some, every
+
+    def _unless_wrapped(self, lowerer: Lowerer, bound: LinearBound, ends: Ends) -> Ends:
+        """Return a bound's values at the ends; those of none and of all if it wraps between.
+
+        Integers wrap, so `i + shift` may grow from row to row, and then be negative.
+        """
+        at = bound.widest(lowerer, *ends), bound.narrowest(lowerer, *ends)
+        if bound.slope == 0:
+            return at
+        names = ("some_most", "every_most") if bound.is_upper else ("some", "every")
+        wide, narrow = (self.tiles.let(n, x) for n, x in zip(names, at, strict=True))
+        grows = t.Binary(">=" if bound.is_upper else "<=", wide, narrow)
+        never, always = (_MOST, _LEAST) if bound.is_upper else (_LEAST, _MOST)
+        return (
+            t.call("select", never, wide, grows),
+            t.call("select", always, narrow, grows),
+        )
+
+    def _by_row(
+        self, lowerer: Lowerer, registers: RegisterTile
+    ) -> list[dict[bool, t.Expr]]:
+        if not self.found.row_bounds:
+            return []
+        places = (
+            t.call("i32", self.origin[0] + registers.tile_row(r))
+            for r in range(self.tiling.micro_m)
+        )
+        return [_limits(lowerer, self.found.row_bounds, at) for at in places]
+
+    def _by_column(
+        self, lowerer: Lowerer, registers: RegisterTile
+    ) -> list[dict[bool, t.Expr]]:
+        if not self.found.column_bounds:
+            return []
+        places = (
+            t.Call(
+                "vec4i",
+                (
+                    *(
+                        t.call("i32", self.origin[1] + x)
+                        for x in registers.tile_columns(v)
+                    ),
+                ),
+            )
+            for v in range(self.tiling.micro_n // 4)
+        )
+        return [_limits(lowerer, self.found.column_bounds, at) for at in places]
+
+
+def _none() -> _Bounds:
+    return {False: [], True: []}
+
+
+def _limits(
+    lowerer: Lowerer, bounds: Iterable[LinearBound], at: t.Expr
+) -> dict[bool, t.Expr]:
+    """Name what a place bounds the terms by, from below and from above."""
+    found = _none()
+    for bound in bounds:
+        found[bound.is_upper].append(bound.at(lowerer, at))
+    fresh = lowerer.shader.fresh
+    return {
+        is_upper: _named(
+            fresh("most" if is_upper else "least"),
+            lowerer.block,
+            _extreme("min" if is_upper else "max", limits),
+        )
+        for is_upper, limits in found.items()
+        if limits
+    }
+
+
+def _within(at: t.Expr, limits: dict[bool, t.Expr], *, wide: bool = False) -> t.Expr:
+    """Return whether a term is within limits, or for which of four columns."""
+    tests = [
+        t.Binary("<=" if is_upper else ">=", at, limit)
+        for is_upper, limit in limits.items()
+    ]
+    if not wide:
+        return t.all_of(*tests)
+    return reduce(lambda left, right: t.Binary("&", left, right), tests)
+
+
+def _named(name: str, block: list[t.Stmt], value: t.Expr) -> t.Expr:
+    block.append(t.Let(name, value))
+    return t.Ident(name)
+
+
+def _extreme(function: str, values: Sequence[t.Expr]) -> t.Expr:
+    """Return the largest or the smallest of values."""
+    return reduce(lambda one, other: t.call(function, one, other), values)
+
+
+def _clamp(value: t.Expr, least: t.Expr, most: t.Expr) -> t.Expr:
+    """Return a value within bounds; the lower one, where they exclude each other."""
+    return t.call("max", least, t.call("min", value, most))

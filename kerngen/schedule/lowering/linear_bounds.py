@@ -1,0 +1,121 @@
+"""Conditions that bound one index by another: `p <= i + (t - s)` bounds p by its row i.
+
+Over a tile of neighbouring rows, such a bound is widest at the first row or at the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Constant,
+    Expr,
+    Index,
+    Load,
+    Role,
+    Tensor,
+    Unary,
+)
+from kerngen.ir.types import Scalar
+from kerngen.schedule.lowering.affine import lower_fixed
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.shader import tree as t
+
+_OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinearBound:
+    """`slope * row + offset`: the index that is bounded is at most that, or at least."""
+
+    is_upper: bool
+    slope: int
+    offset: Expr
+
+    def at(self, lowerer: Lowerer, row: t.Expr) -> t.Expr:
+        """Return the bound of a row, in i32."""
+        offset = t.call("i32", lower_fixed(lowerer, self.offset))
+        match self.slope:
+            case 0:
+                return offset
+            case 1:
+                return t.Binary("+", row, offset)
+            case slope:
+                scaled = t.Binary("*", row, t.Literal(f"{slope}i"))
+                return t.Binary("+", scaled, offset)
+
+    def widest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
+        """Return the bound that holds for all rows from the first to the last."""
+        least_first = (self.slope < 0) == self.is_upper
+        return self.at(lowerer, first if least_first else last)
+
+    def narrowest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
+        """Return the bound of the row that it leaves the fewest."""
+        return self.widest(lowerer, last, first)
+
+
+def bound_of(
+    condition: Expr, row: Index, key: Index, *, holds: bool
+) -> LinearBound | None:
+    """Return the bound that a comparison sets to the index `key`, if any."""
+    if not isinstance(condition, Binary) or condition.op not in _OPPOSITE:
+        return None
+    if condition.left.type is not Scalar.I32:
+        return None
+    op = condition.op if holds else _OPPOSITE[condition.op]
+    sides = condition.left, condition.right
+    less, more = sides if op in ("<", "<=") else (sides[1], sides[0])
+    if op in ("<", ">"):
+        less = Binary("+", less, Constant(1, Scalar.I32), Scalar.I32)
+    upper = _solved(more, less, row, key)
+    lower = _solved(less, more, row, key)
+    return upper or (lower and replace(lower, is_upper=False))
+
+
+def _solved(left: Expr, right: Expr, row: Index, key: Index) -> LinearBound | None:
+    """Return `left - right + key`, if that is free of the key: it is an upper bound of it.
+
+    Where the left side is the smaller one, it is a lower bound.
+    """
+    numbers: list[Expr] = []
+    rest = _without_numbers(Binary("-", left, right, Scalar.I32), numbers)
+    form = affine_form(rest)
+    if form is None or not {row, key} >= set(form.terms):
+        return None
+    slope = form.coefficient(row)
+    if slope is None or form.coefficient(key) != -1:
+        return None
+    offset = form.offset
+    for number in numbers:
+        offset = Binary("+", offset, number, Scalar.I32)
+    return LinearBound(is_upper=True, slope=slope, offset=offset)
+
+
+def _without_numbers(expr: Expr, taken: list[Expr], *, is_less: bool = False) -> Expr:
+    """Take the numbers that the device has out of a sum, with their signs; return the rest.
+
+    They are inputs, which are read-only: WGSL takes what is read there for the same in all
+    invocations, and lets barriers be in a loop that it ends.
+    """
+    match expr:
+        case Load(tensor=Tensor(role=Role.INPUT), subscripts=()):
+            taken.append(Unary("-", expr, Scalar.I32) if is_less else expr)
+            return Constant(0, Scalar.I32)
+        case Binary("+" | "-" as op, left, right):
+            sides = (
+                _without_numbers(left, taken, is_less=is_less),
+                _without_numbers(right, taken, is_less=is_less != (op == "-")),
+            )
+            return Binary(op, *sides, expr.type)
+        case _:
+            return expr
