@@ -630,7 +630,7 @@ def norm_turn_heads_reference(
         scale = 1.0 / np.sqrt(square / real(d) + eps)
         # let own[i, g < c, j] = x[i, g, j] * (if g < h { gain[0, j] } else { gain[1, j] });
         g = ref.index(c)
-        own = x * np.where(g[:, None] < h, gain[0], gain[1])
+        own = x * ref.where(g[:, None] < h, gain[0], gain[1])
         # let other[i, g < c, j] = x[i, g, mod(j + d / 2, d)] * (if g < h { gain[0, mod(j + d /
         #   2, d)] } else { gain[1, mod(j + d / 2, d)] });
         j = ref.index(d)

@@ -69,7 +69,7 @@ def ema_reference(x: NDArray[Any], *, decay: float = 0.9) -> NDArray[Any]:
         #   t] };
         h = np.zeros((m, n), real.dtype)
         for t in range(n):
-            h[:, t] = np.where(
+            h[:, t] = ref.where(
                 t > 0,
                 decay * ref.take(h, ref.i32(t) - 1, 1) + (1.0 - decay) * x[:, t],
                 x[:, t],

@@ -160,7 +160,7 @@ def find_more_reference(
                         np.where(
                             r == ref.i32(start) + 3,
                             d[:, None],
-                            np.where(r == ref.i32(start) + 4, e[:, None], f[:, None]),
+                            ref.where(r == ref.i32(start) + 4, e[:, None], f[:, None]),
                         ),
                     ),
                 ),

@@ -173,8 +173,9 @@ class ReferencePrinter:
         condition = self.print(expr.condition, frame)
         condition = lift(condition, expr.condition.type, expr.type)
         branches = self._operands((expr.then, expr.otherwise), frame)
-        # Functions return Any, of which type checkers can't infer what np.where makes.
+        # Functions and elements are Any, of which checkers can't infer what np.where makes.
         untyped = any(isinstance(node, FunctionCall) for node in walk(expr))
+        untyped |= all(code.text.endswith("]") for code in branches)
         function = "ref.where" if untyped else "np.where"
         return call(function, [condition.text, *(code.text for code in branches)])
 
