@@ -135,7 +135,7 @@ class _Rules:
         """Return what a rule becomes, or a token as it is."""
         if node is None or isinstance(node, Token):
             return node
-        make = getattr(self, node.data)
+        make = getattr(self, str(node.data))  # lark compares its own names in Python
         return make(*[self.made(child) for child in node.children])
 
     def _at(self, first: Token | Span, last: Token | Span | None = None) -> Span:

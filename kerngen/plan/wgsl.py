@@ -35,6 +35,10 @@ _WORD: Final = re.compile(r"[.@]?\w+")
 _NAME: Final = re.compile(r"//[^\n]*|@builtin\(\w+\)|[.@]\w+|\b([A-Za-z_]\w*)")
 """A name that may be a declaration's: not that of a comment, attribute or member."""
 
+_STRUCT: Final = re.compile(r"^struct ", re.MULTILINE)
+_MEMBER: Final = re.compile(r"\b\w+:")
+"""A member of a struct where it is declared: a name that hides no declaration's."""
+
 
 @final
 class Code:
@@ -49,6 +53,8 @@ class Code:
         """Return the names of other declarations that one uses: none of its own."""
         if name not in self._used:
             text = _COMMENT.sub("", self.texts[name])
+            if _STRUCT.search(text):
+                text = _MEMBER.sub("", text)
             words = self.texts.keys() & _WORD.findall(text)
             self._used[name] = frozenset(x for x in words if not _declares(text, x))
         return self._used[name] - {name}
@@ -81,8 +87,11 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     if all(name == shown for name, shown in names.items()):
         return text
 
+    is_struct = _STRUCT.search(text) is not None
+
     def shown(found: re.Match[str]) -> str:
-        return names.get(found[1], found[0]) if found[1] else found[0]
+        is_member = is_struct and text.startswith(":", found.end())
+        return found[0] if is_member else names.get(found[1], found[0])
 
     return _NAME.sub(shown, text)
 

@@ -176,7 +176,8 @@ def default_choices(task: Task) -> Iterator[Choice]:
 def _of_many(task: Task) -> Iterator[Choice]:
     """Yield the candidates: serial sums of neighbours together where there are many."""
     for choice in _candidates(task):
-        if choice.strategy == "generic" and shares_reads(task):
+        keyed = not fits_scatter(task)
+        if choice.strategy == "generic" and shares_reads(task) and not keyed:
             many = _compare(_size(task.domain), ">=", MANY_NEIGHBOURS)
             guard = many if choice.guard is None else _both(choice.guard, many)
             reason = f"{choice.reason}; neighbours share what they read"

@@ -191,8 +191,8 @@ def test_schedules_of_other_files_come_first_and_by_path(kerngen: Run) -> None:
             f'use "{up}layer.kern";\nschedule layer when m == {size} {{ generic }}\n',
         )
     shown = kerngen("show", "layer").output
-    places = [shown.index(f"when m == {size}") for size in (4, 2, 3, 1, 9)]
-    assert places == sorted(places)
+    cases = " or ".join(f"m == {size}" for size in (4, 2, 3, 1, 9))
+    assert f"    generic | when {cases} | " in shown
 
 
 def test_show_says_which_file_asked_for_a_schedule(kerngen: Run) -> None:
@@ -201,8 +201,7 @@ def test_show_says_which_file_asked_for_a_schedule(kerngen: Run) -> None:
     shown = kerngen("show", "layer").output
     assert "  1. generic  (asked for in dsl/tuned.kern)\n" in shown
     assert "  2. generic  (asked for)\n" in shown
-    assert "    generic | when m == 1 | " in shown
-    assert "    generic | when m == 9 | " in shown
+    assert "    generic | when m == 1 or m == 9 | " in shown
 
 
 def test_a_pattern_schedules_kernels_of_other_files(kerngen: Run) -> None:

@@ -43,6 +43,7 @@ from kerngen.runtime.calls.choices import kernel_of as kernel_of_function
 from kerngen.runtime.calls.kernel import Kernel as RuntimeKernel
 from kerngen.schedule.program import KernelProgram
 from kerngen.schedule.schedule_kernel import lower
+from kerngen.schedule.sharing import shared
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
 
@@ -131,7 +132,7 @@ def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
     """Compile kernels for their references; one shader per stage is enough for that."""
     plain = tuple(map(_plain, kernels))
     alone = replace(module, kernels=plain, warnings=())
-    programs = tuple(program(module, kernel) for kernel in plain)
+    programs = shared([program(module, kernel) for kernel in plain], module.path)
     planned = plan_kernels(alone, programs)
     binding = emit_binding(alone, planned, "0" * 64, formatted=False)
     plan = ModulePlan(module.path, "0" * 16, tuple(each.plan for each in planned))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from lsprotocol import types
-from pytest_lsp import ClientServerConfig, LanguageClient
-from pytest_lsp.client import make_test_lsp_client
+from pygls.lsp.client import LanguageClient
 
 TEXT = """\
 /// é\U0001d4b3
@@ -26,32 +25,41 @@ CAPABILITIES = types.ClientCapabilities(
 )
 
 
-async def started() -> LanguageClient:
-    """Return a client whose server runs."""
-    config = ClientServerConfig(
-        server_command=[sys.executable, "-m", "kerngen", "lsp"],
-        client_factory=make_test_lsp_client,
-    )
-    client: Any = await config.start()
-    assert isinstance(client, LanguageClient)
-    await client.initialize_session(types.InitializeParams(capabilities=CAPABILITIES))
-    return client
+Published: TypeAlias = asyncio.Queue[types.PublishDiagnosticsParams]
+"""What the server has published, in order."""
 
 
-async def diagnostics(client: LanguageClient, uri: str) -> list[types.Diagnostic]:
-    await client.wait_for_notification(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-    return [*client.diagnostics[uri]]
+async def started() -> tuple[LanguageClient, Published]:
+    """Return a client whose server runs, and what it publishes."""
+    client = LanguageClient("tests", "1")
+    published: Published = asyncio.Queue()
+
+    @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    def _keep(params: types.PublishDiagnosticsParams) -> None:
+        published.put_nowait(params)
+
+    await client.start_io(sys.executable, "-m", "kerngen", "lsp")
+    await client.initialize_async(types.InitializeParams(capabilities=CAPABILITIES))
+    client.initialized(types.InitializedParams())
+    return client, published
+
+
+async def diagnostics(published: Published, uri: str) -> list[types.Diagnostic]:
+    """Return what is published next, which is of this file."""
+    params = await published.get()
+    assert params.uri == uri
+    return [*params.diagnostics]
 
 
 async def session(folder: Path) -> None:
     uri = (folder / "scale.kern").as_uri()
     document = types.TextDocumentIdentifier(uri)
     at = types.Position(1, TEXT.split("\n")[1].index("alpha *"))
-    client = await started()
+    client, published = await started()
     client.text_document_did_open(
         types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "kern", 0, WRONG))
     )
-    (shown,) = await diagnostics(client, uri)
+    (shown,) = await diagnostics(published, uri)
     assert (shown.code, shown.range.start) == ("KG0201", at)
     wanted = types.CodeActionParams(
         document, shown.range, types.CodeActionContext([shown])
@@ -67,12 +75,14 @@ async def session(folder: Path) -> None:
             [types.TextDocumentContentChangeWholeDocument(TEXT)],
         )
     )
-    assert await diagnostics(client, uri) == []
+    assert await diagnostics(published, uri) == []
     explained = await client.text_document_hover_async(types.HoverParams(document, at))
     assert explained is not None
     assert "alpha: f32" in str(explained.contents)
     await asks(client, document, at)
-    await client.shutdown_session()
+    await client.shutdown_async(None)
+    client.exit(None)
+    await client.stop()
 
 
 async def asks(

@@ -304,8 +304,12 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     "cached_attention": Domain(
-        lengths={**_bounded("s t d e", 1, 128), "r": (1, 2)},
-        derive=lambda d: {"h": 2 * d["r"], "t": d["s"] + d["t"] + 3},
+        lengths={
+            **_bounded("s d e", 1, 128),
+            **_bounded("t", 3, 128),
+            "r": (1, 2),
+        },
+        derive=lambda d: {"h": 2 * d["r"], "t": d["s"] + d["t"]},
         inputs={"at": positions},
     ),
     "padded_attention": Domain(

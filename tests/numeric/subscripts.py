@@ -21,7 +21,7 @@ Structs: TypeAlias = dict[str, dict[str, str]]
 """The types of members, by struct and name."""
 
 _VARIABLE = re.compile(r"var<[^>]+>\s+(\w+)\s*:\s*(.+);")
-_LOCAL_ARRAY = re.compile(r"var\s+(\w+)\s*=\s*(array<[^>]+>)\(")
+_LOCAL = re.compile(r"var\s+(\w+)\s*=\s*(array<[^>]+>|vec[234]f)\(")
 _STRUCT = re.compile(r"struct\s+(\w+)\s*\{(.*?)\n\}", re.DOTALL)
 _MEMBER = re.compile(r"(\w+)\s*:\s*([^:]+?),\s*(?://.*)?$", re.MULTILINE)
 _UNTOLD = re.compile(r"\[(?!kept_inside\(|u32\(clamp\(|\d+[ui]?\]).*")
@@ -55,7 +55,7 @@ class Instrumented:
         self._structs: Structs = {
             name: dict(_MEMBER.findall(body)) for name, body in _STRUCT.findall(bare)
         }
-        variables = [*_VARIABLE.findall(bare), *_LOCAL_ARRAY.findall(bare)]
+        variables = {*_VARIABLE.findall(bare), *_LOCAL.findall(bare)}
         self._variables: dict[str, str] = dict(variables)
         assert len(self._variables) == len(variables), "two variables of one name"
         self.code = self._rewritten(bare) + _NOTING

@@ -62,7 +62,7 @@ def test_a_word_is_read_once_and_nothing_is_converted() -> None:
     text = KERNEL.format(type="u4", by=32, last=31, options="unroll(1)")
     (program,) = compile_text(text, "f.kern").programs
     aligned, edge = program.stages[0].schedules[0].variants
-    code = aligned.shaders[0].text
+    code = aligned.shaders[0].code
     assert code.count("w[at]") == 2
     assert "vec4f(w_four" not in code
-    assert "w_half_0" not in edge.shaders[0].text
+    assert "w_half_0" not in edge.shaders[0].code

@@ -432,7 +432,7 @@ def test_what_is_behind_the_last_key_is_not_used(
     """Whether the host has the place of the first query, or the device."""
     text = CACHE.replace("TILES", tiles).replace("first: i32)", f"first: {place})")
     (program,) = compile_text(text, "f.kern").programs
-    assert all("< end;" in s.text for s in program.shaders if "join" not in s.stem)
+    assert all("< end;" in s.code for s in program.shaders if "join" not in s.stem)
     with built_module(text) as module:
         for s, t, filled in ((1, 64, 21), (1, 50, 50), (3, 37, 11)):
             q, k, v = (x[0] for x in arguments((1, 2, 2, s, t, 8, 12)))

@@ -151,8 +151,8 @@ def test_serial_sums_of_four_neighbours(ctx: gpu.Context) -> None:
     rng = np.random.default_rng(4)
     with built_module(SUMS) as module:
         for m, n, shader in (
-            (11, 256, "near.generic_neighbours4.aligned"),
-            (11, 255, "near.generic_neighbours4.edge"),
+            (11, 256, "near.generic_neighbours4:aligned"),
+            (11, 255, "near.generic_neighbours4:edge"),
         ):
             a, b = (rng.standard_normal((size, 3), np.float32) for size in (m, n))
             squares = (a[:, None, :].astype(np.float64) - b[None]) ** 2

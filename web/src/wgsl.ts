@@ -15,7 +15,9 @@ export function only(text: string, entry: string): string {
   const kept = new Set([entry]);
   // A set yields what is added while it is gone through.
   for (const name of kept) {
-    const code = (texts.get(name) ?? "").replace(/\/\/[^\n]*/g, "");
+    let code = (texts.get(name) ?? "").replace(/\/\/[^\n]*/g, "");
+    // The members of a struct hide no other declaration.
+    if (/^struct /m.test(code)) code = code.replace(/\b\w+:/g, "");
     const words = new Set(code.match(/[.@]?\w+/g));
     for (const other of texts.keys())
       if (words.has(other) && !declares(code, other)) kept.add(other);

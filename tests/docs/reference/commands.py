@@ -44,6 +44,7 @@ BESIDE: Final = {
     "verify": ("a test suite by hypothesis, made for you", "", "yes"),
     "watch": ("`cargo watch`", "what `build` writes, at each save", ""),
     "doctor": ("`brew doctor`", "", "tests all it finds"),
+    "bind": ("`wgsl_to_wgpu`, `bindgen`", "typed Python for WGSL", ""),
     "lsp": ("`ruff server`, `slangd`", "", ""),
     "bench": ("`futhark bench`, pytest-benchmark", "with `--out`, `--plot`", "yes"),
     "tune": ("`futhark autotune`", "with `--out`, a file of schedules", "yes"),
