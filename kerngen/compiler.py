@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from kerngen.check.files.checker import Checker
-from kerngen.emit import emit_binding, plan_kernels
+from kerngen.emit.binding import emit_binding
+from kerngen.emit.kernel_plan import plan_kernels
 from kerngen.emit.module_name import module_name
 from kerngen.emit.python_names import imported_structs
 from kerngen.emit.targets import SUFFIXES, Target

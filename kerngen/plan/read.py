@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, final
 
 from kerngen.plan import tree
 from kerngen.plan.lines import Line, PlanSyntaxError, blocks, lines_of
@@ -21,12 +23,62 @@ class PlanVersionError(Exception):
     """A plan file is of another version of the format."""
 
 
-def read_plan(text: str) -> ModulePlan:
-    """Return the plans of a file's text.
+@final
+@dataclass(frozen=True, eq=False)
+class KernelLines:
+    """A kernel of a plan file: its facts, and its steps, which are read when asked for.
+
+    A program imports the kernels of a module, and calls few of them: three quarters of
+    the time to read a plan are its sizes and steps.
+    """
+
+    facts: KernelPlan
+    """The plan without its steps."""
+    _head: Line
+    _steps: Sequence[Line]
+    _scope: Scope
+
+    @cached_property
+    def body(self) -> tree.Sequence:
+        """The steps.
+
+        Raises:
+            PlanSyntaxError: If anything in them is not as `plan_text` writes it.
+        """
+        try:
+            return self._read()
+        except RecursionError:
+            raise _too_deep() from None
+
+    def _read(self) -> tree.Sequence:
+        """Read the names of sizes, then lines of steps."""
+        lines, scope = self._steps, self._scope.copy()
+        start = next((at for at, x in enumerate(lines) if _is_step(x)), len(lines))
+        _declare(FactReader(scope), lines[:start])
+        body = StepReader(scope).steps(self._head, lines[start:])
+        stages = stages_of(body)
+        if len(set(stages)) < len(stages):
+            self._head.refuse(f"a stage of {', '.join(stages)} is computed twice")
+        return body
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PlanLines:
+    """The plan file of a module, of which the facts are read, and no steps."""
+
+    source: str
+    stamp: str
+    kernels: tuple[KernelLines, ...]
+
+
+def read_facts(text: str) -> PlanLines:
+    """Return the facts of a file's plans, without their steps.
 
     Raises:
         PlanVersionError: If it is a plan of another version, or no plan.
-        PlanSyntaxError: If anything in it is not as `plan_text` writes it.
+        PlanSyntaxError: If the text is not the one that was written, or anything in the
+            facts is not as `plan_text` writes it.
     """
     first, _, _ = text.partition("\n")
     header = _HEADER.fullmatch(first)
@@ -36,38 +88,51 @@ def read_plan(text: str) -> ModulePlan:
     try:
         kernels = tuple(_kernels(lines_of(text)))
     except RecursionError:
-        raise PlanSyntaxError(1, "a size nests too deep") from None
-    return ModulePlan(source, header[3], kernels)
+        raise _too_deep() from None
+    return PlanLines(source, header[3], kernels)
 
 
-def _kernels(lines: Sequence[Line]) -> Iterator[KernelPlan]:
+def read_plan(text: str) -> ModulePlan:
+    """Return the plans of a file's text.
+
+    Raises:
+        PlanVersionError: If it is a plan of another version, or no plan.
+        PlanSyntaxError: If anything in it is not as `plan_text` writes it.
+    """
+    plan = read_facts(text)
+    kernels = (replace(each.facts, body=each.body) for each in plan.kernels)
+    return ModulePlan(plan.source, plan.stamp, tuple(kernels))
+
+
+def _too_deep() -> PlanSyntaxError:
+    return PlanSyntaxError(1, "a size nests too deep")
+
+
+def _kernels(lines: Sequence[Line]) -> Iterator[KernelLines]:
     names: set[str] = set()
     for head, inner in blocks(lines, 0):
         kernel = _kernel(head, inner)
-        if kernel.name in names:
-            head.refuse(f"'{kernel.name}' is declared twice")
-        names.add(kernel.name)
+        if kernel.facts.name in names:
+            head.refuse(f"'{kernel.facts.name}' is declared twice")
+        names.add(kernel.facts.name)
         yield kernel
 
 
-def _kernel(head: Line, inner: Sequence[Line]) -> KernelPlan:
-    """Return the plan of a kernel: lines that declare, then lines of steps."""
+def _kernel(head: Line, inner: Sequence[Line]) -> KernelLines:
+    """Return a kernel: lines that declare, those that name sizes, then lines of steps."""
     name, origin = _name_and_origin(head)
-    scope = Scope()
-    facts = FactReader(scope)
-    start = next((at for at, line in enumerate(inner) if _is_step(line)), len(inner))
-    for line, deeper in blocks(inner[:start], 1):
-        if deeper:
-            deeper[0].refuse("unexpected indentation")
-        facts.read(line)
-    scope.check_lengths()
-    return KernelPlan(
+    facts = FactReader(Scope())
+    ends = (at for at, line in enumerate(inner) if _is_step(line) or _is_let(line))
+    start = next(ends, len(inner))
+    _declare(facts, inner[:start])
+    facts.scope.check_lengths()
+    plan = KernelPlan(
         name=name,
         origin=origin,
         dims=tuple(facts.dims),
         tensors=tuple(facts.tensors),
         scalars=tuple(facts.scalars),
-        body=_body(head, inner[start:], scope),
+        body=(),
         temporaries=tuple(facts.temporaries),
         derived=tuple(facts.derived),
         requires=tuple(facts.requires),
@@ -77,6 +142,17 @@ def _kernel(head: Line, inner: Sequence[Line]) -> KernelPlan:
         computed=tuple(facts.computed),
         gradient=facts.gradient,
     )
+    return KernelLines(plan, head, inner[start:], facts.scope)
+
+
+def _declare(facts: FactReader, lines: Sequence[Line]) -> None:
+    """Read lines that declare; behind one that names a size are only such lines."""
+    for line, deeper in blocks(lines, 1):
+        if deeper:
+            deeper[0].refuse("unexpected indentation")
+        if _is_let(lines[0]) and not _is_let(line):
+            line.refuse("expected 'let NAME = SIZE'")
+        facts.read(line)
 
 
 def _name_and_origin(head: Line) -> tuple[str, str]:
@@ -91,9 +167,5 @@ def _is_step(line: Line) -> bool:
     return line.fields[0].partition(" ")[0] in STEPS
 
 
-def _body(head: Line, lines: Sequence[Line], scope: Scope) -> tree.Sequence:
-    body = StepReader(scope).steps(head, lines)
-    stages = stages_of(body)
-    if len(set(stages)) < len(stages):
-        head.refuse(f"a stage of {', '.join(stages)} is computed twice")
-    return body
+def _is_let(line: Line) -> bool:
+    return line.fields[0].startswith("let ")

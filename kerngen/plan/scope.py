@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar, final
 
 from kerngen.plan.adapter import FACTS
@@ -27,6 +27,10 @@ class Scope:
     symbols: set[str] = field(default_factory=set[str])
     sizes: dict[str, Size] = field(default_factory=dict[str, Size])
     _awaited: dict[str, Line] = field(default_factory=dict[str, Line])
+
+    def copy(self) -> Scope:
+        """Return a scope in which further sizes may be named."""
+        return replace(self, sizes=dict(self.sizes))
 
     def declare(self, line: Line, known: set[str], names: Iterable[str]) -> None:
         """Add names to one of the sets, where each is new."""

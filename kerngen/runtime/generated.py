@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
+from kerngen.plan import tree
 from kerngen.plan.lines import PlanSyntaxError
-from kerngen.plan.read import PlanVersionError, read_plan
-from kerngen.plan.tree import KernelPlan, ModulePlan
+from kerngen.plan.read import KernelLines, PlanLines, PlanVersionError, read_facts
 from kerngen.runtime.calls.kernel import (
     Folder,
     Kernel,
@@ -46,8 +46,10 @@ class ModuleFiles:
 
     module: str
     folder: Folder
+    plan: str
+    """The name of the plan file in the folder."""
     stamp: str
-    plans: Mapping[str, KernelPlan] = field(repr=False)
+    plans: Mapping[str, KernelLines] = field(repr=False)
 
     @classmethod
     def of(cls, module: str, file: str) -> ModuleFiles:
@@ -66,7 +68,8 @@ class ModuleFiles:
         if isinstance(folder, Path):
             require_shaders(module, folder)
         plan = _read(module, folder, f"{name}.plan")
-        files = cls(module, folder, plan.stamp, {k.name: k for k in plan.kernels})
+        plans = {each.facts.name: each for each in plan.kernels}
+        files = cls(module, folder, f"{name}.plan", plan.stamp, plans)
         # The module packs its uniform structs for the shaders of its own build.
         own = stamp_of(getattr(itself, "__doc__", None) or "")
         if own and own != plan.stamp:
@@ -97,9 +100,10 @@ class ModuleFiles:
                 raise self._mismatch(f"there is no element type '{name}'")
             return known[name]
 
-        plan = self.plans.get(name)
-        if plan is None:
+        lines = self.plans.get(name)
+        if lines is None:
             raise self._mismatch(f"it has no kernel '{name}'")
+        plan = lines.facts
         if bool(plan.computed) != (computed is not None):
             raise self._mismatch(f"they compute other values for '{name}'")
         return Kernel(
@@ -114,7 +118,7 @@ class ModuleFiles:
             scalars=tuple(ScalarSpec(x.name, element(x.element)) for x in plan.scalars),
             uniform=uniform,
             hosts=hosts,
-            body=plan.body,
+            read_body=lambda: self._body(lines),
             reference=reference,
             temporaries=tuple(
                 Temporary(x.name, element(x.element), x.axes) for x in plan.temporaries
@@ -130,6 +134,13 @@ class ModuleFiles:
             gradient=plan.gradient,
         )
 
+    def _body(self, lines: KernelLines) -> tree.Sequence:
+        try:
+            return lines.body
+        except PlanSyntaxError as error:
+            fault = f"is damaged, {error}"
+            raise _refused(self.module, self.folder, self.plan, fault) from None
+
     def _mismatch(self, fault: str) -> AbiError:
         return AbiError(
             f"Module '{self.module}' and its plan file don't belong together: {fault}. "
@@ -138,17 +149,21 @@ class ModuleFiles:
         )
 
 
-def _read(module: str, folder: Folder, name: str) -> ModulePlan:
+def _read(module: str, folder: Folder, name: str) -> PlanLines:
     file = folder / name
     try:
-        return read_plan(file.read_text(encoding="utf-8"))
+        return read_facts(file.read_text(encoding="utf-8"))
     except OSError as error:
         fault = f"can't be read ({error.strerror})"
     except PlanVersionError as error:
         fault = f"is of another version: {error}"
     except (PlanSyntaxError, UnicodeDecodeError) as error:
         fault = f"is damaged, {error}"
-    place = file if isinstance(file, Path) else name
-    raise AbiError(
+    raise _refused(module, folder, name, fault)
+
+
+def _refused(module: str, folder: Folder, name: str, fault: str) -> AbiError:
+    place = folder / name if isinstance(folder, Path) else name
+    return AbiError(
         f"Module '{module}': its plan {place} {fault}. Run 'kerngen build' again."
     )

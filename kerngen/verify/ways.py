@@ -35,7 +35,7 @@ class Way:
     @cached_property
     def kernel(self) -> Kernel:
         """The kernel, forced to run so: only the variants of other stages are chosen."""
-        return replace(self.original, body=self.body)
+        return replace(self.original, read_body=lambda: self.body)
 
     def takes(self, lengths: Dims) -> bool:
         """Whether the variant is for lengths such as these."""

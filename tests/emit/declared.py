@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, cast
 
-from kerngen.emit import emit_binding
+from kerngen.emit.binding import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Member, MemoryType, Struct, structs_in
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Parameter

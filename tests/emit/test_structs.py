@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kerngen.check.items.structs import LARGEST
 from kerngen.compiler import compile_text
-from kerngen.emit import emit_binding
+from kerngen.emit.binding import emit_binding
 from kerngen.ir.memory import LEAVES, FixedArray, Leaf, MemoryType, Struct, structs_in
 from kerngen.ir.module import Module
 from kerngen.layout.rules import Space

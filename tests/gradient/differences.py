@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kerngen.compiler import CompiledModule, Compiler
-from kerngen.emit import emit_binding, plan_kernels
+from kerngen.emit.binding import emit_binding
+from kerngen.emit.kernel_plan import plan_kernels
 from kerngen.emit.python_names import module_names
 from kerngen.gradient import derive
 from kerngen.ir.memory import Leaf, Struct

@@ -11,6 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from kerngen.compiler import compile_text
@@ -342,6 +343,21 @@ def test_a_negative_number_of_workgroups_is_refused(
     ) as caught:
         ctx.choices(module.f, n=5)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_steps_are_read_at_the_first_call(ctx: Context, tmp_path: Path) -> None:
+    """An import reads the facts alone; the call names the plan and its line."""
+    files = affine("a: f32, b: f32")
+    plan = body_of(files["wgsl/s/s.plan"].decode()).replace("groups ", "groups 2 ^ ")
+    plan = plan.replace("  stage y", "  let s1 = 3\n  stage y")
+    module = imported({**files, "wgsl/s/s.plan": signed(plan).encode()}, tmp_path)
+    x = ctx.tensor(np.zeros(5, np.float32))
+    place = re.escape(str(tmp_path / "wgsl" / "s" / "s.plan"))
+    for _ in range(2):
+        with pytest.raises(
+            AbiError, match=rf"{place} is damaged, line \d+: '2 \^ .*kerngen build"
+        ):
+            module.f(x, a=1.0, b=2.0)
 
 
 # ---- repetitions

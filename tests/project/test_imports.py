@@ -302,3 +302,14 @@ assert {*sys.modules} - before <= {"kerngen", "__future__"}
 
 def test_importing_the_runtime_imports_no_wgpu() -> None:
     run("import sys, kerngen.runtime; assert 'wgpu' not in sys.modules")
+
+
+def test_the_command_line_imports_no_compiler() -> None:
+    """A build that changes nothing is short: most of its time is its start."""
+    run("""
+import sys, kerngen.cli
+for name in sys.modules:
+    root, *rest = name.split(".")
+    assert root not in {"lark", "black", "numpy", "wgpu", "rich"}, name
+    assert root != "kerngen" or not rest or rest[0] not in {"check", "ir", "schedule"}, name
+""")

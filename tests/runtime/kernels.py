@@ -82,7 +82,7 @@ AXPY = Kernel(
     uniform=uniform(Field("n", u32, 0), Field("alpha", f32, 4), size=8),
     hosts=as_given,
     reference=axpy_reference,
-    body=(
+    read_body=lambda: (
         one(
             "z",
             "axpy",
@@ -112,7 +112,7 @@ ACCUMULATE = Kernel(
     uniform=uniform(Field("n", u32, 0), Field("factor", f32, 4), size=8),
     hosts=as_given,
     reference=accumulate_reference,
-    body=(
+    read_body=lambda: (
         one(
             "total",
             "accumulate",
@@ -139,7 +139,7 @@ SWAP = Kernel(
     uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=swap_reference,
-    body=(
+    read_body=lambda: (
         one(
             "b",
             "swap",
@@ -167,7 +167,7 @@ CENTRE = Kernel(
     hosts=as_given,
     reference=centre_reference,
     temporaries=(Temporary("total", f32, ()),),
-    body=(
+    read_body=lambda: (
         one(
             "total",
             "centre.sum",
@@ -202,7 +202,9 @@ COUNT = Kernel(
     uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=count_reference,
-    body=(one("x", "count", Binding("x", writes=True), groups=Symbol("n")),),
+    read_body=lambda: (
+        one("x", "count", Binding("x", writes=True), groups=Symbol("n")),
+    ),
 )
 """x[i] += i, with a workgroup for each element."""
 
@@ -227,7 +229,7 @@ MATMUL = Kernel(
     ),
     hosts=as_given,
     reference=matmul_reference,
-    body=(
+    read_body=lambda: (
         one(
             "c",
             "matmul",
@@ -255,7 +257,9 @@ DOUBLED = Kernel(
     uniform=uniform(Field("n", u32, 0), size=4),
     hosts=as_given,
     reference=doubled_reference,
-    body=(one("y", "halves", Binding("x"), Binding("y", writes=True), groups=PER_64),),
+    read_body=lambda: (
+        one("y", "halves", Binding("x"), Binding("y", writes=True), groups=PER_64),
+    ),
 )
 """y = 2 x, from f16 elements."""
 
@@ -290,14 +294,16 @@ STAMP = Kernel(
     ),
     hosts=stamp_hosts,
     reference=stamp_reference,
-    body=(one("y", "stamp", Binding("y", writes=True), groups=ONE),),
+    read_body=lambda: (one("y", "stamp", Binding("y", writes=True), groups=ONE),),
 )
 """Write scalars of every type, and a host value that fails for step 1."""
 
 BROKEN = replace(
     COUNT,
     name="broken",
-    body=(one("x", "broken", Binding("x", writes=True), groups=Symbol("n")),),
+    read_body=lambda: (
+        one("x", "broken", Binding("x", writes=True), groups=Symbol("n")),
+    ),
 )
 """A kernel whose shader is no WGSL."""
 

@@ -41,7 +41,7 @@ from tests.runtime.kernels import (
 
 
 def with_cases(kernel: Kernel, *cases: Case) -> Kernel:
-    return replace(kernel, body=(Choice(cases, ("x",)),))
+    return replace(kernel, read_body=lambda: (Choice(cases, ("x",)),))
 
 
 def only_case(kernel: Kernel) -> Case:
@@ -102,7 +102,9 @@ def test_variants_are_chosen_by_dims(ctx: Context) -> None:
 def test_too_many_workgroups(ctx: Context) -> None:
     kernel = replace(
         COUNT,
-        body=(one("x", "count", Binding("x", writes=True), groups=Literal(1 << 33)),),
+        read_body=lambda: (
+            one("x", "count", Binding("x", writes=True), groups=Literal(1 << 33)),
+        ),
     )
     x = ctx.zeros(5, u32)
     refuse(
@@ -122,7 +124,9 @@ def test_too_many_bindings(ctx: Context) -> None:
         dims=(),
         tensors=tuple(tensor(name, 1) for name in names),
         hosts=lambda: (0,),
-        body=(one("t0", "crowd", *(Binding(name) for name in names), groups=ONE),),
+        read_body=lambda: (
+            one("t0", "crowd", *(Binding(name) for name in names), groups=ONE),
+        ),
     )
     x = ctx.zeros(1, f32)
     refuse(
@@ -194,7 +198,7 @@ def test_a_recording_that_fails_names_its_kernels(ctx: Context) -> None:
     lying = replace(
         COUNT,
         name="lying",
-        body=(
+        read_body=lambda: (
             one(
                 "x",
                 "crowd",

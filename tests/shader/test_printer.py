@@ -99,7 +99,7 @@ def run(ctx: gpu.Context, folder: Path, trees: list[t.Expr]) -> list[int]:
         scalars=(),
         uniform=UniformStruct,
         hosts=_no_hosts,
-        body=(Choice((Case("generic", (dispatch,)),), ("y",)),),
+        read_body=lambda: (Choice((Case("generic", (dispatch,)),), ("y",)),),
         reference=_no_hosts,
     )
     (y,) = kernel.launch(ctx, (ctx.vector(np.array(INPUTS), u32),), (), (None,))

@@ -381,7 +381,7 @@ RUNS = {
 def test_a_way_forces_one_variant_and_leaves_the_rest_as_usual(
     known: dict[str, Subject],
 ) -> None:
-    every = ways(replace(known["summed"].runtime, body=TREE))
+    every = ways(replace(known["summed"].runtime, read_body=lambda: TREE))
     found = {
         str(way): " ".join(d.wgsl for d in dispatches_in(way.kernel.body))
         for way in every
@@ -396,7 +396,7 @@ def test_a_way_forces_one_variant_and_leaves_the_rest_as_usual(
 def test_ways_take_the_lengths_of_their_variants(known: dict[str, Subject]) -> None:
     takes = {
         str(way): [n for n in (7, 8) if way.takes({"n": n})]
-        for way in ways(replace(known["summed"].runtime, body=TREE))
+        for way in ways(replace(known["summed"].runtime, read_body=lambda: TREE))
     }
     assert {name for name, taken in takes.items() if taken == [8]} == {
         "a two a4",
@@ -409,7 +409,7 @@ def test_ways_take_the_lengths_of_their_variants(known: dict[str, Subject]) -> N
 def test_a_strategy_in_several_choices_is_one_way(known: dict[str, Subject]) -> None:
     c = stage("c", c1=(dispatch("c1"),), c2=(dispatch("c2"),))
     tree = (stage("bc", b1=(dispatch("b1"), c), b2=(dispatch("b2"), c)),)
-    every = ways(replace(known["summed"].runtime, body=tree))
+    every = ways(replace(known["summed"].runtime, read_body=lambda: tree))
     assert [*map(str, every)] == ["b b1", "c c1", "c c2", "b b2"]
 
 

@@ -61,10 +61,7 @@ export class Shaders {
     entryPoint: string,
     result: () => Compiled,
   ): Promise<void> {
-    let code = only(await this.fetchText(url), entryPoint);
-    // Tint asks for what naga refuses to read: see docs/limits.md.
-    if (/\bsubgroup/.test(code) && this.device.features.has("subgroups"))
-      code = `enable subgroups;\n${code}`;
+    const code = only(await this.fetchText(url), entryPoint);
     const { layout } = result();
     result().pipeline = await this.device.createComputePipelineAsync({
       label: dispatch.wgsl,

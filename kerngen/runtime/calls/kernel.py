@@ -121,8 +121,10 @@ class Kernel:
     `tensors` are the tensor parameters in the source's order, then the outputs.
     `hosts` takes every dim, derived ones last, then every scalar parameter (a vector or
     matrix is one tuple), and returns the uniform struct's values in field order: vectors
-    and matrices flattened, structs as they are.  `reference` takes the tensor parameters as NumPy arrays, then the scalars by keyword, changes
-    `update` arrays in place, and returns the output, a tuple of them, or None.
+    and matrices flattened, structs as they are.  `read_body` returns the steps: those of a plan file
+    are read when a kernel is first called.  `reference` takes the tensor parameters as
+    NumPy arrays, then the scalars by keyword, changes `update` arrays in place, and
+    returns the output, a tuple of them, or None.
     """
 
     name: str
@@ -133,7 +135,7 @@ class Kernel:
     scalars: tuple[ScalarSpec, ...]
     uniform: type[UniformStruct]
     hosts: Callable[..., tuple[float, ...]]
-    body: tree.Sequence
+    read_body: Callable[[], tree.Sequence]
     reference: Callable[..., Any]
     temporaries: tuple[Temporary, ...] = ()
     derived: tuple[DerivedDim, ...] = ()
@@ -160,6 +162,15 @@ class Kernel:
         """
         setattr(function, KERNEL, self)
         return kernel_function(function)
+
+    @cached_property
+    def body(self) -> tree.Sequence:
+        """The steps of the plan.
+
+        Raises:
+            AbiError: If they are damaged.
+        """
+        return self.read_body()
 
     @cached_property
     def place(self) -> str:
