@@ -17,8 +17,8 @@ class HashedOnce:
     computes its own.
     """
 
-    __slots__ = ("_hash",)
-    _hash: int
+    __slots__ = ("kept_hash",)
+    kept_hash: int
 
 
 _Node = TypeVar("_Node", bound=type[HashedOnce])
@@ -26,14 +26,14 @@ _Node = TypeVar("_Node", bound=type[HashedOnce])
 
 def hashed_once(node: _Node) -> _Node:
     """Keep the hash of each instance of a class."""
-    of_fields: Callable[[HashedOnce], int] = node.__hash__
+    of_fields: Callable[[HashedOnce], int] = vars(node)["__hash__"]
 
     def kept(self: HashedOnce) -> int:
         try:
-            return self._hash
+            return self.kept_hash
         except AttributeError:
             value = of_fields(self)
-            object.__setattr__(self, "_hash", value)
+            object.__setattr__(self, "kept_hash", value)
             return value
 
     type.__setattr__(node, "__hash__", kept)
