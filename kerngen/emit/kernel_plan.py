@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -74,12 +74,18 @@ def plan_kernels(
 ) -> tuple[PlannedKernel, ...]:
     """Return the plans of a module's kernels."""
     names = module_names(module).kernels
-    return tuple(plan_kernel(p, names[p.staged.kernel.name]) for p in programs)
+    return tuple(plan_kernel(program, names) for program in programs)
 
 
-def plan_kernel(program: KernelProgram, names: KernelNames) -> PlannedKernel:
-    """Return the plan of a kernel, in which its parameters have Python's names."""
+def plan_kernel(
+    program: KernelProgram, names_of: Mapping[str, KernelNames]
+) -> PlannedKernel:
+    """Return the plan of a kernel, in which its parameters have Python's names.
+
+    `names_of` are those of all kernels of its module.
+    """
     kernel = program.staged.kernel
+    names = names_of[kernel.name]
     renamed = _renamed(names)
     hosts = {host.name: host.value for host in kernel.hosts}
     taken = frozenset((*kernel.lengths, *names.values.values()))
@@ -109,7 +115,7 @@ def plan_kernel(program: KernelProgram, names: KernelNames) -> PlannedKernel:
             for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
-        gradient=_gradient(kernel.gradient, renamed),
+        gradient=_gradient(kernel.gradient, renamed, names_of),
         gathers=tuple(
             Gather(renamed(g.tensor), g.axis, g.extent, g.around)
             for g in checks_of(kernel)
@@ -136,15 +142,20 @@ def _renamed(names: KernelNames) -> Callable[[str], str]:
 
 
 def _gradient(
-    gradient: GradientOf | None, renamed: Callable[[str], str]
+    gradient: GradientOf | None,
+    renamed: Callable[[str], str],
+    names_of: Mapping[str, KernelNames],
 ) -> GradientOf | None:
     """Return what a kernel is the gradient of in Python's names, of both kernels."""
     if gradient is None:
         return None
+    forward = names_of.get(gradient.kernel)
+    # That of another file has the names which it has in a file without structs.
+    theirs = value_name if forward is None else _renamed(forward)
     return GradientOf(
         gradient.kernel,
-        by=tuple((value_name(of), renamed(own)) for of, own in gradient.by),
-        from_=tuple((value_name(of), renamed(own)) for of, own in gradient.from_),
+        by=tuple((theirs(of), renamed(own)) for of, own in gradient.by),
+        from_=tuple((theirs(of), renamed(own)) for of, own in gradient.from_),
         given=tuple(map(renamed, gradient.given)),
         lengths=tuple((dim, renamed(own)) for dim, own in gradient.lengths),
     )

@@ -14,7 +14,7 @@ The rules, all of them:
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -159,6 +159,7 @@ def module_names(module: Module) -> ModuleNames:
     theirs = private.claim_all(name for name in read if name in module.imported)
     constants |= {name: f"_{shown}" for name, shown in theirs.items()}
     called = private.claim_all(function.name for function in used_functions(module))
+    kernels = {kernel.name: kernel for kernel in module.kernels}
     return ModuleNames(
         kernels={
             kernel.name: _kernel_names(
@@ -167,7 +168,7 @@ def module_names(module: Module) -> ModuleNames:
                 public,
                 private,
                 _value_namer((*constants.values(), *structs.values())).claim_all(
-                    _kernel_values(kernel)
+                    _kernel_values(kernel, kernels)
                 ),
             )
             for kernel in module.kernels
@@ -293,8 +294,15 @@ def function_names(function: Function, constants: dict[str, str]) -> dict[str, s
     return _value_namer(constants.values()).claim_all((*parameters, *lets))
 
 
-def _kernel_values(kernel: Kernel) -> Iterator[str]:
-    """Yield every name of the kernel's one name space; an index may appear often."""
+def _kernel_values(kernel: Kernel, kernels: Mapping[str, Kernel]) -> Iterator[str]:
+    """Yield every name of the kernel's one name space; an index may appear often.
+
+    A gradient calls what it shares with the kernel that it is of what that calls it, also
+    where it has no part in what that had to be renamed for: `lambda` beside `lambda_`.
+    """
+    forward = kernels.get(kernel.gradient.kernel) if kernel.gradient else None
+    if forward is not None:
+        yield from _kernel_values(forward, kernels)
     yield from (tensor.name for tensor in kernel.tensors)
     yield from (parameter.name for parameter in kernel.parameters)
     yield from kernel.lengths

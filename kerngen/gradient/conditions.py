@@ -121,18 +121,22 @@ def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
     What is read shows nothing of places: these shield it from reads that are outside.
     """
     kept = dict.fromkeys(conditions)
-    found = [(c, facts_of(c), _reads(c)) for c in kept]
-    for condition, wanted, reads in found:
-        if not wanted or condition not in kept:
+    forms = {c: facts_of(c) for c in kept}
+    reads = {c for c in kept if _reads(c)}
+    # From `n == -2`, or `s[i] > s[i]`, which is -1 >= 0, all would follow.
+    usable = {
+        c: tuple(form for form in own if not _is_false(form, facts))
+        for c, own in forms.items()
+    }
+    for condition, wanted in forms.items():
+        if not wanted:
             continue
         known = tuple(
             form
-            for other, forms, is_read in found
-            if other in kept and other is not condition
-            if reads or not is_read
-            for form in forms
-            # From `n == -2`, or `s[i] > s[i]`, which is -1 >= 0, all would follow.
-            if not _is_false(form, facts)
+            for other in kept
+            if other is not condition
+            if condition in reads or other not in reads
+            for form in usable[other]
         )
         if all(facts.is_never_negative(form, known) for form in wanted):
             del kept[condition]

@@ -213,10 +213,9 @@ class Solver:
             if split is None or split[0] in ({(): 1}, {(): -1}):
                 continue
             factor, rest = split
-            room = plus(combined("-", factor, rest), -1)
-            known = self._known()
             if not mentions(value_of(rest), self._unknown):
                 continue
+            room, known = plus(combined("-", factor, rest), -1), self._known()
             if not self.facts.is_never_negative(rest, known):
                 continue
             if not self.facts.is_never_negative(room, known):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Literal, TypeAlias, final, get_args
 
+from kerngen.ir.hashing import HashedOnce, hashed_once
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
 from kerngen.ir.recurrence import Recurrence
 from kerngen.ir.store import StoreAt
@@ -202,8 +203,9 @@ Path: TypeAlias = tuple[Step, ...]
 
 
 @final
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(HashedOnce):
     """One element of a tensor, or what `path` leads to in one that is a struct."""
 
     tensor: Tensor
@@ -288,8 +290,9 @@ class Unary:
 
 
 @final
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(HashedOnce):
     """`left op right`; shifts have a u32 right side, all else two sides of one type."""
 
     op: BinaryOp
@@ -306,8 +309,9 @@ class Binary:
 
 
 @final
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(HashedOnce):
     """`if condition { then } else { otherwise }`."""
 
     condition: Expr
@@ -324,8 +328,9 @@ class Select:
 
 
 @final
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(HashedOnce):
     """A conversion to `type` by WGSL's rules.
 
     One that `is_halved` rounds an f32 as a tensor of f16 does; only stages hold it.
@@ -343,8 +348,9 @@ class Cast:
 
 
 @final
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class BuiltinCall:
+class BuiltinCall(HashedOnce):
     """A call of a row of `kerngen.ir.builtins.table.BUILTINS`."""
 
     builtin: str
@@ -369,8 +375,9 @@ class FunctionCall:
 
 
 @final
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(HashedOnce):
     """A reduction of `body` over `indices`: `sum[j] x[j]`.
 
     With a `condition`, `sum[j when j <= i] x[j]`, it is over those terms alone for which

@@ -16,6 +16,9 @@ class Scalar(Enum):
     U32 = "u32"
     BOOL = "bool"
 
+    # An enum's own hash is of its name, in Python: nodes hash their types all the time.
+    __hash__ = object.__hash__
+
     @property
     def is_integer(self) -> bool:
         """Whether values are 32-bit integers."""

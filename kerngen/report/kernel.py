@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TypeAlias, TypedDict
 
@@ -118,10 +118,16 @@ def _source(kernel: Kernel) -> str:
     return text if "{" in text else f"{text}\n\n{kernel_text(kernel).rstrip()}"
 
 
-def as_data(program: KernelProgram, names: KernelNames, module: str) -> KernelData:
-    """Return what `json.dumps` takes; `names` are Python's, in a module of that name."""
+def as_data(
+    program: KernelProgram, names_of: Mapping[str, KernelNames], module: str
+) -> KernelData:
+    """Return what `json.dumps` takes.
+
+    `names_of` are Python's names of all kernels, in a module of the name `module`.
+    """
     kernel = program.staged.kernel
-    plan = plan_kernel(program, names).plan
+    names = names_of[kernel.name]
+    plan = plan_kernel(program, names_of).plan
     return {
         "name": kernel.name,
         "python": f"{module}.{names.function}",
@@ -143,7 +149,7 @@ def kernel_data(
     """Return what a kernel of a file becomes; raise `CompileError` if that is wrong."""
     programs = compiler.programs(file)
     program = next(p for p in programs if p.staged.kernel.name == kernel)
-    names = module_names(compiler.module(file)).kernels[kernel]
+    names = module_names(compiler.module(file)).kernels
     return as_data(program, names, python_module)
 
 

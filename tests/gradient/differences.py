@@ -208,6 +208,11 @@ class Case:
         with references(self.module, self.kernel, gradient) as (forward, backward):
             return self._results(gradient, forward, backward)
 
+    def forward_results(self) -> list[Array]:
+        """Return what the kernel's own reference gives."""
+        with references(self.module, self.kernel) as (forward,):
+            return self._run(forward, self.arguments())
+
     # Arguments
 
     def lengths(self) -> dict[str, int]:

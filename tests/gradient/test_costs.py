@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pytest
 
 from kerngen.gradient import derive
-from kerngen.ir.nodes import Reduce
+from kerngen.ir.nodes import Expr, Reduce
 from kerngen.ir.walk import walk
 from tests.compile import checked
 from tests.gradient.cases import case_of
@@ -97,6 +98,23 @@ def test_gradients_of_products_are_products(file: str, name: str) -> None:
     assert len(factors) == 2
     lowered = program(case.module, replace(case, by=factors).derived())
     assert [strategy for strategy, *_ in dispatches(lowered)] == ["gemm", "gemm"]
+
+
+@pytest.mark.parametrize(
+    ("name", "strategies"), [("low_rank", {"gemm"}), ("gated", {"gemm", "map"})]
+)
+def test_every_product_of_a_layer_is_a_product(name: str, strategies: set[str]) -> None:
+    """Those that are computed again, and those of both ways back, in sums with others."""
+    case = case_of("layers", name)
+    lowered = program(case.module, case.derived())
+    found = [strategy for strategy, *_ in dispatches(lowered)]
+    sums = [s for s in case.derived().body if any(_reduces(s.value))]
+    assert found.count("gemm") == len(sums) >= 6
+    assert set(found) == strategies
+
+
+def _reduces(value: Expr) -> Iterator[bool]:
+    return (isinstance(node, Reduce) for node in walk(value))
 
 
 def test_value_before_products_is_computed_once() -> None:

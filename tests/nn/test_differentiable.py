@@ -57,6 +57,16 @@ kernel parts(x: f32[n], w: u32[n]) -> low: f32[n], high: f32[], count: u32[n] {
 }
 kernel parts_gradient = gradient of parts by x;
 
+/// Names that Python knows as something else: a class, and two that become one.
+struct Weights {
+    first: f32,
+}
+kernel renamed(Weights: f32[n], lambda_: f32[n], lambda: f32[n]) -> y: f32[n] {
+    y[i] = lambda_[i] * lambda_[i] + sin(lambda[i]) + exp(Weights[i]);
+}
+kernel renamed_by_class = gradient of renamed by Weights;
+kernel renamed_by_keyword = gradient of renamed by lambda;
+
 kernel plain(x: f32[n]) -> y: f32[n] { y[i] = x[i]; }
 """
 
@@ -137,6 +147,19 @@ def test_a_layer(ctx: gpu.Context, own: ModuleType) -> None:
         x=draw(3, 4),
         w=draw(5, 4),
         gain=draw(5),
+    )
+
+
+def test_names_that_python_has_otherwise(ctx: gpu.Context, own: ModuleType) -> None:
+    """A gradient calls them what its kernel does, also where it reads `lambda` alone."""
+    function = nn.differentiable(own.renamed)
+    constant = draw(4)
+    check(
+        ctx,
+        lambda p: nn.mean(function(p["w"], ctx.tensor(constant, f32), p["x"])),
+        lambda p: np.mean(constant**2 + np.sin(p["x"]) + np.exp(p["w"])),
+        w=draw(4),
+        x=draw(4),
     )
 
 
