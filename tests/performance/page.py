@@ -23,7 +23,7 @@ INTRODUCTION: Final = """\
 
 `tools/performance --report` generates this page from the raw results in `docs/performance`. `tools/performance --out FILE` measures again, on the best adapter of the machine; [bench.md](bench.md) describes the method.
 
-*of ceiling* is the fraction of the speed that a copy and fused multiply-adds in registers, measured in the same run, allow if each byte is moved once. *ratio* is the speed of the kernel without runtime checks, divided by that of the peer beside it; above 1, the kernel is faster. Times are of one launch, by the device's clock. Those by the host's, in a loop and with a read, are in a table of their own, for runs that took them; the runs below are older.
+*of ceiling* is the fraction of the speed that a copy and fused multiply-adds in registers, measured in the same run, allow if each byte is moved once. *ratio* is the speed of the kernel without runtime checks, divided by that of the peer beside it; above 1, the kernel is faster. Times are of one launch, by the device's clock. Those by the host's, in a loop and with a read, are in a table of their own, for runs that took them.
 
 *spread* is the distance between the quartiles of the samples, as a fraction of the median. A **bold** spread is above 20 %, and the row is unreliable: something else ran on the machine. *> 110%* of the ceiling means that the ceiling does not apply: small tensors may be in a cache, while the copy goes through memory; a processor's writes may cost more than its reads, and half of the bytes of a copy are written; or something disturbed the copy, which is measured once, before the rest.
 """
