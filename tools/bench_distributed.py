@@ -4,6 +4,7 @@
     torchrun --standalone --nproc-per-node 2 -m tools.bench_distributed
     torchrun --standalone --nproc-per-node 2 -m tools.bench_distributed \
         --engine host nccl --wire f32 f16 --alone 1.23
+    torchrun --standalone --nproc-per-node 2 -m tools.bench_distributed --sharded
     mpiexec -n 2 python -m mpi4py -m tools.bench_distributed
 
 It trains a transformer of 100 million parameters on random characters, 8 batches for each
@@ -39,7 +40,8 @@ LABELS: Final = ("compute", "read", "wait", "reduce", "write", "step", "whole")
 """The parts of a step.
 
 `read` and `write` include the search for what is not finite; `wait` is for the other ranks,
-and includes the exchange of their notes.
+and includes the exchange of their notes.  `step` includes the gathering of parameters where
+the optimizer is sharded.
 """
 
 
@@ -80,7 +82,9 @@ class Work:
         )
         timed = replace(ranks.group, all_reduce=self._timed(ranks.group.all_reduce))
         group = timed if ranks.group.size > 1 else None
-        self.trainer = Trainer(ctx, self.sizes.initial(0), group=group)
+        self.trainer = Trainer(
+            ctx, self.sizes.initial(0), group=group, sharded=given.sharded
+        )
         rng = np.random.default_rng(ranks.rank)
         shape: tuple[int, int] = (given.rows, given.context)
         self.batches = [
@@ -190,6 +194,11 @@ def by_group(ranks: Ranks) -> Exchange:
     return ranks.group.all_reduce
 
 
+def by_parts(ranks: Ranks) -> Exchange:
+    """Return the sum by the engine of the processes, each rank's part alone."""
+    return ranks.reduce_scatter
+
+
 ENGINES: Final = {"host": by_group, "nccl": by_nccl}
 
 
@@ -226,14 +235,19 @@ def run(given: argparse.Namespace) -> None:
                 "tokens a step",
                 flush=True,
             )
-        times = work.measure(None)
-        own = times["whole"]
-        report(name, "without exchange", times, given.alone or own)
+        one = given.alone
+        if not given.sharded:  # whose step needs an exchange
+            times = work.measure(None)
+            one = one or times["whole"]
+            report(name, "without exchange", times, one)
         if ranks.group.size == 1:
             return
-        for engine, wire in product(given.engine, given.wire):
-            times = work.measure(ENGINES[engine](ranks), wire)
-            report(name, f"{engine} {wire}", times, given.alone or own)
+        engines = {"sharded": by_parts} if given.sharded else ENGINES
+        for engine, wire in product(
+            engines if given.sharded else given.engine, given.wire
+        ):
+            times = work.measure(engines[engine](ranks), wire)
+            report(name, f"{engine} {wire}", times, one or times["whole"])
 
 
 def main() -> None:
@@ -241,6 +255,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--engine", nargs="+", choices=ENGINES, default=["host"])
     parser.add_argument("--wire", nargs="+", choices=("f32", "f16"), default=["f32"])
+    parser.add_argument(
+        "--sharded", action="store_true", help="keep a part of the moments on each rank"
+    )
     parser.add_argument("--alone", type=float, help="seconds of a step of one process")
     for name, default in (
         ("layers", 14),
