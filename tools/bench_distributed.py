@@ -207,7 +207,7 @@ def started() -> Generator[Ranks, None, None]:
     """Join the processes, or be the only one."""
     if not {"RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"} & os.environ.keys():
         group = ProcessGroup(0, 1, lambda _: None)
-        yield Ranks(group, 0, group.all_reduce)
+        yield Ranks(group, 0, group.all_reduce, group.all_reduce)
         return
     with joined() as ranks:
         yield ranks
