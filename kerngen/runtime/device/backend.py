@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from kerngen.runtime.context import Context
 
 
-_POOLED_BYTES: Mapping[Kind, int] = {"gpu": 8 << 30, "software": 1 << 30}
-
 _POLLING: Mapping[Kind, float] = {"gpu": 400e-6, "software": 50e-6}
 """How many seconds a reader polls before it sleeps, which costs 60 us or more.
 
@@ -85,7 +83,7 @@ class GpuBackend:
         self.alignment = capabilities.storage_alignment
         self.max_tensor_bytes = capabilities.tensor_bytes
         self.counters = Counters()
-        self.limits = Limits(pooled_bytes=_POOLED_BYTES[kind])
+        self.limits = Limits()
         self._device = device
         self._owned = owned
         self._ended: ClosedState | None = None

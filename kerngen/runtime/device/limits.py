@@ -14,10 +14,10 @@ class Limits:
     Recorded work is submitted after a few dispatches where the device is idle, then in
     pieces that grow; at the latest after `dispatches` of them, or when the temporaries and
     staging that it needs reach `temporary_bytes`.  A batch holds it back.  The pool
-    keeps at most `pooled_bytes` of free memory; it starts higher on a GPU, which shares
-    its memory with fewer others.
+    keeps at most `pooled_bytes` of free memory; where it is None, as much as brings the
+    whole to a quarter and 1 GiB above what was ever in use at once.
     """
 
     dispatches: int = 4096
     temporary_bytes: int = 256 << 20
-    pooled_bytes: int = 1 << 30
+    pooled_bytes: int | None = None
