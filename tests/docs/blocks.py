@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final, final
 
@@ -72,10 +73,20 @@ def pages() -> list[Path]:
     return sorted(found)
 
 
-def blocks_of(page: Path, text: str | None = None) -> Iterator[Block]:
-    """Yield the fenced blocks of a page; code that is only indented is refused."""
+def blocks_of(page: Path, text: str | None = None) -> tuple[Block, ...]:
+    """Return the fenced blocks of a page; code that is only indented is refused."""
+    return _read(page) if text is None else tuple(_blocks(page, text))
+
+
+@cache
+def _read(page: Path) -> tuple[Block, ...]:
+    """Return the blocks of a file: several test modules look at each page."""
+    return tuple(_blocks(page, page.read_text("utf-8")))
+
+
+def _blocks(page: Path, text: str) -> Iterator[Block]:
     note, codes = None, ()
-    for token in MarkdownIt().parse(text or page.read_text("utf-8")):
+    for token in MarkdownIt().parse(text):
         assert token.type != "code_block", f"{page}: indented code: {token.content}"
         if token.type == "html_block" and "docs:" in token.content:
             found = _NOTE.search(token.content)

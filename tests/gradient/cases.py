@@ -19,6 +19,10 @@ VECTORS: Final = Path(__file__).parent / "vectors.kern"
 LAYERS: Final = Path(__file__).parent / "layers.kern"
 STRUCTS: Final = Path(__file__).parent / "structs.kern"
 
+FILES_OF_DSL: Final = sorted(
+    p.stem for p in DSL.glob("*.kern") if p.stem != "recurrence"
+)
+
 _SIZES: Final[dict[str, dict[str, int]]] = {
     "conv1d": {"w": 7, "s": 3},
     "conv1d_gradient": {"w": 7, "s": 3},
@@ -104,6 +108,4 @@ def kernels_of(*files: str) -> list[tuple[str, str]]:
 
 def all_of_dsl() -> list[tuple[str, str]]:
     """Return the names of all kernels of dsl/ that have gradients: not recurrences."""
-    return kernels_of(
-        *sorted(p.stem for p in DSL.glob("*.kern") if p.stem != "recurrence")
-    )
+    return kernels_of(*FILES_OF_DSL)

@@ -17,7 +17,7 @@ from kerngen.syntax.library import Library
 from kerngen.verify import campaign
 from kerngen.verify.differences import products
 from kerngen.verify.subjects import subjects
-from tests.gradient.cases import STRUCTS, all_of_dsl, case_of
+from tests.gradient.cases import FILES_OF_DSL, STRUCTS, all_of_dsl, case_of
 from tests.project.tree import ROOT
 from tests.verify.patches import nothing
 
@@ -147,7 +147,7 @@ def test_what_jumps_is_not_compared(file: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", sorted({file for file, _ in all_of_dsl()}))
+@pytest.mark.parametrize("name", FILES_OF_DSL)
 def test_gradients_of_all_of_dsl(name: str) -> None:
     """None is called wrong, and each is compared at some calls."""
     folder = ROOT / "dsl"
