@@ -15,8 +15,9 @@ from kerngen.check.files.checked_file import (
     ItemKind,
     KernelHead,
     UsedModule,
+    bring_in,
+    structs_of,
 )
-from kerngen.check.files.imports import bring_in, structs_of
 from kerngen.check.files.suppression import find_unread
 from kerngen.check.hints.examples import example_read
 from kerngen.check.hints.missing_imports import say_where
@@ -34,10 +35,10 @@ from kerngen.check.schedules.matching import (
     Scheduled,
     by_kernel,
     find_scheduled,
+    report_dead,
     report_faults,
 )
 from kerngen.check.schedules.options import check_schedule
-from kerngen.check.schedules.unreachable import report_dead
 from kerngen.check.scope import Scope, ValueSymbol
 from kerngen.check.statements.body import Body
 from kerngen.check.statements.written_parts import all_parts

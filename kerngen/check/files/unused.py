@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, final
 
 from kerngen.check.traverse import walk_syntax
+from kerngen.ir.nodes import Expr, Kernel, Schedule
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.lexemes import lexemes
@@ -80,3 +81,23 @@ def _gives_dims(tensor: ast.Parameter, tensors: Collection[ast.Parameter]) -> bo
 def _dims(tensor: ast.Parameter) -> frozenset[str]:
     axes = tensor.type.axes or ()
     return frozenset(axis.name for axis in axes if isinstance(axis, ast.Name))
+
+
+def find_overlaps(kernel: Kernel) -> Iterator[Unused]:
+    """Yield the schedules that come second to another file's with the same guard.
+
+    Those of the kernel's own file are what others are to come before, and in one file
+    the next is for where a strategy doesn't fit.
+    """
+    first: dict[tuple[str | None, Expr | None], Schedule] = {}
+    for schedule in kernel.schedules:
+        source = schedule.span.source
+        if source == kernel.span.source:
+            continue
+        before = first.setdefault((schedule.stage, schedule.guard), schedule)
+        if before.span.source != source:
+            text = (
+                f"'{before.span.source.path}' has a schedule of '{kernel.name}' for "
+                "the same calls, and that one is used where it fits."
+            )
+            yield Unused(schedule.span, text)

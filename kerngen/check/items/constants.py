@@ -10,20 +10,9 @@ from kerngen.check.faults.types import NotConstant, VectorDefault
 from kerngen.check.items.types import resolve_scalar
 from kerngen.check.model import Model
 from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import Value, constant_value
 from kerngen.ir.memory import Leaf, MemoryType
-from kerngen.ir.nodes import (
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    FunctionCall,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-    UniformValue,
-)
 from kerngen.ir.types import VECTORS, Scalar, Vector
 from kerngen.ir.walk import walk
 from kerngen.source.diagnostic import Faults
@@ -51,7 +40,7 @@ def check_constants(
         if value is None or type_ is None:
             scope.declare(item.name, Poison("a constant", span))
             continue
-        reference = ConstRef(item.name.name, value, type_)
+        reference = ir.ConstRef(item.name.name, value, type_)
         declared[item.name.name] = ValueSymbol("a constant", reference, span)
         scope.declare(item.name, declared[item.name.name])
         model.define(span, declared[item.name.name])
@@ -115,7 +104,7 @@ def _constant(
 
 
 def _report_varying(
-    env: Environment, scope: Scope, node: ast.Expr, value: Expr, place: str
+    env: Environment, scope: Scope, node: ast.Expr, value: ir.Expr, place: str
 ) -> None:
     name = _culprit(value, node)
     symbol = scope.get(name)
@@ -129,21 +118,25 @@ def _report_varying(
     )
 
 
-def _culprit(value: Expr, node: ast.Expr) -> str:
+def _culprit(value: ir.Expr, node: ast.Expr) -> str:
     """Return the name that makes an expression vary."""
     for part in walk(value):
         match part:
-            case UniformValue(name=name) | DimValue(name=name) | LocalValue(name=name):
+            case (
+                ir.UniformValue(name=name)
+                | ir.DimValue(name=name)
+                | ir.LocalValue(name=name)
+            ):
                 return name
-            case FunctionCall(function=name):
+            case ir.FunctionCall(function=name):
                 return name
-            case Load(tensor=tensor):
+            case ir.Load(tensor=tensor):
                 return tensor.name
-            case IndexValue(index=index):
+            case ir.IndexValue(index=index):
                 return index.name
-            case Reduce(kind=kind):
+            case ir.Reduce(kind=kind):
                 return kind
-            case Constant() | ConstRef():
+            case ir.Constant() | ir.ConstRef():
                 continue
             case _:
                 continue

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from kerngen.check.expressions.bounds import is_out_of_bounds
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
-from kerngen.check.expressions.subscripts import Subscripted, check_subscript
+from kerngen.check.expressions.places import Subscripted
+from kerngen.check.expressions.subscripts import check_subscript, is_out_of_bounds
 from kerngen.check.faults.statements import LeftSubscript, PositionRange
 from kerngen.check.hints.examples import free_names
 from kerngen.check.hints.left_sides import report_left, report_repeated
@@ -29,9 +30,6 @@ from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.nodes import Index, Role, Subscript
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 _CONDITIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "and", "or"))
 

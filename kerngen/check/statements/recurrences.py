@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TypeAlias, final
 
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.recurrences import (
     BothDirections,
     DistanceNotLiteral,
@@ -31,9 +32,6 @@ from kerngen.ir.walk import subscript_value
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 Checked: TypeAlias = "tuple[Expr | None, Recurrence | None]"
 
