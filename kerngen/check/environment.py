@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from kerngen.check.expressions.literals import Kinds
 from kerngen.check.faults.indices import RangeNotFound
@@ -88,6 +88,9 @@ class CurrentStatement:
         return bool(self.body) and self.body[self.place].span.covers(span)
 
 
+_NONE: Final[frozenset[str]] = frozenset()
+
+
 @final
 @dataclass
 class Copied:
@@ -134,6 +137,22 @@ class Environment:
     copied: Copied = field(default_factory=Copied)
     warnings: Faults = field(default_factory=Faults)
     model: Model = field(default_factory=Model)
+
+    def begin(
+        self, later: dict[str, Span] | None = None, identifiers: frozenset[str] = _NONE
+    ) -> Environment:
+        """Return the environment of another item of the same file."""
+        return Environment(
+            self.faults,
+            self.functions,
+            {} if later is None else later,
+            identifiers=identifiers,
+            structs=self.structs,
+            bodies=self.bodies,
+            copied=self.copied,
+            warnings=self.warnings,
+            model=self.model,
+        )
 
     def unwritten(
         self,

@@ -19,6 +19,7 @@ from kerngen.ir.fold import fold
 from kerngen.ir.nodes import Expr
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Scalar, ValueType, scalar_of
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -47,10 +48,14 @@ class Rules(ABC):
         """Return the typed expression; None after a fault."""
 
     @abstractmethod
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        """Return the fault of what can't be read here."""
+
     def refuse(
         self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
     ) -> None:
         """Record what can't be read here, and where that is declared."""
+        ex.env.faults.add(self.refusal(span, what, symbol.span if symbol else None))
 
 
 @final

@@ -18,12 +18,13 @@ from kerngen.check.faults.requires import RequireReads
 from kerngen.check.faults.schedules import GuardReads, UnknownAdapterFact
 from kerngen.check.faults.statements import HostReads
 from kerngen.check.hints.unknown import report_unknown, report_unknown_function
-from kerngen.check.scope import ParameterSymbol, Symbol, ValueSymbol
+from kerngen.check.scope import ParameterSymbol, ValueSymbol
 from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.types import CASTS, COMPOSITES, Scalar
 from kerngen.ir.walk import places_in, subscript_value, walk
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -33,11 +34,8 @@ from kerngen.syntax import ast
 
 @final
 class _HostRules(HostSide):
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        declared = symbol.span if symbol else None
-        ex.env.faults.add(HostReads(span=span, what=what, declared=declared))
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        return HostReads(span=span, what=what, declared=declared)
 
     def read(
         self, ex: Expressions, node: ast.Name, symbol: ValueSymbol
@@ -129,11 +127,8 @@ ADAPTER_FACTS: Final = {
 
 @final
 class _GuardRules(HostSide):
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        declared = symbol.span if symbol else None
-        ex.env.faults.add(GuardReads(span=span, what=what, declared=declared))
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        return GuardReads(span=span, what=what, declared=declared)
 
     def read(
         self, ex: Expressions, node: ast.Name, symbol: ValueSymbol
@@ -182,12 +177,9 @@ class RequireRules(HostSide):
 
     computed: frozenset[str]
 
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        """Record what is not known before a call, or is no integer."""
-        declared = symbol.span if symbol else None
-        ex.env.faults.add(RequireReads(span=span, what=what, declared=declared))
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        """Return the fault of what is not known before a call, or is no integer."""
+        return RequireReads(span=span, what=what, declared=declared)
 
     def read(
         self, ex: Expressions, node: ast.Name, symbol: ValueSymbol

@@ -16,6 +16,7 @@ from kerngen.check.traverse import (
     Read,
     bare_places,
     bare_subscripts,
+    names_in,
     reads_of,
     used_in_subscripts,
     walk_syntax,
@@ -125,7 +126,7 @@ def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:
 
 def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
     """Return the lengths of what is subscripted: a tensor's axes, or an array's."""
-    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    symbol = ex.scope.of(base)
     if isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0:
         return symbol.tensor.extents
     return lengths_of(ex.scope, base)
@@ -279,7 +280,7 @@ def as_condition(
     if all(subscript.name != name for _, _, subscript in bare_subscripts(*terms)):
         lengths = (
             ex.env.length_text(symbol.index.extent)
-            for symbol in map(ex.scope.get, _names(binder.bound))
+            for symbol in map(ex.scope.of, names_in(binder.bound))
             if isinstance(symbol, IndexSymbol)
         )
         over = f"{name} < {next(lengths, '...')}"
@@ -321,7 +322,8 @@ def _lengths_near(
     `2 * i + u`.
     """
     for tensor, axis, subscript in _subscripts(terms):
-        symbol, names = ex.scope.get(tensor), _names(subscript)
+        symbol = ex.scope.get(tensor)
+        names = [name.name for name in names_in(subscript)]
         if name not in names or not isinstance(symbol, TensorSymbol):
             continue
         if axis >= symbol.tensor.rank:
@@ -350,7 +352,3 @@ def _step(subscript: ast.Expr) -> int:
                 if isinstance(side, ast.Number) and isinstance(side.value, int):
                     return side.value
     return 3
-
-
-def _names(expr: ast.Expr) -> list[str]:
-    return [part.name for part in walk_syntax(expr) if isinstance(part, ast.Name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.check.environment import Environment
@@ -12,7 +12,7 @@ from kerngen.check.expressions.operators import floored
 from kerngen.check.expressions.rules import HostSide
 from kerngen.check.faults.indices import LengthReads, LengthType, LengthValue
 from kerngen.check.hints.unknown import report_unknown
-from kerngen.check.scope import IndexSymbol, Poison, Symbol, ValueSymbol, one_line
+from kerngen.check.scope import IndexSymbol, Poison, ValueSymbol, one_line
 from kerngen.check.text import collapse
 from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
 from kerngen.ir.builtins.table import TRUNCATING
@@ -52,25 +52,9 @@ class LengthRules(HostSide):
     place: str
     instead: str = ""
 
-    def refuse(
-        self,
-        ex: Expressions,
-        span: Span,
-        what: str,
-        symbol: Symbol | None = None,
-        instead: str = "",
-    ) -> None:
-        """Record what a length can't depend on."""
-        declared = symbol.span if symbol else None
-        ex.env.faults.add(
-            LengthReads(
-                span=span,
-                place=self.place,
-                what=what,
-                declared=declared,
-                instead=instead,
-            )
-        )
+    def refusal(self, span: Span, what: str, declared: Span | None) -> LengthReads:
+        """Return the fault of what a length can't depend on."""
+        return LengthReads(span=span, place=self.place, what=what, declared=declared)
 
     def read(self, ex: Expressions, node: ast.Name, symbol: ValueSymbol) -> Expr | None:
         """Return a value; a scalar is an integer, for it decides the shapes of a call."""
@@ -89,7 +73,8 @@ class LengthRules(HostSide):
         """Return a dim, scalar, constant or host; refuse outputs whose turn is later."""
         symbol = ex.scope.get(node.name)
         if isinstance(symbol, IndexSymbol):
-            self.refuse(ex, node.span, f"'{node.name}', an index", None, self.instead)
+            fault = self.refusal(node.span, f"'{node.name}', an index", None)
+            ex.env.faults.add(replace(fault, instead=self.instead))
             return None
         if isinstance(symbol, Poison) and symbol.kind == "an output":
             self.refuse(ex, node.span, f"'{node.name}', an output", symbol)
@@ -103,8 +88,8 @@ class LengthRules(HostSide):
             return ex.check(node.arguments[0])
         if name in TRUNCATING and count == 2:
             return floored(ex, node)
-        what = f"the function '{name}'"
-        self.refuse(ex, node.span, what, instead=_CALLED.get(name, ""))
+        fault = self.refusal(node.span, f"the function '{name}'", None)
+        ex.env.faults.add(replace(fault, instead=_CALLED.get(name, "")))
         return None
 
 

@@ -8,7 +8,7 @@ there to prevent it.  The functions of the file that a subscript calls are looke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias, TypeGuard
@@ -17,7 +17,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.indices import NegativeDividend
 from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
 from kerngen.ir.types import Scalar
@@ -166,15 +166,11 @@ def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
     """Whether a condition around a quotient may keep out what is negative."""
     if not ex.in_branch:
         return False
-    divided = {name for part in divided_in for name in _names(part)}
-    guards = {name for guard in ex.guards for name in _names(guard)}
+    divided = {name.name for name in names_in(*divided_in)}
+    guards = {name.name for name in names_in(*ex.guards)}
     return not guards or any(
         name in divided or not _is_index_or_dim(ex, name) for name in guards
     )
-
-
-def _names(node: ast.Expr) -> Iterable[str]:
-    return {part.name for part in walk_syntax(node) if isinstance(part, ast.Name)}
 
 
 def _is_index_or_dim(ex: Expressions, name: str) -> bool:
@@ -203,4 +199,4 @@ def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:
 
 
 def _is_of_literals(node: ast.Expr) -> bool:
-    return not any(isinstance(part, ast.Name) for part in walk_syntax(node))
+    return not any(names_in(node))

@@ -14,11 +14,8 @@ from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
 from kerngen.syntax import ast
 
-_LOGIC = frozenset({"and", "or"})
-_SHIFTS = frozenset({"<<", ">>"})
 _EQUALITY = frozenset({"==", "!="})
-_ORDER = frozenset({"<", "<=", ">", ">="})
-_ON_BITS = frozenset({"&", "|", "^"})
+_ORDER = ast.COMPARISONS - _EQUALITY
 
 
 NUMBERS = (Scalar.F32, Scalar.I32, Scalar.U32)
@@ -79,13 +76,13 @@ def check_operand(
 
 def check_binary(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr | None:
     """Return an operation of two operands, which have one type."""
-    if node.op in _LOGIC:
+    if node.op in ast.LOGIC:
         left = ex.condition(node.left)
         right = ex.condition(node.right, guard=node.left)
         return left and right and Binary(node.op, left, right, Scalar.BOOL)
-    if node.op in _SHIFTS and not ex.rules.mixes:
+    if node.op in ast.SHIFTS and not ex.rules.mixes:
         return _shift(ex, node, want)
-    compares = node.op in _EQUALITY or node.op in _ORDER
+    compares = node.op in ast.COMPARISONS
     sides = (node.left, node.right)
     wanted = None if compares else want
     left, right = ex.check_together(sides, wanted)
@@ -103,7 +100,7 @@ def check_binary(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr
     accepted: tuple[Scalar, ...] = NUMBERS
     if node.op in _EQUALITY:
         accepted = tuple(Scalar)
-    elif node.op in _ON_BITS:
+    elif node.op in ast.ON_BITS:
         accepted = _INTEGERS
     if not check_operand(ex, node.op, node.left, left.type, accepted):
         return None
@@ -171,7 +168,6 @@ def check_conditional(
 
 
 _ON_INTEGERS = frozenset({"&", "|", "^", "<<", ">>", "~", *TRUNCATING})
-_ORDER = frozenset({"<", "<=", ">", ">="})
 _DIVIDES = frozenset({"/", "%", *TRUNCATING})
 
 

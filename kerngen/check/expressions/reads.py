@@ -20,6 +20,7 @@ from kerngen.check.scope import (
     Poison,
     TensorSymbol,
     ValueSymbol,
+    is_whole,
     one_line,
 )
 from kerngen.ir.memory import FixedArray, Leaf, Struct
@@ -168,7 +169,7 @@ def _swizzle(ex: Expressions, value: Expr, node: ast.Member) -> Expr | None:
 def _follow(ex: Expressions, node: ast.Expr) -> _Found:
     match node:
         case ast.Member():
-            if _is_whole_tensor(ex, node.base):
+            if is_whole(ex.scope.of(node.base)):
                 report_member(ex, node)
                 return None
             return _member(ex, _follow(ex, node.base), node)
@@ -197,11 +198,6 @@ def _is_whole_value(symbol: TensorSymbol) -> bool:
     """Whether a bare name is a vector or matrix, so that subscripts are of its parts."""
     tensor = symbol.tensor
     return tensor.rank == 0 and isinstance(tensor.element, Vector | Matrix)
-
-
-def _is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
-    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
-    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
 
 
 def _is_number(ex: Expressions, node: ast.Expr) -> bool:

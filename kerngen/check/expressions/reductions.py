@@ -11,10 +11,11 @@ from kerngen.check.expressions.operators import NUMBERS, check_operand
 from kerngen.check.expressions.rules import NodeRules
 from kerngen.check.faults.indices import PlaceOfSeveral
 from kerngen.check.faults.types import OperandType
-from kerngen.check.scope import Scope, Symbol, one_line
+from kerngen.check.scope import Scope, one_line
 from kerngen.ir.analysis.conditions import conditional
 from kerngen.ir.nodes import Expr, Reduce
 from kerngen.ir.types import Matrix, Scalar
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
@@ -23,9 +24,7 @@ from kerngen.syntax import ast
 class _KernelRules(NodeRules):
     has_elements = True
 
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
         raise AssertionError(f"a kernel may read {what}")
 
     def reduction(

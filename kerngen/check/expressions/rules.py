@@ -27,10 +27,11 @@ from kerngen.check.expressions.reads import check_chain, check_element, check_na
 from kerngen.check.faults.statements import FunctionReads
 from kerngen.check.faults.types import NotConstant
 from kerngen.check.hints.unknown import report_module, report_unknown
-from kerngen.check.scope import Poison, Symbol, ValueSymbol, one_line
+from kerngen.check.scope import Poison, ValueSymbol, one_line
 from kerngen.ir.builtins.table import TRUNCATING
 from kerngen.ir.nodes import Constant, Expr
 from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.mistakes.foreign import MODULES
@@ -111,10 +112,8 @@ class NodeRules(Rules):
 class _FunctionRules(NodeRules):
     introduction = "Make it a parameter of the function."
 
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        ex.env.faults.add(FunctionReads(span=span, what=what))
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        return FunctionReads(span=span, what=what)
 
 
 @final
@@ -122,14 +121,9 @@ class _ConstantRules(NodeRules):
     must_fit = True
     introduction = "A constant is made of literals and other constants."
 
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        ex.env.faults.add(
-            NotConstant(
-                span=span, place="A constant expression", name=one_line(span.text)
-            )
-        )
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        place = "A constant expression"
+        return NotConstant(span=span, place=place, name=one_line(span.text))
 
 
 FUNCTION: Final = _FunctionRules()

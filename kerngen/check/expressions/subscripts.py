@@ -208,7 +208,7 @@ def _with_fitting(ex: Expressions, fault: Diagnostic) -> Diagnostic:
 
 
 def _bare_index(ex: Expressions, node: ast.Expr) -> IndexSymbol | None:
-    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
+    symbol = ex.scope.of(node)
     return symbol if isinstance(symbol, IndexSymbol) else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in
 from kerngen.ir.nodes import Expr, Kernel, Schedule
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -44,8 +44,7 @@ def find_unused(program: ast.Program, guards: Collection[str]) -> Iterator[Unuse
 def words_of_guards(program: ast.Program) -> frozenset[str]:
     """Return the names that the schedules of a file read."""
     guards = (i.guard for i in program.items if isinstance(i, ast.ScheduleItem))
-    parts = (part for guard in guards if guard for part in walk_syntax(guard))
-    return frozenset(part.name for part in parts if isinstance(part, ast.Name))
+    return frozenset(n.name for guard in guards if guard for n in names_in(guard))
 
 
 def _in_kernel(item: ast.KernelItem, guards: Collection[str]) -> Iterator[Unused]:

@@ -103,19 +103,16 @@ def _float_text(node: ast.Expr) -> str:
     return f"{text}.0" if is_whole else f"f32({text})"
 
 
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-
-
 def operand_hint(
     op: ast.BinaryOp, text: str, left: ValueType, other: tuple[Span, ValueType]
 ) -> str:
     """Return the hint for an operator that is not defined for a vector or matrix."""
     right = other[1]
-    if op in _COMPARISONS:
+    if op in ast.COMPARISONS:
         return f"Compare their components, as in '{text}.x {op} ...'."
     if isinstance(left, Matrix) and op == "/":
         return f"Multiply by the reciprocal: '{text} * (1.0 / ...)'."
-    if op in {"<<", ">>"}:
+    if op in ast.SHIFTS:
         return "Shift counts are a vector of u32, as wide as the left side."
     if isinstance(left, Matrix) and op == "*":
         return (

@@ -15,7 +15,7 @@ from kerngen.check.environment import Environment
 from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
 from kerngen.check.hints.examples import example_read, free_names
 from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, one_line
-from kerngen.check.traverse import bare_subscripts, walk_syntax
+from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
@@ -24,8 +24,6 @@ from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.syntax import ast
 
 _LONGEST_TEXT: Final = 80
-
-_CONDITIONS: Final = {"<", "<=", ">", ">=", "==", "!=", "and", "or"}
 
 _NO_INDEX: Final = "Give the index a name of its own."
 
@@ -50,7 +48,7 @@ def report_left(
     left = _Left(env, scope, node, symbol)
     what, remedy = left.describe(subscript)
     text = one_line(subscript.span.text)
-    known = scope.get(subscript.name) if isinstance(subscript, ast.Name) else None
+    known = scope.of(subscript)
     fault = LeftSubscript(
         span=subscript.span,
         declared=known.span if known else None,
@@ -90,7 +88,8 @@ class _Left:
     @cached_property
     def indices(self) -> list[str]:
         """For each subscript the index to write there."""
-        words = {part.name for part in self._parts() if isinstance(part, ast.Name)}
+        parts = (*self.node.subscripts, self.node.value)
+        words = {name.name for name in names_in(*parts)}
         free = free_names(self.env, self.scope, words)
         found: list[str] = []
         for subscript in self.node.subscripts:
@@ -98,10 +97,6 @@ class _Left:
             is_new = name and name not in found and self.scope.get(name) is None
             found.append(name if is_new else next(free))
         return found
-
-    def _parts(self) -> Iterator[ast.Expr]:
-        for expr in (*self.node.subscripts, self.node.value):
-            yield from walk_syntax(expr)
 
     @property
     def _written(self) -> str:
@@ -111,7 +106,7 @@ class _Left:
         """Return what a subscript is, and how to write the statement instead."""
         moving = self._moving(subscript)
         reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
-        if isinstance(subscript, ast.Binary) and subscript.op in _CONDITIONS:
+        if isinstance(subscript, ast.Binary) and subscript.op in ast.TRUTHS:
             bare = (
                 isinstance(subscript.left, ast.Name) and subscript.left.name in moving
             )
@@ -136,7 +131,7 @@ class _Left:
 
     def _moving(self, subscript: ast.Expr) -> list[str]:
         """Return the indices in a subscript that the left does not have by itself."""
-        names = (p.name for p in walk_syntax(subscript) if isinstance(p, ast.Name))
+        names = (name.name for name in names_in(subscript))
         new = [name for name in names if self.scope.get(name) is None]
         return [name for name in dict.fromkeys(new) if name not in self.indices]
 
@@ -202,8 +197,7 @@ class _Left:
 
     def _types(self, subscript: ast.Expr) -> set[ValueType | Struct]:
         """Return the types of the names in a subscript that are no new indices."""
-        parts = (p for p in walk_syntax(subscript) if isinstance(p, ast.Name))
-        symbols = (self.scope.get(part.name) for part in parts)
+        symbols = map(self.scope.of, names_in(subscript))
         return {_type_of(symbol) for symbol in symbols if symbol}
 
     @property
@@ -301,7 +295,7 @@ def elementwise(
         return f"{example} {node.op} ...;"
     read = [part.base for part in parts if isinstance(part, ast.Subscript)]
     for part in reversed(parts):
-        whole = scope.get(part.name) if isinstance(part, ast.Name) else None
+        whole = scope.of(part)
         if not isinstance(whole, TensorSymbol) or any(part is base for base in read):
             continue
         if whole.tensor.rank == symbol.tensor.rank:

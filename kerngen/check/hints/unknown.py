@@ -25,9 +25,10 @@ from kerngen.check.scope import (
     Symbol,
     TensorSymbol,
     ValueSymbol,
+    is_whole,
     one_line,
 )
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import NARROW, Struct
@@ -59,10 +60,10 @@ def _why_undefined(
 def _reads(env: Environment, let: str, name: str) -> bool:
     """Whether a let further down reads a name."""
     return any(
-        isinstance(part, ast.Name) and part.name == name
+        part.name == name
         for statement in env.current.body[env.current.place :]
         if isinstance(statement, ast.LetStatement) and statement.name.name == let
-        for part in walk_syntax(statement.value)
+        for part in names_in(statement.value)
     )
 
 
@@ -111,18 +112,13 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
 
 def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
     """Whether an argument is a tensor by its bare name, as elsewhere it may be."""
-    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
-    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
+    return is_whole(ex.scope.of(node))
 
 
 def is_tensor_of_numbers(ex: Expressions, node: ast.Expr) -> bool:
     """Whether an argument is a whole tensor, and its elements have no components."""
-    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
-    return (
-        is_whole_tensor(ex, node)
-        and isinstance(symbol, TensorSymbol)
-        and isinstance(symbol.tensor.element, Scalar)
-    )
+    symbol = ex.scope.of(node)
+    return is_whole(symbol) and isinstance(symbol.tensor.element, Scalar)
 
 
 def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
@@ -186,7 +182,7 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
     if isinstance(argument, ast.Subscript):
         subscripts = argument.subscripts
         argument = argument.base
-    symbol = ex.scope.get(argument.name) if isinstance(argument, ast.Name) else None
+    symbol = ex.scope.of(argument)
     if isinstance(argument, ast.Name) and not subscripts and symbol is not None:
         whole = foreign.Reduced("i", f"{argument.name}[i]", left="")
         if not isinstance(symbol, TensorSymbol) or not symbol.tensor.extents:
@@ -209,7 +205,7 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
 def report_member(ex: Expressions, node: ast.Member) -> None:
     """Record a member of what has none."""
     base = node.base
-    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    symbol = ex.scope.of(base)
     ex.env.faults.add(
         MemberOfScalar(
             span=node.member.span,
@@ -257,7 +253,7 @@ def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
     if isinstance(base, ast.Subscript):
         _report_separate(ex, node)
         return
-    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    symbol = ex.scope.of(base)
     _report_not_subscriptable(ex, node, symbol)
 
 

@@ -21,7 +21,6 @@ from kerngen.check.items.constants import check_default
 from kerngen.check.items.structs import uniform_faults
 from kerngen.check.items.types import (
     HALVES,
-    Structs,
     report_narrow,
     resolve_element,
     resolve_type,
@@ -34,7 +33,7 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in
 from kerngen.ir import nodes as ir
 from kerngen.ir.memory import NARROW, Leaf, Struct
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
@@ -56,7 +55,6 @@ class Header:
 
     env: Environment
     scope: Scope
-    structs: Structs
     dims: dict[str, ast.Name] = field(default_factory=dict[str, ast.Name])
     parameters: list[ir.Parameter] = field(default_factory=list[ir.Parameter])
 
@@ -123,7 +121,7 @@ class Header:
                 self._report_default(parameter, KINDS[role])
             self._add_tensor(parameter, role)
             return
-        type_ = resolve_type(self.env.faults, parameter.type.name, self.structs)
+        type_ = resolve_type(self.env.faults, parameter.type.name, self.env.structs)
         kind = _kind(type_)
         if parameter.mutable:
             self.env.faults.add(
@@ -176,7 +174,7 @@ class Header:
 
     def _check_output(self, output: ast.Parameter) -> None:
         if output.type.axes is None:
-            type_ = resolve_type(self.env.faults, output.type.name, self.structs)
+            type_ = resolve_type(self.env.faults, output.type.name, self.env.structs)
             if type_ is not None:
                 self.env.faults.add(
                     OutputForm(
@@ -188,7 +186,7 @@ class Header:
 
     def _add_tensor(self, parameter: ast.Parameter, role: ir.Role) -> None:
         written = parameter.type.name
-        type_ = resolve_element(self.env.faults, written, self.structs)
+        type_ = resolve_element(self.env.faults, written, self.env.structs)
         is_half = written.name in HALVES
         narrow = NARROW[written.name].narrow if written.name in NARROW else None
         extents = [
@@ -251,8 +249,8 @@ class Header:
 
     def _forgive_names(self, axis: ast.Expr) -> None:
         """Report a name once that no axis has, and not where it is read again."""
-        for node in walk_syntax(axis):
-            if isinstance(node, ast.Name) and self.scope.get(node.name) is None:
+        for node in names_in(axis):
+            if self.scope.of(node) is None:
                 self.scope.put(node.name, Poison("a dim", node.span))
 
     def _named_extent(

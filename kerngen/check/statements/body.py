@@ -33,6 +33,7 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     is_dim,
+    is_whole,
     one_line,
 )
 from kerngen.check.statements.positions import LeftSide, check_position, has_position
@@ -384,10 +385,8 @@ def _poison_right(scope: Scope, node: ast.Assignment) -> None:
     parts = [*walk_syntax(node.value)]
     bases = {p.base.span for p in parts if isinstance(p, ast.Subscript | ast.Member)}
     for part in parts:
-        symbol = scope.get(part.name) if isinstance(part, ast.Name) else None
-        is_whole = isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
-        if isinstance(part, ast.Name) and is_whole and part.span not in bases:
-            scope.poison(part.name, "a tensor", part.span)
+        if is_whole(symbol := scope.of(part)) and part.span not in bases:
+            scope.poison(symbol.tensor.name, "a tensor", part.span)
 
 
 def _before(

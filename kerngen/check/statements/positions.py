@@ -25,13 +25,11 @@ from kerngen.check.scope import (
     ends_axis,
     one_line,
 )
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.nodes import Index, Role, Subscript
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
-
-_CONDITIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "and", "or"))
 
 
 @final
@@ -55,7 +53,7 @@ def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bo
     names = ((s.name, extent) for s, extent in pairs if isinstance(s, ast.Name))
     if any(ends_axis(scope.get(name), extent) for name, extent in names):
         return False
-    if any(isinstance(s, ast.Binary) and s.op in _CONDITIONS for s in node.subscripts):
+    if any(isinstance(s, ast.Binary) and s.op in ast.TRUTHS for s in node.subscripts):
         return False
     return any(not _is_new(scope, subscript) for subscript in node.subscripts)
 
@@ -136,8 +134,7 @@ class _Position:
         self.ex.env.faults.add(fault)
 
     def _free_name(self) -> str:
-        parts = walk_syntax(*self.node.subscripts, self.node.value)
-        names = {part.name for part in parts if isinstance(part, ast.Name)}
+        names = {n.name for n in names_in(*self.node.subscripts, self.node.value)}
         return next(free_names(self.ex.env, self.ex.scope, names))
 
     def _declare(self, name: ast.Name, symbol: IndexSymbol | Poison) -> None:

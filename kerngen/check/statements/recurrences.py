@@ -35,8 +35,6 @@ from kerngen.syntax import ast
 
 Checked: TypeAlias = "tuple[Expr | None, Recurrence | None]"
 
-_TRUTHS = frozenset({"and", "or", "==", "!=", "<", "<=", ">", ">="})
-_SHIFTS = frozenset({"<<", ">>"})
 _NUMBERS_OF_VECTORS = frozenset({"dot", "length", "distance", "determinant"})
 
 
@@ -107,12 +105,12 @@ def _starts(
     match node:
         case ast.Conditional(then=then, otherwise=otherwise):
             parts = then, otherwise
-        case ast.Binary(op=op) if op in _TRUTHS:
+        case ast.Binary(op=op) if op in ast.TRUTHS:
             yield Scalar.BOOL
         case ast.Unary(op="not"):
             yield Scalar.BOOL
         case ast.Binary(op=op, left=left, right=right):
-            parts = (left,) if op in _SHIFTS else (left, right)
+            parts = (left,) if op in ast.SHIFTS else (left, right)
         case ast.Unary(operand=operand):
             parts = (operand,)
         case ast.Reduction(body=body):
