@@ -42,7 +42,7 @@ def _diagnostics_of(module: ModuleType) -> Iterator[type[Diagnostic]]:
 DIAGNOSTICS: tuple[type[Diagnostic], ...] = tuple(
     sorted(
         (found for module in _MODULES for found in _diagnostics_of(module)),
-        key=lambda diagnostic: diagnostic.code,
+        key=lambda diagnostic: diagnostic.CODE,
     )
 )
 """Every class of diagnostic, in the order of the codes."""

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from kerngen.check.expressions.literals import Kinds
 from kerngen.check.faults.indices import RangeNotFound
 from kerngen.check.model import Model
 from kerngen.check.statements.written_parts import Parts, parts_of
 from kerngen.check.traverse import Read, walk_syntax
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.requirements import Known
 from kerngen.ir.memory import MemoryType, Struct
-from kerngen.ir.nodes import (
-    DerivedDim,
-    Expr,
-    Extent,
-    Function,
-    Index,
-    Load,
-    Path,
-    Role,
-    Tensor,
-)
 from kerngen.ir.types import ValueType
 from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
@@ -66,7 +56,7 @@ class CurrentStatement:
     body: tuple[ast.Equation, ...] = ()
     place: int = 0
     reads: dict[str, list[Read]] | None = None
-    own_reads: dict[Load, Span] = field(default_factory=dict[Load, Span])
+    own_reads: dict[ir.Load, Span] = field(default_factory=dict[ir.Load, Span])
 
     def begin(self, body: tuple[ast.Equation, ...], place: int) -> None:
         """Go on to another statement."""
@@ -98,6 +88,9 @@ class CurrentStatement:
         return bool(self.body) and self.body[self.place].span.covers(span)
 
 
+_NONE: Final[frozenset[str]] = frozenset()
+
+
 @final
 @dataclass
 class Copied:
@@ -124,47 +117,67 @@ class Environment:
     functions: Signatures
     later: dict[str, Span] = field(default_factory=dict[str, Span])
     written: set[str] = field(default_factory=set[str])
-    tensors: list[Tensor] = field(default_factory=list[Tensor])
-    derived: list[DerivedDim] = field(default_factory=list[DerivedDim])
+    tensors: list[ir.Tensor] = field(default_factory=list[ir.Tensor])
+    derived: list[ir.DerivedDim] = field(default_factory=list[ir.DerivedDim])
     known: Known = field(default_factory=Known)
-    hosts: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    hosts: dict[str, ir.Expr] = field(default_factory=dict[str, ir.Expr])
     identifiers: frozenset[str] = frozenset()
     indices: dict[str, Span] = field(default_factory=dict[str, Span])
     reported: set[str] = field(default_factory=set[str])
     current: CurrentStatement = field(default_factory=CurrentStatement)
-    lets: dict[str, tuple[tuple[Index, ...], Expr]] = field(
-        default_factory=dict[str, tuple[tuple[Index, ...], Expr]]
+    lets: dict[str, tuple[tuple[ir.Index, ...], ir.Expr]] = field(
+        default_factory=dict[str, tuple[tuple[ir.Index, ...], ir.Expr]]
     )
     structs: Mapping[str, Struct | None] = field(
         default_factory=dict[str, "Struct | None"]
     )
-    bodies: dict[str, Function] = field(default_factory=dict[str, Function])
+    bodies: dict[str, ir.Function] = field(default_factory=dict[str, ir.Function])
     parts: dict[str, Parts] = field(default_factory=dict[str, Parts])
     kinds: Kinds = field(default_factory=Kinds)
     copied: Copied = field(default_factory=Copied)
     warnings: Faults = field(default_factory=Faults)
     model: Model = field(default_factory=Model)
 
+    def begin(
+        self, later: dict[str, Span] | None = None, identifiers: frozenset[str] = _NONE
+    ) -> Environment:
+        """Return the environment of another item of the same file."""
+        return Environment(
+            self.faults,
+            self.functions,
+            {} if later is None else later,
+            identifiers=identifiers,
+            structs=self.structs,
+            bodies=self.bodies,
+            copied=self.copied,
+            warnings=self.warnings,
+            model=self.model,
+        )
+
     def unwritten(
-        self, tensor: Tensor, memory: MemoryType, path: Path = (), component: str = ""
+        self,
+        tensor: ir.Tensor,
+        memory: MemoryType,
+        path: ir.Path = (),
+        component: str = "",
     ) -> Parts:
         """Return what holds nothing yet of the part of an element that `path` leads to.
 
         One that was only written by statements with faults counts as written.
         """
-        if tensor.role is not Role.OUTPUT:
+        if tensor.role is not ir.Role.OUTPUT:
             return frozenset()
         if tensor.name in self.written and tensor.name not in self.parts:
             return frozenset()
         parts = parts_of(memory, path, component)
         return parts - self.parts.get(tensor.name, frozenset())
 
-    def mark_written(self, tensor: Tensor, parts: Parts) -> None:
+    def mark_written(self, tensor: ir.Tensor, parts: Parts) -> None:
         """Remember that these parts of a tensor's elements are written."""
         self.written.add(tensor.name)
         self.parts[tensor.name] = self.parts.get(tensor.name, frozenset()) | parts
 
-    def length_text(self, extent: Extent) -> str:
+    def length_text(self, extent: ir.Extent) -> str:
         """Return a length in the user's words."""
         texts = (dim.text for dim in self.derived if dim.name == extent)
         return next(texts, str(extent))

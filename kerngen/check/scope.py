@@ -104,6 +104,10 @@ class Scope:
             return self._symbols[name]
         return self._outer.get(name) if self._outer else None
 
+    def of(self, node: ast.Expr) -> Symbol | None:
+        """Return what an expression means that is a name, if anything."""
+        return self.get(node.name) if isinstance(node, ast.Name) else None
+
     def names(self) -> Iterator[str]:
         """Yield every name in reach."""
         yield from self._symbols
@@ -168,6 +172,11 @@ class Scope:
 def is_dim(symbol: Symbol | None) -> TypeGuard[ValueSymbol]:
     """Whether a name means a dim."""
     return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)
+
+
+def is_whole(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
+    """Whether a bare name means a tensor with axes, which are without subscripts there."""
+    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
 
 
 def ends_axis(symbol: Symbol | None, extent: Extent) -> bool:

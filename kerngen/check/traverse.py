@@ -39,6 +39,11 @@ def walk_syntax(*exprs: ast.Expr) -> Iterator[ast.Expr]:
         yield from walk_syntax(*subexpressions(expr))
 
 
+def names_in(*exprs: ast.Expr) -> Iterator[ast.Name]:
+    """Yield the names that are read by themselves, each time that they are."""
+    return (part for part in walk_syntax(*exprs) if isinstance(part, ast.Name))
+
+
 def bare_places(*exprs: ast.Expr) -> Iterator[tuple[ast.Expr, int, ast.Name]]:
     """Yield (base, axis, subscript) for each name that is a subscript by itself."""
     for expr in exprs:
@@ -63,11 +68,10 @@ def bare_subscripts(*exprs: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
 def used_in_subscripts(name: str, *exprs: ast.Expr) -> bool:
     """Whether a name occurs anywhere within a subscript."""
     return any(
-        isinstance(part, ast.Name) and part.name == name
+        part.name == name
         for node in walk_syntax(*exprs)
         if isinstance(node, ast.Subscript)
-        for subscript in node.subscripts
-        for part in walk_syntax(subscript)
+        for part in names_in(*node.subscripts)
     )
 
 

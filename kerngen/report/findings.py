@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias, final
 
-from kerngen.check.files.unused import Unused, find_unused, words_of_guards
-from kerngen.check.schedules.overlaps import find_overlaps
+from kerngen.check.files.unused import (
+    Unused,
+    find_overlaps,
+    find_unused,
+    words_of_guards,
+)
 from kerngen.compiler import Compiler
 from kerngen.emit.module_name import module_name
 from kerngen.report.clashes import clashing_files

@@ -5,13 +5,11 @@ from __future__ import annotations
 from kerngen.source.diagnostic import Diagnostic
 
 
-class StrategyDoesNotFit(
-    Diagnostic,
-    code="KG0751",
-    message="{wrong}",
-    label="{why}",
-    help="{remedy}",
-):
+class StrategyDoesNotFit(Diagnostic):
+    CODE = "KG0751"
+    MESSAGE = "{wrong}"
+    LABEL = "{why}"
+    HELP = "{remedy}"
     strategy: str
     kernel: str
     stage: str
@@ -46,47 +44,39 @@ class StrategyDoesNotFit(
         return "'generic' accepts every stage; without a schedule, kerngen picks one."
 
 
-class BadTiling(
-    Diagnostic,
-    code="KG0752",
-    message="These options don't fit together: {fault}.",
-    help="The default is 'tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)'.",
-):
+class BadTiling(Diagnostic):
     """Options of `gemm` that make no tiling."""
 
+    CODE = "KG0752"
+    MESSAGE = "These options don't fit together: {fault}."
+    HELP = "The default is 'tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)'."
     fault: str
 
 
-class UnknownStage(
-    Diagnostic,
-    code="KG0753",
-    message="'{kernel}' has no stage '{stage}'.",
-    label="its stages are {known}",
-    help="{remedy}",
-):
+class UnknownStage(Diagnostic):
+    CODE = "KG0753"
+    MESSAGE = "'{kernel}' has no stage '{stage}'."
+    LABEL = "its stages are {known}"
+    HELP = "{remedy}"
     kernel: str
     stage: str
     known: str
     remedy: str
 
 
-class TooManyStages(
-    Diagnostic,
-    code="KG0754",
-    message="'{name}' takes {number} stages, and the limit is {limit}.",
-    help="Split it into kernels that are called one after another.",
-):
+class TooManyStages(Diagnostic):
+    CODE = "KG0754"
+    MESSAGE = "'{name}' takes {number} stages, and the limit is {limit}."
+    HELP = "Split it into kernels that are called one after another."
     name: str
     number: int
     limit: int
 
 
-class TooManyPoints(
-    Diagnostic,
-    code="KG0755",
-    message="'{stage}' computes {number} terms, and the limit is {limit}.",
-    help="Use smaller lengths, or dims that a call determines.",
-):
+class TooManyPoints(Diagnostic):
+    CODE = "KG0755"
+    MESSAGE = "'{stage}' computes {number} terms, and the limit is {limit}."
+    HELP = "Use smaller lengths, or dims that a call determines."
     stage: str
     number: int
     limit: str

@@ -3,13 +3,11 @@
 Every fault of a user's program is a class derived from `Diagnostic`, whose templates are
 filled with its fields:
 
-    class Recursion(
-        Diagnostic,
-        code="KG0207",
-        message="The function '{name}' calls itself: {chain}.",
-        help="Use a reduction, such as 'prod[i < n] ...'.",
-        related={"calls": "calls '{here}' here"},
-    ):
+    class Recursion(Diagnostic):
+        CODE = "KG0207"
+        MESSAGE = "The function '{name}' calls itself: {chain}."
+        HELP = "Use a reduction, such as 'prod[i < n] ...'."
+        RELATED = {"calls": "calls '{here}' here"}
         calls: tuple[Span, ...]
         name: str
         chain: str
@@ -27,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from string import Formatter
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal, TypeAlias, dataclass_transform, final
+from typing import ClassVar, Literal, TypeAlias, dataclass_transform, final
 
 from kerngen.source.text import Span
 
@@ -36,7 +34,6 @@ Help: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
 """A template; several, of which the first is taken whose fields are given; or one for
 each value that the field `case` has.
 """
-_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @final
@@ -57,71 +54,58 @@ class Edit:
     text: str
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Templates:
-    """The texts of a class of diagnostics, with its fields in braces.
-
-    `related` has a template for each field that is a place, or several, or None.
-    """
-
-    message: str
-    label: str
-    help: Help
-    related: Mapping[str, str]
-
-
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
     """One fault.  Subclasses declare their texts, and the fields that these need.
 
-    A label or a help is left out where a field that it names is empty.
+    A label or a help is left out where a field that it names is empty.  `RELATED` has a
+    template for each field that is a place, or several, or None.
     """
 
-    code: ClassVar[str]
-    severity: ClassVar[Severity]
+    CODE: ClassVar[str]
+    SEVERITY: ClassVar[Severity] = "error"
     """A warning is printed, and the program is compiled."""
-    templates: ClassVar[Templates]
+    MESSAGE: ClassVar[str]
+    LABEL: ClassVar[str] = ""
+    HELP: ClassVar[Help] = ""
+    RELATED: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     span: Span
 
-    def __init_subclass__(
-        cls,
-        *,
-        code: str,
-        message: str,
-        label: str = "",
-        help: Help = "",  # noqa: A002
-        related: Mapping[str, str] = _NOWHERE,
-        severity: Severity = "error",
-    ) -> None:
+    def __init_subclass__(cls) -> None:
         """Make a frozen dataclass of a declaration."""
-        cls.code = code
-        cls.severity = severity
-        cls.templates = Templates(message, label, help, related)
         dataclass(frozen=True, kw_only=True)(cls)
+
+    @property
+    def code(self) -> str:
+        """The code of its page, such as `KG0207`."""
+        return self.CODE
+
+    @property
+    def severity(self) -> Severity:
+        """Whether it is an error or a warning."""
+        return self.SEVERITY
 
     @property
     def message(self) -> str:
         """One sentence with a full stop: what is wrong."""
-        return self.templates.message.format_map(_Fields(self))
+        return self.MESSAGE.format_map(_Fields(self))
 
     @property
     def label(self) -> str:
         """A few words beside the caret; empty if the message is enough."""
-        return self._filled(self.templates.label)
+        return self._filled(self.LABEL)
 
     @property
     def help(self) -> str:
         """What to do about it, or empty."""
-        given = self.templates.help
-        if isinstance(given, str):
-            return self._filled(given)
-        if isinstance(given, tuple):
-            return next((text for text in map(self._filled, given) if text), "")
+        if isinstance(self.HELP, str):
+            return self._filled(self.HELP)
+        if isinstance(self.HELP, tuple):
+            return next((text for text in map(self._filled, self.HELP) if text), "")
         case: str = getattr(self, "case")  # noqa: B009
-        return self._filled(given[case])
+        return self._filled(self.HELP[case])
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -133,7 +117,7 @@ class Diagnostic:
         """Other places that matter."""
         return tuple(
             Related(span, template.format_map(_Fields(self, here=span.text)))
-            for field, template in self.templates.related.items()
+            for field, template in self.RELATED.items()
             for span in _places(getattr(self, field))
         )
 

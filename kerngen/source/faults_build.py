@@ -6,15 +6,13 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class ClashingFiles(
-    Diagnostic,
-    code="KG0010",
-    message="{why}.",
-    help="{remedy}.",
-    related={"other": "the other file"},
-):
+class ClashingFiles(Diagnostic):
     """A file that generates what another one does, or what a package needs."""
 
+    CODE = "KG0010"
+    MESSAGE = "{why}."
+    HELP = "{remedy}."
+    RELATED = {"other": "the other file"}
     why: str
     remedy: str
     other: Span | None

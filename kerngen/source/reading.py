@@ -18,24 +18,21 @@ LARGEST: Final = 2**20
 _AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-class NotUtf8(
-    Diagnostic,
-    code="KG0001",
-    message="The file is not in UTF-8: byte 0x{byte:02X} is not allowed here.",
-    help="Save the file in UTF-8.",
-):
+class NotUtf8(Diagnostic):
     """A file in another encoding."""
 
+    CODE = "KG0001"
+    MESSAGE = "The file is not in UTF-8: byte 0x{byte:02X} is not allowed here."
+    HELP = "Save the file in UTF-8."
     byte: int
 
 
-class FileTooLarge(
-    Diagnostic,
-    code="KG0009",
-    message=f"The file is too large: it has more than {LARGEST} bytes.",
-    help="Split it into several files.",
-):
+class FileTooLarge(Diagnostic):
     """A file that nobody wrote by hand."""
+
+    CODE = "KG0009"
+    MESSAGE = f"The file is too large: it has more than {LARGEST} bytes."
+    HELP = "Split it into several files."
 
 
 def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:

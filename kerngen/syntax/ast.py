@@ -6,7 +6,7 @@ Nodes are frozen and compare by meaning: spans are left out of equality.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
@@ -15,6 +15,11 @@ BinaryOp: TypeAlias = Literal[
     "or", "and", "==", "!=", "<", "<=", ">", ">=",
     "|", "^", "&", "<<", ">>", "+", "-", "*", "/", "%",
 ]  # fmt: skip
+COMPARISONS: Final = frozenset(("==", "!=", "<", "<=", ">", ">="))
+LOGIC: Final = frozenset(("and", "or"))
+TRUTHS: Final = COMPARISONS | LOGIC
+SHIFTS: Final = frozenset(("<<", ">>"))
+ON_BITS: Final = frozenset(("&", "|", "^"))
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
 ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
 AssignOp: TypeAlias = Literal["=", "+=", "-=", "*=", "/="]
@@ -183,8 +188,8 @@ class Parameter:
     type: TypeName
     mutable: bool
     default: Expr | None
-    doc: str
     span: Span = field(compare=False, repr=False)
+    doc: str = ""
 
 
 # Statements
@@ -270,8 +275,8 @@ class ConstItem:
     name: Identifier
     type: TypeName
     value: Expr
-    doc: str
     span: Span = field(compare=False, repr=False)
+    doc: str = ""
 
 
 @final
@@ -289,11 +294,11 @@ class Attribute:
 class StructField:
     """One field of a struct."""
 
+    attributes: tuple[Attribute, ...]
     name: Identifier
     type: TypeName
-    attributes: tuple[Attribute, ...]
-    doc: str
     span: Span = field(compare=False, repr=False)
+    doc: str = ""
 
 
 @final
@@ -303,8 +308,8 @@ class StructItem:
 
     name: Identifier
     fields: tuple[StructField, ...]
-    doc: str
     span: Span = field(compare=False, repr=False)
+    doc: str = ""
 
 
 @final
@@ -317,8 +322,8 @@ class FunctionItem:
     result: TypeName
     lets: tuple[LetStatement, ...]
     body: Expr
-    doc: str
     span: Span = field(compare=False, repr=False)
+    doc: str = ""
 
 
 @final
@@ -330,8 +335,8 @@ class KernelItem:
     parameters: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
     body: tuple[Statement, ...]
-    doc: str
     span: Span = field(compare=False, repr=False)
+    doc: str = ""
 
     @property
     def equations(self) -> tuple[Equation, ...]:
@@ -353,8 +358,8 @@ class GradientItem:
     kernel: Identifier
     by: tuple[Identifier, ...]
     given: tuple[Identifier, ...]
-    doc: str
     span: Span = field(compare=False, repr=False)
+    doc: str = ""
 
 
 @final

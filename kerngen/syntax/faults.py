@@ -8,13 +8,11 @@ from kerngen.source.text import Span
 from kerngen.syntax.mistakes.lookalikes import described, meant_by
 
 
-class UnexpectedToken(
-    Diagnostic,
-    code="KG0101",
-    message="Expected {alternatives}, found {found}.",
-    help="{remedy}",
-    related={"opening": "this '{here}' is still open"},
-):
+class UnexpectedToken(Diagnostic):
+    CODE = "KG0101"
+    MESSAGE = "Expected {alternatives}, found {found}."
+    HELP = "{remedy}"
+    RELATED = {"opening": "this '{here}' is still open"}
     found: str
     expected: tuple[str, ...]
     opening: Span | None = None
@@ -26,13 +24,11 @@ class UnexpectedToken(
         return _alternatives(self.expected)
 
 
-class UnexpectedCharacter(
-    Diagnostic,
-    code="KG0102",
-    message="The character '{character}' has no meaning in the language.",
-    label="{why}",
-    help="{remedy}",
-):
+class UnexpectedCharacter(Diagnostic):
+    CODE = "KG0102"
+    MESSAGE = "The character '{character}' has no meaning in the language."
+    LABEL = "{why}"
+    HELP = "{remedy}"
     character: str
 
     @property
@@ -54,12 +50,10 @@ class UnexpectedCharacter(
         return f"Write {instead} in its place{why}."
 
 
-class ForbiddenCharacter(
-    Diagnostic,
-    code="KG0103",
-    message="The character U+{codepoint:04X} is not allowed in a kernel file.",
-    help="{remedy}",
-):
+class ForbiddenCharacter(Diagnostic):
+    CODE = "KG0103"
+    MESSAGE = "The character U+{codepoint:04X} is not allowed in a kernel file."
+    HELP = "{remedy}"
     codepoint: int
 
     @property
@@ -70,13 +64,12 @@ class ForbiddenCharacter(
         return "Remove it; it is not allowed in comments either."
 
 
-class UnterminatedString(
-    Diagnostic,
-    code="KG0104",
-    message="This string has no closing '\"' on its line.",
-    help="Close it where the path ends, as in 'use \"math.kern\";'.",
-):
+class UnterminatedString(Diagnostic):
     """A quote that is not closed on its line."""
+
+    CODE = "KG0104"
+    MESSAGE = "This string has no closing '\"' on its line."
+    HELP = "Close it where the path ends, as in 'use \"math.kern\";'."
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -85,67 +78,57 @@ class UnterminatedString(
         return (Edit(self.span, f'{path}";'),)
 
 
-class MisplacedDoc(
-    Diagnostic,
-    code="KG0105",
-    message="This doc comment documents nothing.",
-    help=(
-        "Put it on its own line before an item, parameter, output or field, or write "
-        "'//'."
-    ),
-):
+class MisplacedDoc(Diagnostic):
     """A `///` that documents nothing, or would document what its author didn't mean."""
 
+    CODE = "KG0105"
+    MESSAGE = "This doc comment documents nothing."
+    HELP = (
+        "Put it on its own line before an item, parameter, output or field, or write "
+        "'//'."
+    )
 
-class MisplacedFileDoc(
-    Diagnostic,
-    code="KG0106",
-    message="A '//!' comment documents the file, and comes first in it.",
-    help="Write '///' to document what follows, or '//'.",
-):
+
+class MisplacedFileDoc(Diagnostic):
     """A `//!` after the start of the file."""
 
+    CODE = "KG0106"
+    MESSAGE = "A '//!' comment documents the file, and comes first in it."
+    HELP = "Write '///' to document what follows, or '//'."
 
-class NestedTooDeep(
-    Diagnostic,
-    code="KG0107",
-    message="This expression is nested more than {limit} levels deep.",
-    help="Name a part of it with 'let'.",
-):
+
+class NestedTooDeep(Diagnostic):
+    CODE = "KG0107"
+    MESSAGE = "This expression is nested more than {limit} levels deep."
+    HELP = "Name a part of it with 'let'."
     limit: int
 
 
-class TooManyIndices(
-    Diagnostic,
-    code="KG0137",
-    message="There are more than {limit} {noun} here.",
-    help="Join axes that belong together, or name a part of it with 'let'.",
-):
+class TooManyIndices(Diagnostic):
+    CODE = "KG0137"
+    MESSAGE = "There are more than {limit} {noun} here."
+    HELP = "Join axes that belong together, or name a part of it with 'let'."
     noun: str
     limit: int
 
 
-class LongChain(
-    Diagnostic,
-    code="KG0134",
-    message=(
+class LongChain(Diagnostic):
+    CODE = "KG0134"
+    MESSAGE = (
         "This chain of operators is too long: it is nested more than {limit} levels "
         "deep."
-    ),
-    help=(
+    )
+    HELP = (
         "Name a part of it with 'let'; a repetition is a reduction, such as 'sum[i < "
         "9] ...'."
-    ),
-):
+    )
     limit: int
 
 
-class MalformedNumber(
-    Diagnostic,
-    code="KG0115",
-    message="'{number}' is not a number of the language.",
-    help="{written}",
-):
+class MalformedNumber(Diagnostic):
+    CODE = "KG0115"
+    MESSAGE = "'{number}' is not a number of the language."
+    HELP = "{written}"
     number: str
     remedy: str
 
@@ -161,12 +144,10 @@ class MalformedNumber(
         return "Numbers look like '1', '0xff', '1.0', '0.5' or '1e-8'."
 
 
-class UnknownWord(
-    Diagnostic,
-    code="KG0135",
-    message="The language has no word '{word}'.",
-    help="{remedy}",
-):
+class UnknownWord(Diagnostic):
+    CODE = "KG0135"
+    MESSAGE = "The language has no word '{word}'."
+    HELP = "{remedy}"
     word: str
     suggestion: str
 
@@ -176,25 +157,21 @@ class UnknownWord(
         return did_you_mean(self.suggestion)
 
 
-class NotAName(
-    Diagnostic,
-    code="KG0136",
-    message="'{name}' can't be a name.",
-    help=(
+class NotAName(Diagnostic):
+    CODE = "KG0136"
+    MESSAGE = "'{name}' can't be a name."
+    HELP = (
         "Write '{instead}': a name is made of the letters a to z, digits and '_', and "
         "begins with no digit."
-    ),
-):
+    )
     name: str
     instead: str
 
 
-class NumberTooLong(
-    Diagnostic,
-    code="KG0119",
-    message="This number has {digits} digits, more than any type can hold.",
-    help="A large value of type f32 is written as '1e30'.",
-):
+class NumberTooLong(Diagnostic):
+    CODE = "KG0119"
+    MESSAGE = "This number has {digits} digits, more than any type can hold."
+    HELP = "A large value of type f32 is written as '1e30'."
     digits: int
 
 

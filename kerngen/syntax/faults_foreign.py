@@ -8,34 +8,30 @@ from __future__ import annotations
 from kerngen.source.diagnostic import Diagnostic, Edit
 
 
-class ChainedComparison(
-    Diagnostic,
-    code="KG0108",
-    message="Comparisons can't be chained.",
-    label="a second comparison",
-    help="Join two comparisons with 'and', as in 'a < b and b < c'.",
-):
+class ChainedComparison(Diagnostic):
     """`a < b < c`."""
 
+    CODE = "KG0108"
+    MESSAGE = "Comparisons can't be chained."
+    LABEL = "a second comparison"
+    HELP = "Join two comparisons with 'and', as in 'a < b and b < c'."
 
-class AssignmentInExpression(
-    Diagnostic,
-    code="KG0109",
-    message="'=' assigns; it can't be used inside an expression.",
-    help="{remedy}",
-):
+
+class AssignmentInExpression(Diagnostic):
     """`=` where a value is wanted."""
 
+    CODE = "KG0109"
+    MESSAGE = "'=' assigns; it can't be used inside an expression."
+    HELP = "{remedy}"
     remedy: str
 
 
-class ComparisonAsStatement(
-    Diagnostic,
-    code="KG0110",
-    message="'==' compares; a statement assigns with '='.",
-    help="Write '='.",
-):
+class ComparisonAsStatement(Diagnostic):
     """`==` where `=` is wanted."""
+
+    CODE = "KG0110"
+    MESSAGE = "'==' compares; a statement assigns with '='."
+    HELP = "Write '='."
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -43,13 +39,12 @@ class ComparisonAsStatement(
         return (Edit(self.span, "="),)
 
 
-class MissingSemicolon(
-    Diagnostic,
-    code="KG0111",
-    message="A ';' is missing.",
-    label="expected ';' here",
-):
+class MissingSemicolon(Diagnostic):
     """A statement that runs into what follows."""
+
+    CODE = "KG0111"
+    MESSAGE = "A ';' is missing."
+    LABEL = "expected ';' here"
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -57,13 +52,12 @@ class MissingSemicolon(
         return (Edit(self.span, ";"),)
 
 
-class SemicolonAfterValue(
-    Diagnostic,
-    code="KG0112",
-    message="The value of a function or branch is not followed by ';'.",
-    help="Remove the ';'.",
-):
+class SemicolonAfterValue(Diagnostic):
     """`{ x; }` where the braces hold a value."""
+
+    CODE = "KG0112"
+    MESSAGE = "The value of a function or branch is not followed by ';'."
+    HELP = "Remove the ';'."
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -71,53 +65,45 @@ class SemicolonAfterValue(
         return (Edit(self.span, ""),)
 
 
-class ReservedWord(
-    Diagnostic,
-    code="KG0113",
-    message="'{word}' is a word of the language and can't be a name here.",
-    help="{remedy}",
-):
+class ReservedWord(Diagnostic):
+    CODE = "KG0113"
+    MESSAGE = "'{word}' is a word of the language and can't be a name here."
+    HELP = "{remedy}"
     word: str
     remedy: str
 
 
-class ForeignSpelling(
-    Diagnostic,
-    code="KG0114",
-    message="The language has no '{found}'.",
-    help="Write {instead}.",
-):
+class ForeignSpelling(Diagnostic):
+    CODE = "KG0114"
+    MESSAGE = "The language has no '{found}'."
+    HELP = "Write {instead}."
     found: str
     instead: str
 
 
-class IndexNotBare(
-    Diagnostic,
-    code="KG0116",
-    message="A 'let' or a reduction introduces each index by a bare name.",
-    help="{remedy}",
-):
+class IndexNotBare(Diagnostic):
     """Something else than a name where a `let` or reduction introduces an index."""
 
+    CODE = "KG0116"
+    MESSAGE = "A 'let' or a reduction introduces each index by a bare name."
+    HELP = "{remedy}"
     remedy: str
 
 
-class WrittenType(
-    Diagnostic,
-    code="KG0117",
-    message="A 'let' or 'host' has the type of its value, which is not written.",
-    help="Remove the ':' and the type.",
-):
+class WrittenType(Diagnostic):
     """`let x: f32 = ...`."""
 
+    CODE = "KG0117"
+    MESSAGE = "A 'let' or 'host' has the type of its value, which is not written."
+    HELP = "Remove the ':' and the type."
 
-class EmptyBrackets(
-    Diagnostic,
-    code="KG0118",
-    message="These brackets need an index.",
-    help="A value of rank 0 is read and written by its bare name, as in 's = 0.0;'.",
-):
+
+class EmptyBrackets(Diagnostic):
     """`s[]` in a statement."""
+
+    CODE = "KG0118"
+    MESSAGE = "These brackets need an index."
+    HELP = "A value of rank 0 is read and written by its bare name, as in 's = 0.0;'."
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -125,37 +111,32 @@ class EmptyBrackets(
         return (Edit(self.span, ""),)
 
 
-class MisplacedMut(
-    Diagnostic,
-    code="KG0120",
-    message="Only a tensor parameter of a kernel is marked 'mut'.",
-    help="{remedy}",
-):
+class MisplacedMut(Diagnostic):
     """`let mut`, or a `mut` output."""
 
+    CODE = "KG0120"
+    MESSAGE = "Only a tensor parameter of a kernel is marked 'mut'."
+    HELP = "{remedy}"
     remedy: str
 
 
-class NameAndType(
-    Diagnostic,
-    code="KG0121",
-    message="{what} is written as its name, ':' and its type.",
-    help="{remedy}",
-):
+class NameAndType(Diagnostic):
     """`-> f32[n]`, or a parameter without a type."""
 
+    CODE = "KG0121"
+    MESSAGE = "{what} is written as its name, ':' and its type."
+    HELP = "{remedy}"
     what: str
     remedy: str
 
 
-class MissingElse(
-    Diagnostic,
-    code="KG0122",
-    message="An 'if' is a value, so it needs an 'else'.",
-    label="expected 'else' here",
-    help="Add the value for the other case, as in 'else {{ 0.0 }}'.",
-):
+class MissingElse(Diagnostic):
     """`if c { a }` where a value is wanted."""
+
+    CODE = "KG0122"
+    MESSAGE = "An 'if' is a value, so it needs an 'else'."
+    LABEL = "expected 'else' here"
+    HELP = "Add the value for the other case, as in 'else {{ 0.0 }}'."
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -163,62 +144,53 @@ class MissingElse(
         return (Edit(self.span, " else { 0.0 }"),)
 
 
-class SeparateSubscripts(
-    Diagnostic,
-    code="KG0123",
-    message="All subscripts are in one pair of brackets.",
-    help="Write '{joined}'.",
-):
+class SeparateSubscripts(Diagnostic):
     """`z[i][j]`."""
 
+    CODE = "KG0123"
+    MESSAGE = "All subscripts are in one pair of brackets."
+    HELP = "Write '{joined}'."
     joined: str
 
 
-class ForeignReduction(
-    Diagnostic,
-    code="KG0124",
-    message=(
-        "'{name}' is not a reduction; the reductions are 'sum', 'prod', 'max', 'min', "
-        "'argmax' and 'argmin'."
-    ),
-    help="Write {instead}.",
-):
+class ForeignReduction(Diagnostic):
     """`mean[j] x[j]`."""
 
+    CODE = "KG0124"
+    MESSAGE = (
+        "'{name}' is not a reduction; the reductions are 'sum', 'prod', 'max', 'min', "
+        "'argmax' and 'argmin'."
+    )
+    HELP = "Write {instead}."
     name: str
     instead: str
 
 
-class ReductionForm(
-    Diagnostic,
-    code="KG0125",
-    message="'{name}' names the indices to reduce over in brackets.",
-    help="Write '{example}'.",
-):
+class ReductionForm(Diagnostic):
     """`sum x[j]` or `sum[] x`."""
 
+    CODE = "KG0125"
+    MESSAGE = "'{name}' names the indices to reduce over in brackets."
+    HELP = "Write '{example}'."
     name: str
     example: str
 
 
-class ForeignIf(
-    Diagnostic,
-    code="KG0126",
-    message="An 'if' is a value, written 'if c {{ a }} else {{ b }}'.",
-    help="{remedy}",
-):
+class ForeignIf(Diagnostic):
     """`if` as a statement, after its value, or without braces."""
 
+    CODE = "KG0126"
+    MESSAGE = "An 'if' is a value, written 'if c {{ a }} else {{ b }}'."
+    HELP = "{remedy}"
     remedy: str
 
 
-class DivisionComment(
-    Diagnostic,
-    code="KG0127",
-    message="'//' begins a comment, so the rest of this line is not read.",
-    help="Integers are divided by '/', which drops the fraction.",
-):
+class DivisionComment(Diagnostic):
     """`x[i // 2]`."""
+
+    CODE = "KG0127"
+    MESSAGE = "'//' begins a comment, so the rest of this line is not read."
+    HELP = "Integers are divided by '/', which drops the fraction."
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -226,25 +198,21 @@ class DivisionComment(
         return (Edit(self.span, "/"),)
 
 
-class NamedArgument(
-    Diagnostic,
-    code="KG0128",
-    message="Arguments are passed by position, not by name.",
-    help="{remedy}",
-):
+class NamedArgument(Diagnostic):
     """`max(x, axis=1)`."""
 
+    CODE = "KG0128"
+    MESSAGE = "Arguments are passed by position, not by name."
+    HELP = "{remedy}"
     remedy: str
 
 
-class ForeignType(
-    Diagnostic,
-    code="KG0129",
-    message="'{found}' is not how a type is written.",
-    help="Write {written}.",
-):
+class ForeignType(Diagnostic):
     """`vec3<f32>`, or a pointer."""
 
+    CODE = "KG0129"
+    MESSAGE = "'{found}' is not how a type is written."
+    HELP = "Write {written}."
     found: str
     instead: str
     why: str = ""
@@ -255,37 +223,33 @@ class ForeignType(
         return f"'{self.instead}'{self.why}"
 
 
-class Slice(
-    Diagnostic,
-    code="KG0130",
-    message="A subscript picks one element: there are no slices.",
-    help=(
-        "Use an index, which ranges over the axis, as in 'sum[j] x[i, j]' or 'x[i + "
-        "1]'."
-    ),
-):
+class Slice(Diagnostic):
     """`x[i, :]`."""
 
+    CODE = "KG0130"
+    MESSAGE = "A subscript picks one element: there are no slices."
+    HELP = (
+        "Use an index, which ranges over the axis, as in 'sum[j] x[i, j]' or 'x[i + "
+        "1]'."
+    )
 
-class UnnamedAxis(
-    Diagnostic,
-    code="KG0131",
-    message="Each axis of a tensor has a name or a length.",
-    help="Write 'f32[m, n]' or 'f32[3]'; axes of one name have one length.",
-):
+
+class UnnamedAxis(Diagnostic):
     """`f32[:, :]`."""
 
+    CODE = "KG0131"
+    MESSAGE = "Each axis of a tensor has a name or a length."
+    HELP = "Write 'f32[m, n]' or 'f32[3]'; axes of one name have one length."
 
-class UndeclaredValue(
-    Diagnostic,
-    code="KG0132",
-    message="A value is introduced by 'let', without its type.",
-    help=(
-        "Write 'let {name} = ...;', or 'let {name}[{index}] = ...;' for one per index."
-    ),
-):
+
+class UndeclaredValue(Diagnostic):
     """`float t = x[i];`."""
 
+    CODE = "KG0132"
+    MESSAGE = "A value is introduced by 'let', without its type."
+    HELP = (
+        "Write 'let {name} = ...;', or 'let {name}[{index}] = ...;' for one per index."
+    )
     name: str
 
     @property
@@ -294,12 +258,10 @@ class UndeclaredValue(
         return "j" if self.name == "i" else "i"
 
 
-class MethodCall(
-    Diagnostic,
-    code="KG0133",
-    message="A function is called by its name alone.",
-    help="Write {instead}.",
-):
+class MethodCall(Diagnostic):
     """`x[i].exp()`."""
 
+    CODE = "KG0133"
+    MESSAGE = "A function is called by its name alone."
+    HELP = "Write {instead}."
     instead: str

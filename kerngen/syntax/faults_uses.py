@@ -7,23 +7,19 @@ from kerngen.source.similar import did_you_mean
 from kerngen.source.text import Span
 
 
-class NotAUsePath(
-    Diagnostic,
-    code="KG0002",
-    message="'use' can't take '{path}': {why}.",
-    help="Write the path from this file's folder, as in '../shared/math.kern'.",
-):
+class NotAUsePath(Diagnostic):
+    CODE = "KG0002"
+    MESSAGE = "'use' can't take '{path}': {why}."
+    HELP = "Write the path from this file's folder, as in '../shared/math.kern'."
     path: str
     why: str
 
 
-class MissingFile(
-    Diagnostic,
-    code="KG0003",
-    message="There is no file '{path}'.",
-    label="looked for as '{shown}'",
-    help="{remedy}",
-):
+class MissingFile(Diagnostic):
+    CODE = "KG0003"
+    MESSAGE = "There is no file '{path}'."
+    LABEL = "looked for as '{shown}'"
+    HELP = "{remedy}"
     path: str
     shown: str
     suggestion: str
@@ -37,53 +33,44 @@ class MissingFile(
         )
 
 
-class UnreadableFile(
-    Diagnostic,
-    code="KG0004",
-    message="'{path}' can't be read: {why}.",
-    label="looked for as '{shown}'",
-):
+class UnreadableFile(Diagnostic):
+    CODE = "KG0004"
+    MESSAGE = "'{path}' can't be read: {why}."
+    LABEL = "looked for as '{shown}'"
     path: str
     shown: str
     why: str
 
 
-class OutsideSources(
-    Diagnostic,
-    code="KG0005",
-    message="'{path}' is outside of the source folder '{root}'.",
-    help="Move the file into '{root}', so that every build of that folder has it.",
-):
+class OutsideSources(Diagnostic):
+    CODE = "KG0005"
+    MESSAGE = "'{path}' is outside of the source folder '{root}'."
+    HELP = "Move the file into '{root}', so that every build of that folder has it."
     path: str
     root: str
 
 
-class UsesItself(
-    Diagnostic,
-    code="KG0006",
-    message="This file uses itself.",
-    help="Leave it out: a file sees its own items.",
-):
+class UsesItself(Diagnostic):
     """A file that uses itself."""
 
+    CODE = "KG0006"
+    MESSAGE = "This file uses itself."
+    HELP = "Leave it out: a file sees its own items."
 
-class UseCycle(
-    Diagnostic,
-    code="KG0007",
-    message="These files use each other in a circle: {chain}.",
-    help="Move what both sides need to a file that both use.",
-    related={"others": "and uses this"},
-):
+
+class UseCycle(Diagnostic):
+    CODE = "KG0007"
+    MESSAGE = "These files use each other in a circle: {chain}."
+    HELP = "Move what both sides need to a file that both use."
+    RELATED = {"others": "and uses this"}
     chain: str
     others: tuple[Span, ...]
 
 
-class UsedTwice(
-    Diagnostic,
-    code="KG0008",
-    message="'{path}' is used twice.",
-    help="Leave one of them out.",
-    related={"other": "used here already"},
-):
+class UsedTwice(Diagnostic):
+    CODE = "KG0008"
+    MESSAGE = "'{path}' is used twice."
+    HELP = "Leave one of them out."
+    RELATED = {"other": "used here already"}
     other: Span
     path: str

@@ -1,12 +1,13 @@
-"""Nodes of the abstract syntax tree from rules of the grammar, a method for each.
+"""Nodes of the abstract syntax tree from rules of the grammar.
 
 Lists of the grammar become tuples; `[x]` becomes None where it is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeAlias, cast, final
+from typing import Final, TypeAlias, cast, final
 
 from lark import Token
 
@@ -31,9 +32,33 @@ _MOST_DIGITS = 100
 """Python itself refuses to convert more than some thousands."""
 
 
+LISTS: Final = frozenset(
+    "attributes locals names targets options parameters members binders expressions".split()
+)
+"""Rules that are lists of their parts."""
+
+NODES: Final[Mapping[str, Callable[..., object]]] = {
+    "const": ast.ConstItem,
+    "plain_field": ast.StructField,
+    "attribute": ast.Attribute,
+    "function": ast.FunctionItem,
+    "derivative": ast.DerivativeItem,
+    "schedule": ast.ScheduleItem,
+    "target": ast.ScheduleTarget,
+    "type": ast.TypeName,
+    "host": ast.HostStatement,
+    "require": ast.RequireStatement,
+    "conditional": ast.Conditional,
+    "subscript": ast.Subscript,
+    "member": ast.Member,
+    "call": ast.Call,
+}
+"""Rules whose parts are the fields of a node, in their order; its place follows."""
+
+
 @final
 class Rules:
-    """What each rule of the grammar, or alias in it, becomes."""
+    """What a rule of the grammar, or alias in it, becomes: a method for each of the others."""
 
     def __init__(self, source: Source, faults: Faults) -> None:
         self._source = source
@@ -42,7 +67,12 @@ class Rules:
     def make(self, rule: str, parts: list[object], start: int, end: int) -> object:
         """Return what a rule becomes; names are identifiers, other tokens as they are."""
         known = [self._token(part) if type(part) is Token else part for part in parts]
-        return getattr(self, rule)(Span(self._source, start, end), *known)
+        if rule in LISTS:
+            return tuple(known)
+        span = Span(self._source, start, end)
+        if rule in NODES:
+            return NODES[rule](*known, span)
+        return getattr(self, rule)(span, *known)
 
     def _token(self, token: Token) -> ast.Identifier | Token:
         if token.type in {"NAME", "REDUCE"}:
@@ -89,50 +119,10 @@ class Rules:
     def use(self, span: Span, path: Token) -> ast.UseItem:
         return ast.UseItem(path[1:-1], span)
 
-    def const(
-        self, span: Span, name: ast.Identifier, type_: ast.TypeName, value: ast.Expr
-    ) -> ast.ConstItem:
-        return ast.ConstItem(name, type_, value, "", span)
-
     def struct(
         self, span: Span, name: ast.Identifier, *fields: ast.StructField
     ) -> ast.StructItem:
-        return ast.StructItem(name, fields, "", span)
-
-    def plain_field(
-        self,
-        span: Span,
-        attributes: tuple[ast.Attribute, ...],
-        name: ast.Identifier,
-        type_: ast.TypeName,
-    ) -> ast.StructField:
-        return ast.StructField(name, type_, attributes, "", span)
-
-    def attributes(
-        self, _span: Span, *attributes: ast.Attribute
-    ) -> tuple[ast.Attribute, ...]:
-        return attributes
-
-    def attribute(
-        self, span: Span, name: ast.Identifier, value: ast.Expr
-    ) -> ast.Attribute:
-        return ast.Attribute(name, value, span)
-
-    def function(
-        self,
-        span: Span,
-        name: ast.Identifier,
-        parameters: tuple[ast.Parameter, ...],
-        result: ast.TypeName,
-        lets: tuple[ast.LetStatement, ...],
-        body: ast.Expr,
-    ) -> ast.FunctionItem:
-        return ast.FunctionItem(name, parameters, result, lets, body, "", span)
-
-    def locals(
-        self, _span: Span, *lets: ast.LetStatement
-    ) -> tuple[ast.LetStatement, ...]:
-        return lets
+        return ast.StructItem(name, fields, span)
 
     def local(
         self, span: Span, name: ast.Identifier, value: ast.Expr
@@ -147,7 +137,7 @@ class Rules:
         outputs: tuple[ast.Parameter, ...] | None,
         *body: ast.Statement,
     ) -> ast.KernelItem:
-        return ast.KernelItem(name, parameters, outputs or (), body, "", span)
+        return ast.KernelItem(name, parameters, outputs or (), body, span)
 
     def gradient(
         self,
@@ -157,57 +147,16 @@ class Rules:
         by: tuple[ast.Identifier, ...],
         given: tuple[ast.Identifier, ...] | None,
     ) -> ast.GradientItem:
-        return ast.GradientItem(name, kernel, by, given or (), "", span)
-
-    def names(self, _span: Span, *names: ast.Identifier) -> tuple[ast.Identifier, ...]:
-        return names
-
-    def derivative(
-        self,
-        span: Span,
-        function: ast.Identifier,
-        parameters: tuple[ast.Parameter, ...],
-        lets: tuple[ast.LetStatement, ...],
-        values: tuple[ast.Expr, ...],
-    ) -> ast.DerivativeItem:
-        return ast.DerivativeItem(function, parameters, lets, values, span)
-
-    def schedule(
-        self,
-        span: Span,
-        targets: tuple[ast.ScheduleTarget, ...],
-        guard: ast.Expr | None,
-        strategy: ast.Identifier,
-        options: tuple[ast.Option, ...],
-    ) -> ast.ScheduleItem:
-        return ast.ScheduleItem(targets, guard, strategy, options, span)
-
-    def targets(
-        self, _span: Span, *targets: ast.ScheduleTarget
-    ) -> tuple[ast.ScheduleTarget, ...]:
-        return targets
-
-    def target(
-        self, span: Span, kernel: ast.Identifier, stage: ast.Identifier | None
-    ) -> ast.ScheduleTarget:
-        return ast.ScheduleTarget(kernel, stage, span)
+        return ast.GradientItem(name, kernel, by, given or (), span)
 
     def pattern(self, span: Span, *parts: ast.Identifier | Token) -> ast.Identifier:
         names = (p.name if isinstance(p, ast.Identifier) else str(p) for p in parts)
         return ast.Identifier("".join(names), span)
 
-    def options(self, _span: Span, *options: ast.Option) -> tuple[ast.Option, ...]:
-        return options
-
     def option(self, span: Span, name: ast.Identifier, *values: Token) -> ast.Option:
         return ast.Option(name, tuple(map(self._whole, values)), span)
 
     # Parameters and types
-
-    def parameters(
-        self, _span: Span, *parameters: ast.Parameter
-    ) -> tuple[ast.Parameter, ...]:
-        return parameters
 
     def plain_parameter(
         self,
@@ -217,17 +166,12 @@ class Rules:
         type_: ast.TypeName,
         default: ast.Expr | None,
     ) -> ast.Parameter:
-        return ast.Parameter(name, type_, mut is not None, default, "", span)
+        return ast.Parameter(name, type_, mut is not None, default, span)
 
     def plain_output(
         self, span: Span, name: ast.Identifier, type_: ast.TypeName
     ) -> ast.Parameter:
-        return ast.Parameter(name, type_, False, None, "", span)
-
-    def type(
-        self, span: Span, name: ast.Identifier, axes: tuple[ast.Expr, ...] | None
-    ) -> ast.TypeName:
-        return ast.TypeName(name, axes, span)
+        return ast.Parameter(name, type_, False, None, span)
 
     # Statements
 
@@ -240,14 +184,6 @@ class Rules:
     ) -> ast.LetStatement:
         return ast.LetStatement(name, binders or (), value, span)
 
-    def host(
-        self, span: Span, name: ast.Identifier, value: ast.Expr
-    ) -> ast.HostStatement:
-        return ast.HostStatement(name, value, span)
-
-    def require(self, span: Span, condition: ast.Expr) -> ast.RequireStatement:
-        return ast.RequireStatement(condition, span)
-
     def assignment(
         self,
         span: Span,
@@ -257,27 +193,13 @@ class Rules:
         op: Token,
         value: ast.Expr,
     ) -> ast.Assignment:
-        return ast.Assignment(
-            name,
-            subscripts or (),
-            members,
-            cast("ast.AssignOp", str(op)),
-            value,
-            span,
-        )
-
-    def members(
-        self, _span: Span, *members: ast.TargetMember
-    ) -> tuple[ast.TargetMember, ...]:
-        return members
+        op_ = cast("ast.AssignOp", str(op))
+        return ast.Assignment(name, subscripts or (), members, op_, value, span)
 
     def target_member(
         self, span: Span, name: ast.Identifier, subscripts: tuple[ast.Expr, ...] | None
     ) -> ast.TargetMember:
         return ast.TargetMember(name, subscripts or (), span)
-
-    def binders(self, _span: Span, *binders: ast.Binder) -> tuple[ast.Binder, ...]:
-        return binders
 
     def binder(
         self, _span: Span, name: ast.Identifier, bound: ast.Expr | None
@@ -285,9 +207,6 @@ class Rules:
         return ast.Binder(name, bound)
 
     # Expressions
-
-    def expressions(self, _span: Span, *expressions: ast.Expr) -> tuple[ast.Expr, ...]:
-        return expressions
 
     def binary(
         self, span: Span, left: ast.Expr, op: Token, right: ast.Expr
@@ -307,24 +226,6 @@ class Rules:
     ) -> ast.Reduction:
         name = cast("ast.ReduceKind", kind.name)
         return ast.Reduction(name, binders, condition, body, span)
-
-    def conditional(
-        self, span: Span, condition: ast.Expr, then: ast.Expr, otherwise: ast.Expr
-    ) -> ast.Conditional:
-        return ast.Conditional(condition, then, otherwise, span)
-
-    def subscript(
-        self, span: Span, base: ast.Expr, subscripts: tuple[ast.Expr, ...]
-    ) -> ast.Subscript:
-        return ast.Subscript(base, subscripts, span)
-
-    def member(self, span: Span, base: ast.Expr, member: ast.Identifier) -> ast.Member:
-        return ast.Member(base, member, span)
-
-    def call(
-        self, span: Span, function: ast.Identifier, arguments: tuple[ast.Expr, ...]
-    ) -> ast.Call:
-        return ast.Call(function, arguments, span)
 
     def number(self, span: Span, token: Token) -> ast.Number:
         value = self._whole(token) if token.type == "INT" else float(token)

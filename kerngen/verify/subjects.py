@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from kerngen.check.items.kept_lets import kept_name
+from kerngen.check.items.gradients import kept_name
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.jit.memory import KernelModule, functions, installed
 from kerngen.runtime.calls.choices import kernel_of

@@ -23,15 +23,15 @@ WITHOUT_HINT = {
 def test_a_class_offers_help_and_names_its_own_fields_alone(
     kind: type[Diagnostic],
 ) -> None:
-    texts = kind.templates
-    assert bool(texts.help) is (kind.__name__ not in WITHOUT_HINT)
-    helps = texts.help
+    assert kind.CODE
+    assert bool(kind.HELP) is (kind.__name__ not in WITHOUT_HINT)
+    helps = kind.HELP
     if isinstance(helps, Mapping):
         assert {*helps} == {*get_args(get_type_hints(kind)["case"])}
         helps = tuple(helps.values())
     if isinstance(helps, str):
         helps = (helps,)
-    templates = [texts.message, texts.label, *helps, *texts.related.values()]
+    templates = [kind.MESSAGE, kind.LABEL, *helps, *kind.RELATED.values()]
     named = {name for text in templates for _, name, _, _ in Formatter().parse(text)}
     known = {field.name for field in fields(kind)} | {*vars(kind)}
-    assert {*texts.related} | {name for name in named if name} <= known | {"here"}
+    assert {*kind.RELATED} | {name for name in named if name} <= known | {"here"}

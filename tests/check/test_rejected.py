@@ -66,7 +66,7 @@ def test_every_diagnostic_of_the_checker_has_a_case() -> None:
 
 
 def test_codes_are_distinct_and_in_their_hundreds() -> None:
-    codes = [kind.code for kind in DIAGNOSTICS]
+    codes = [kind.CODE for kind in DIAGNOSTICS]
     assert len(set(codes)) == len(codes)
     assert all(re.fullmatch(r"KG\d{4}", code) for code in codes)
 

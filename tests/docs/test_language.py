@@ -10,7 +10,7 @@ import pytest
 from kerngen.format.form import formatted
 from kerngen.source.text import Source
 from kerngen.syntax.concrete import concrete
-from kerngen.syntax.transform import Rules
+from kerngen.syntax.transform import LISTS, NODES, Rules
 from kerngen.syntax.wording import KEYWORDS
 from tests.docs.blocks import Block, blocks_of, pages
 from tests.project.tree import ROOT
@@ -42,6 +42,7 @@ def test_every_construct_is_shown() -> None:
     rules, terminals = shown()
     methods: list[tuple[str, Any]] = inspect.getmembers(Rules, inspect.isfunction)
     translated = {name for name, _ in methods if name.islower() and name[0] != "_"}
+    translated |= LISTS | {*NODES}
     assert translated - rules == {"make"}
     assert KEYWORDS - terminals == {"FALSE"}
 

@@ -14,7 +14,7 @@ from kerngen.source.render import render
 
 from .examples import blocks, faults_of, sections, with_message
 
-CODES = [kind.code for kind in DIAGNOSTICS]
+CODES = [kind.CODE for kind in DIAGNOSTICS]
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:

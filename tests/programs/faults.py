@@ -320,7 +320,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a struct of which the last member is not copied",
-        "kerngen.check.statements.copies:_values",
+        "kerngen.check.statements.targets:_values",
         "for member in members:",
         "for member in members[: max(len(members) - 1, 1)]:",
     ),

@@ -18,9 +18,11 @@ from kerngen.source.render import render, to_json
 from kerngen.source.text import Source, Span
 
 
-class Sample(
-    Diagnostic, code="KG9999", message="{says}", label="{marks}", help="{remedy}"
-):
+class Sample(Diagnostic):
+    CODE = "KG9999"
+    MESSAGE = "{says}"
+    LABEL = "{marks}"
+    HELP = "{remedy}"
     says: str = "Wrong."
     marks: str = ""
     near: tuple[Related, ...] = ()

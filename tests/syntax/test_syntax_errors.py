@@ -44,7 +44,7 @@ def classes() -> Iterator[type[Diagnostic]]:
 
 
 def test_every_diagnostic_has_a_case_and_a_code_of_its_own() -> None:
-    codes = [diagnostic.code for diagnostic in classes()]
+    codes = [diagnostic.CODE for diagnostic in classes()]
     assert len(set(codes)) == len(codes)
     seen = {fault.code for case in CASES for fault in diagnostics_of(case)}
     assert seen == set(codes)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kerngen.check.environment import Signature
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.composites import (
     check_componentwise,
     check_construct,
     check_geometry,
 )
-from kerngen.check.expressions.mixing import shared_type
+from kerngen.check.expressions.operators import shared_type
 from kerngen.check.faults.names import ArgumentCount, ReductionAsCall
 from kerngen.check.faults.types import (
     ArgumentType,
@@ -18,8 +17,8 @@ from kerngen.check.faults.types import (
     ConstantArguments,
     OperandType,
 )
-from kerngen.check.hints.conversions import argument_hint, conversion
-from kerngen.check.hints.unknown_calls import (
+from kerngen.check.hints.conversions import conversion
+from kerngen.check.hints.unknown import (
     is_tensor_of_numbers,
     is_whole_tensor,
     reduced_by,
@@ -35,9 +34,6 @@ from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.mistakes import foreign
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 
 def check_call(ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
@@ -271,9 +267,27 @@ def _report_arguments(
             function=builtin.name,
             actual=", ".join(scalar.spelling for scalar in actual),
             accepted=accepted,
-            remedy=argument_hint(ex, node, builtin, actual),
+            remedy=_argument_hint(ex, node, builtin, actual),
         )
     )
+
+
+def _argument_hint(
+    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
+) -> str:
+    """Return the conversion of the first argument that would not fit."""
+    floats = Scalar.F32 in actual or len(builtin.overloads) == 1
+    candidates = builtin.overloads if floats else builtin.overloads[::-1]
+    wanted = candidates[0].parameters
+    if builtin.name == "select" and actual[0] is Scalar.BOOL is not actual[2]:
+        condition, then, otherwise = (one_line(a.span.text) for a in node.arguments)
+        written = f"'select({otherwise}, {then}, {condition})'"
+        return f"The condition comes last, after the value where it is true: {written}."
+    for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
+        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
+        if given is not scalar and not adapts:
+            return conversion(argument, given, scalar)
+    return ""
 
 
 def _defined(ex: Expressions, node: ast.Call, call: BuiltinCall) -> bool:

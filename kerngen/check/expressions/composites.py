@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.places import CompositeOperands, ConstructParts
 from kerngen.check.faults.types import BuiltinArguments
 from kerngen.check.hints.conversions import composite_conversion, operand_hint
@@ -15,9 +14,6 @@ from kerngen.ir.operators import composite_type, fits_construct, is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 
 def check_construct(

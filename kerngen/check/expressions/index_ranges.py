@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, final
 
-from kerngen.check.expressions.inferred_ranges import lengths_by_reads
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import check_length
 from kerngen.check.expressions.places import lengths_of
 from kerngen.check.faults.indices import RangeNotFound
-from kerngen.check.hints.index_ranges import as_condition, meant_length
-from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim
+from kerngen.check.scope import IndexSymbol, Poison, TensorSymbol, is_dim, one_line
 from kerngen.check.traverse import (
+    Read,
     bare_places,
+    bare_subscripts,
+    names_in,
+    reads_of,
     used_in_subscripts,
     walk_syntax,
 )
 from kerngen.ir.nodes import Extent, Index
+from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
-
-Terms: TypeAlias = tuple[ast.Expr, ...]
-"""Where an index is in scope: the value, behind the condition of a reduction if any."""
 
 
 @contextmanager
@@ -127,7 +126,7 @@ def _by_reads(ex: Expressions, name: ast.Identifier) -> IndexSymbol | None:
 
 def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
     """Return the lengths of what is subscripted: a tensor's axes, or an array's."""
-    symbol = ex.scope.get(base.name) if isinstance(base, ast.Name) else None
+    symbol = ex.scope.of(base)
     if isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0:
         return symbol.tensor.extents
     return lengths_of(ex.scope, base)
@@ -171,3 +170,185 @@ def _report_no_range(
         lengths=tuple(meant_length(ex, name.name, terms, kind) for name in names),
     )
     ex.env.faults.add(fault)
+
+
+Found: TypeAlias = "tuple[Extent | None, Span]"
+"""A length, None if it is unknown, and the subscript that it was found by."""
+
+
+def lengths_by_reads(ex: Expressions, name: str) -> Iterator[Found]:
+    """
+    Yield how long the axis of a let's index is, by each read that subscripts it bare.
+
+    Of `let grid[i, j] = f32(i * j);    y[i, j] = grid[i, j];` it is `y` that knows.
+    """
+    current = ex.env.current
+    let = current.body[current.place]
+    assert isinstance(let, ast.LetStatement), "indices of reductions are read in them"
+    axis = [binder.name.name for binder in let.binders].index(name)
+    if current.reads is None:
+        current.reads = reads_of(current.body)
+    return _Search(ex, current.reads).of(let, axis)
+
+
+@final
+@dataclass(frozen=True)
+class _Search:
+    """Follows the reads of lets, from each to the next, and goes to none twice."""
+
+    ex: Expressions
+    reads: dict[str, list[Read]]
+    seen: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+
+    def of(self, let: ast.LetStatement, axis: int) -> Iterator[Found]:
+        """Yield the lengths that the bare subscripts of a let's axis range over."""
+        if (let.name.name, axis) in self.seen:
+            return
+        self.seen.add((let.name.name, axis))
+        for read in self.reads.get(let.name.name, ()):
+            subscript = read.subscripts[axis] if axis < len(read.subscripts) else None
+            if isinstance(subscript, ast.Name):
+                yield from self._index(subscript, read)
+
+    def _index(self, subscript: ast.Name, read: Read) -> Iterator[Found]:
+        """Yield the length that an index ranges over in a statement."""
+        name, statement = subscript.name, read.statement
+        for reduction in reversed(read.reductions):
+            for binder in reduction.binders:
+                if binder.name.name == name:
+                    yield from self._binder(binder, reduction.terms, subscript.span)
+                    return
+        match statement:
+            case ast.LetStatement(binders=binders):
+                for axis, binder in enumerate(binders):
+                    if binder.name.name == name:
+                        yield from self._of_let(statement, axis, subscript.span)
+            case ast.Assignment(name=target, subscripts=left):
+                for axis, index in enumerate(left):
+                    if isinstance(index, ast.Name) and index.name == name:
+                        yield self._of_tensor(target.name, axis), subscript.span
+            case ast.HostStatement():
+                return
+
+    def _of_let(self, let: ast.LetStatement, axis: int, span: Span) -> Iterator[Found]:
+        """Yield the range of a later let's index; what it subscripts may not tell."""
+        found = [*self._binder(let.binders[axis], (let.value,), span)]
+        yield from found or self.of(let, axis)
+
+    def _binder(
+        self, binder: ast.Binder, terms: tuple[ast.Expr, ...], span: Span
+    ) -> Iterator[Found]:
+        """Yield the range of an index by its bound, or by what it subscripts first."""
+        name, ex = binder.name.name, self.ex
+        if binder.bound is not None:
+            trial = replace(ex, env=replace(ex.env, faults=Faults()))
+            length = check_length(trial, binder.bound, "", f"{name}_range")
+            yield length, binder.bound.span
+            return
+        for base, axis, subscript in bare_places(*terms):
+            if subscript.name != name:
+                continue
+            named = base.name if isinstance(base, ast.Name) else ""
+            if isinstance(ex.scope.get(named), TensorSymbol):
+                yield self._of_tensor(named, axis), span
+            elif named not in self.reads:
+                lengths = lengths_of(ex.scope, base)
+                yield lengths[axis] if axis < len(lengths) else None, span
+            return
+
+    def _of_tensor(self, name: str, axis: int) -> Extent | None:
+        symbol = self.ex.scope.get(name)
+        extents = symbol.tensor.extents if isinstance(symbol, TensorSymbol) else ()
+        return extents[axis] if axis < len(extents) else None
+
+
+Terms: TypeAlias = tuple[ast.Expr, ...]
+"""Where an index is in scope: the value, behind the condition of a reduction if any."""
+
+
+def as_condition(
+    ex: Expressions, binder: ast.Binder, terms: Terms, kind: ast.ReduceKind
+) -> str:
+    """Return how a reduction is written whose range would depend on another index.
+
+    For `sum[j < i] x[j]` that is `sum[j when j < i] x[j]`.
+    """
+    if binder.bound is None:
+        return ""
+    name, *conditions = binder.name.name, *map(_joined, terms[:-1])
+    over = name
+    if all(subscript.name != name for _, _, subscript in bare_subscripts(*terms)):
+        lengths = (
+            ex.env.length_text(symbol.index.extent)
+            for symbol in map(ex.scope.of, names_in(binder.bound))
+            if isinstance(symbol, IndexSymbol)
+        )
+        over = f"{name} < {next(lengths, '...')}"
+    bound, value = (one_line(node.span.text) for node in (binder.bound, terms[-1]))
+    condition = " and ".join((f"{name} < {bound}", *conditions))
+    return (
+        "A range is the same for all elements; leave terms out by a condition: "
+        f"'{kind}[{over} when {condition}] {value}'."
+    )
+
+
+def _joined(condition: ast.Expr) -> str:
+    """Return the text of a condition as an operand of `and`."""
+    text = one_line(condition.span.text)
+    is_choice = isinstance(condition, ast.Binary) and condition.op == "or"
+    return f"({text})" if is_choice else text
+
+
+def meant_length(
+    ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
+) -> str:
+    """Return the length that an index may be meant to have, or dots."""
+    meant = next(_lengths_near(ex, name, terms, kind), None)
+    if meant is None and kind is None:
+        found = (length for length, _ in lengths_by_reads(ex, name))
+        meant = next((length for length in found if length is not None), None)
+    dims = {dim for tensor in ex.env.tensors for dim in tensor.extents if dim}
+    if meant is None and len(dims) <= 1:
+        meant = next(iter(dims), 3)
+    return "..." if meant is None else ex.env.length_text(meant)
+
+
+def _lengths_near(
+    ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
+) -> Iterator[str | int]:
+    """Yield the lengths that an index may be meant to have, by what it subscripts.
+
+    That of a reduction, beside another one, runs through a window: at steps of 2 say in
+    `2 * i + u`.
+    """
+    for tensor, axis, subscript in _subscripts(terms):
+        symbol = ex.scope.get(tensor)
+        names = [name.name for name in names_in(subscript)]
+        if name not in names or not isinstance(symbol, TensorSymbol):
+            continue
+        if axis >= symbol.tensor.rank:
+            continue
+        others = [other for other in names if _is_index(ex, other, name)]
+        is_window = kind is not None and others
+        yield _step(subscript) if is_window else symbol.tensor.extents[axis]
+
+
+def _subscripts(terms: Terms) -> Iterator[tuple[str, int, ast.Expr]]:
+    for part in walk_syntax(*terms):
+        if isinstance(part, ast.Subscript) and isinstance(part.base, ast.Name):
+            for axis, subscript in enumerate(part.subscripts):
+                yield part.base.name, axis, subscript
+
+
+def _is_index(ex: Expressions, name: str, of: str) -> bool:
+    kind = getattr(ex.scope.get(name), "kind", "an index")
+    return name != of and kind == "an index"
+
+
+def _step(subscript: ast.Expr) -> int:
+    for part in walk_syntax(subscript):
+        if isinstance(part, ast.Binary) and part.op == "*":
+            for side in (part.left, part.right):
+                if isinstance(side, ast.Number) and isinstance(side.value, int):
+                    return side.value
+    return 3

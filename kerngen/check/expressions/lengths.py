@@ -3,25 +3,100 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import Final, final
 
 from kerngen.check.environment import Environment
-from kerngen.check.expressions.host_rules import LengthRules
-from kerngen.check.faults.indices import LengthType, LengthValue
-from kerngen.check.scope import one_line
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.operators import floored
+from kerngen.check.expressions.rules import HostSide
+from kerngen.check.faults.indices import LengthReads, LengthType, LengthValue
+from kerngen.check.hints.unknown import report_unknown
+from kerngen.check.scope import IndexSymbol, Poison, ValueSymbol, one_line
 from kerngen.check.text import collapse
 from kerngen.ir.builtins.evaluate import NotFiniteError, bounds, constant_value
-from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent
-from kerngen.ir.types import Scalar
+from kerngen.ir.builtins.table import TRUNCATING
+from kerngen.ir.nodes import DerivedDim, DimValue, Expr, Extent, UniformValue
+from kerngen.ir.types import CASTS, Scalar
+from kerngen.ir.walk import map_children
+from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 MAX_EXTENT: Final = bounds(Scalar.I32)[1]
 
 _WORDS: Final = {"+": "plus", "-": "minus", "*": "times", "/": "div", "%": "mod"}
 _LONGEST_NAME: Final = 32
+
+
+_CALLED: Final = {
+    **dict.fromkeys(
+        ("cdiv", "ceil_div", "ceil", "div_up"),
+        "'/' drops the fraction, so '(n + k - 1) / k' rounds up.",
+    ),
+    **dict.fromkeys(("floor", "trunc", "int"), "'/' drops the fraction."),
+    "min": "Write 'if a < b { a } else { b }'.",
+    "max": "Write 'if a > b { a } else { b }'.",
+}
+"""How lengths are written without a function."""
+
+
+@final
+@dataclass(frozen=True)
+class LengthRules(HostSide):
+    """Rules of a length: integers, hosts written out.
+
+    `place` is what is so long, in the words of a diagnostic; `instead` the hint where
+    the length depends on an index.
+    """
+
+    place: str
+    instead: str = ""
+
+    def refusal(self, span: Span, what: str, declared: Span | None) -> LengthReads:
+        """Return the fault of what a length can't depend on."""
+        return LengthReads(span=span, place=self.place, what=what, declared=declared)
+
+    def read(self, ex: Expressions, node: ast.Name, symbol: ValueSymbol) -> Expr | None:
+        """Return a value; a scalar is an integer, for it decides the shapes of a call."""
+        if not isinstance(symbol.value, UniformValue):
+            return symbol.value
+        value = ex.env.hosts.get(node.name, symbol.value)
+        return _without_hosts(ex, value) if value.type.is_integer else None
+
+    def unknown(self, ex: Expressions, node: ast.Name) -> None:
+        """Record a name that nothing introduces, which may be meant to be a scalar."""
+        scalar = f"'{node.name}: u32'"
+        remedy = f"Use a dim of the inputs, or take the length as a scalar: {scalar}."
+        report_unknown(ex, node, remedy)
+
+    def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
+        """Return a dim, scalar, constant or host; refuse outputs whose turn is later."""
+        symbol = ex.scope.get(node.name)
+        if isinstance(symbol, IndexSymbol):
+            fault = self.refusal(node.span, f"'{node.name}', an index", None)
+            ex.env.faults.add(replace(fault, instead=self.instead))
+            return None
+        if isinstance(symbol, Poison) and symbol.kind == "an output":
+            self.refuse(ex, node.span, f"'{node.name}', an output", symbol)
+            return None
+        return super().name(ex, node)
+
+    def call(self, ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
+        """Return an integer cast, which changes nothing here, or a floored division."""
+        name, count = node.function.name, len(node.arguments)
+        if name in CASTS and CASTS[name].is_integer and count == 1:
+            return ex.check(node.arguments[0])
+        if name in TRUNCATING and count == 2:
+            return floored(ex, node)
+        fault = self.refusal(node.span, f"the function '{name}'", None)
+        ex.env.faults.add(replace(fault, instead=_CALLED.get(name, "")))
+        return None
+
+
+def _without_hosts(ex: Expressions, value: Expr) -> Expr:
+    if isinstance(value, UniformValue) and value.name in ex.env.hosts:
+        return _without_hosts(ex, ex.env.hosts[value.name])
+    return map_children(value, lambda part: _without_hosts(ex, part))
 
 
 def check_length(

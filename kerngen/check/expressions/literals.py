@@ -21,7 +21,6 @@ from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
-_ON_BITS = frozenset({"&", "|", "^"})
 _FLOAT_NOT_0 = re.compile(r"0*[1-9]\d*[.eE]|0*\.0*[1-9]")
 _ROUNDS_TO_0 = 2.0**-150
 _F32_RANGE = ("-3.4028235e38", "3.4028235e38")
@@ -51,9 +50,9 @@ class Kinds:
             case ast.Unary(op="-" | "~", operand=operand):
                 return self.flexible(operand)
             case ast.Binary(op=op, left=left, right=right):
-                if op in _ARITHMETIC or op in _ON_BITS:
+                if op in _ARITHMETIC or op in ast.ON_BITS:
                     return self._joined(left, right)
-                return self.flexible(left) if op in {"<<", ">>"} else None
+                return self.flexible(left) if op in ast.SHIFTS else None
             case ast.Conditional(then=then, otherwise=otherwise):
                 return self._joined(then, otherwise)
             case ast.Call(function=name, arguments=arguments):

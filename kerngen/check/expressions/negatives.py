@@ -8,56 +8,47 @@ there to prevent it.  The functions of the file that a subscript calls are looke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
+from typing import Final, Literal, TypeAlias, TypeGuard
 
 from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.indices import NegativeDividend
 from kerngen.check.scope import IndexSymbol, ValueSymbol, one_line
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in, walk_syntax
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.signs import may_be_negative
-from kerngen.ir.nodes import (
-    Binary,
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    Function,
-    FunctionCall,
-    Index,
-    IndexValue,
-    Load,
-    Role,
-    Select,
-    Unary,
-    UniformValue,
-)
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import called, map_children, subscript_value, walk
 from kerngen.syntax import ast
 
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
-
 _Plain: TypeAlias = (
-    Binary | Unary | Constant | ConstRef | DimValue | IndexValue | UniformValue
+    ir.Binary
+    | ir.Unary
+    | ir.Constant
+    | ir.ConstRef
+    | ir.DimValue
+    | ir.IndexValue
+    | ir.UniformValue
 )
 
 _MOST_VALUES: Final = 3
 """Lets of functions double, too."""
 
-_Careful: TypeAlias = Select | FunctionCall
+_Careful: TypeAlias = ir.Select | ir.FunctionCall
 
 _MOST_PARTS: Final = 100
 """Of a longer let nothing is kept: lets that read each other twice would double it."""
 
 
-def warn_of_negatives(ex: Expressions, node: ast.Expr, value: Expr) -> None:
+def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     """Record a warning for each quotient in a subscript that may round up."""
     typed = [
-        part for part in walk(value) if isinstance(part, Binary) and _divides(part.op)
+        part
+        for part in walk(value)
+        if isinstance(part, ir.Binary) and _divides(part.op)
     ]
     written = [
         part
@@ -77,9 +68,9 @@ def warn_of_negatives(ex: Expressions, node: ast.Expr, value: Expr) -> None:
     _warn_of_calls(ex, node, value)
 
 
-def _warn_of_calls(ex: Expressions, node: ast.Expr, value: Expr) -> None:
+def _warn_of_calls(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
     """Record a warning for each call of a function that divides what it is given so."""
-    typed = [part for part in walk(value) if isinstance(part, FunctionCall)]
+    typed = [part for part in walk(value) if isinstance(part, ir.FunctionCall)]
     written = [
         part
         for part in walk_syntax(node)
@@ -104,7 +95,7 @@ def _warn_of_calls(ex: Expressions, node: ast.Expr, value: Expr) -> None:
 
 
 def _rounded_up(
-    function: Function, arguments: tuple[Expr, ...]
+    function: ir.Function, arguments: tuple[ir.Expr, ...]
 ) -> Literal["/", "%"] | None:
     """Return the operator by which a function divides what can be negative, if it does.
 
@@ -118,7 +109,7 @@ def _rounded_up(
         return None
     corrected = {part.left for part in parts if _adds_divisor(part)}
     for part in parts:
-        if not isinstance(part, Binary) or not _divides(part.op):
+        if not isinstance(part, ir.Binary) or not _divides(part.op):
             continue
         if part.type is not Scalar.I32 or corrected & {part, *walk(part.left)}:
             continue
@@ -127,17 +118,17 @@ def _rounded_up(
     return None
 
 
-def _adds_divisor(part: Expr) -> TypeGuard[Binary]:
+def _adds_divisor(part: ir.Expr) -> TypeGuard[ir.Binary]:
     """Whether an expression is `i % n + n`."""
     match part:
-        case Binary(op="+", left=Binary(op="%", right=divisor), right=added):
+        case ir.Binary(op="+", left=ir.Binary(op="%", right=divisor), right=added):
             return divisor == added
         case _:
             return False
 
 
 def remember_let(
-    env: Environment, name: str, indices: tuple[Index, ...], value: Expr
+    env: Environment, name: str, indices: tuple[ir.Index, ...], value: ir.Expr
 ) -> None:
     """Keep what a let of integers is, where that is arithmetic on indices and scalars."""
     if value.type is not Scalar.I32:
@@ -148,23 +139,25 @@ def remember_let(
         env.lets[name] = indices, whole
 
 
-def _unfolded(env: Environment, expr: Expr) -> Expr:
+def _unfolded(env: Environment, expr: ir.Expr) -> ir.Expr:
     """Return an expression with the elements of such lets replaced by what they are."""
     match expr:
-        case Load(tensor=tensor) if tensor.role is Role.LET and tensor.name in env.lets:
+        case ir.Load(tensor=tensor) if (
+            tensor.role is ir.Role.LET and tensor.name in env.lets
+        ):
             indices, value = env.lets[tensor.name]
             places = (
                 _unfolded(env, subscript_value(place)) for place in expr.subscripts
             )
             return _put(value, dict(zip(indices, places, strict=True)))
-        case Load():
+        case ir.Load():
             return expr
         case _:
             return map_children(expr, lambda part: _unfolded(env, part))
 
 
-def _put(expr: Expr, values: Mapping[Index, Expr]) -> Expr:
-    if isinstance(expr, IndexValue):
+def _put(expr: ir.Expr, values: Mapping[ir.Index, ir.Expr]) -> ir.Expr:
+    if isinstance(expr, ir.IndexValue):
         return values[expr.index]
     return map_children(expr, lambda part: _put(part, values))
 
@@ -173,20 +166,16 @@ def _is_guarded(ex: Expressions, *divided_in: ast.Expr) -> bool:
     """Whether a condition around a quotient may keep out what is negative."""
     if not ex.in_branch:
         return False
-    divided = {name for part in divided_in for name in _names(part)}
-    guards = {name for guard in ex.guards for name in _names(guard)}
+    divided = {name.name for name in names_in(*divided_in)}
+    guards = {name.name for name in names_in(*ex.guards)}
     return not guards or any(
         name in divided or not _is_index_or_dim(ex, name) for name in guards
     )
 
 
-def _names(node: ast.Expr) -> Iterable[str]:
-    return {part.name for part in walk_syntax(node) if isinstance(part, ast.Name)}
-
-
 def _is_index_or_dim(ex: Expressions, name: str) -> bool:
     match ex.scope.get(name):
-        case IndexSymbol() | ValueSymbol(value=DimValue()):
+        case IndexSymbol() | ValueSymbol(value=ir.DimValue()):
             return True
         case _:
             return False
@@ -210,4 +199,4 @@ def _divides(op: str) -> TypeGuard[Literal["/", "%"]]:
 
 
 def _is_of_literals(node: ast.Expr) -> bool:
-    return not any(isinstance(part, ast.Name) for part in walk_syntax(node))
+    return not any(names_in(node))

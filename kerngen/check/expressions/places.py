@@ -2,26 +2,24 @@
 
 `lights.items[j].color` starts at a parameter or an element of a tensor, and goes into
 structs and fixed arrays step by step.  Both sides of `=` have places: `reads` takes the
-value at one, `target_parts` finds the one that a statement writes.
+value at one, `targets` finds the one that a statement writes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never, final
+from typing import assert_never, final
 
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.places import UnknownField
 from kerngen.check.scope import ParameterSymbol, Scope, TensorSymbol
+from kerngen.ir import nodes as ir
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
-from kerngen.ir.nodes import At, Expr, Field, Index, Load, Path, Subscript, UniformValue
 from kerngen.ir.operators import part_type
-from kerngen.ir.types import ValueType, scalar_of
+from kerngen.ir.types import Scalar, ValueType, scalar_of
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 LETTERS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
 """The letters of components: positions and colours, as in WGSL."""
@@ -38,12 +36,12 @@ class Place:
 
     root: ParameterSymbol | TensorSymbol
     memory: MemoryType
-    subscripts: tuple[Subscript, ...] = ()
-    path: Path = ()
+    subscripts: tuple[ir.Subscript, ...] = ()
+    path: ir.Path = ()
     declared: Span | None = None
     """Where the field is declared in its struct that this is, or lies in."""
     component: str = ""
-    indices: tuple[Index, ...] = ()
+    indices: tuple[ir.Index, ...] = ()
 
     @property
     def is_half(self) -> bool:
@@ -62,7 +60,7 @@ class Place:
         assert isinstance(struct, Struct), "others have no members"
         member = struct.member(name.name)
         if member is not None:
-            path = (*self.path, Field(member.name))
+            path = (*self.path, ir.Field(member.name))
             return replace(self, memory=member.type, path=path, declared=member.span)
         names = [member.name for member in struct.members]
         ex.env.faults.add(
@@ -77,22 +75,48 @@ class Place:
         )
         return None
 
-    def element(self, subscript: Subscript) -> Place:
+    def element(self, subscript: ir.Subscript) -> Place:
         """Return an element of this array."""
         array = self.memory
         assert isinstance(array, FixedArray), "others have no elements"
-        path = (*self.path, At(subscript, array.length))
+        path = (*self.path, ir.At(subscript, array.length))
         return replace(self, memory=array.element, path=path)
 
-    def inside(self, path: Path, memory: MemoryType) -> Place:
+    def inside(self, path: ir.Path, memory: MemoryType) -> Place:
         """Return what a path leads to from here."""
         return replace(self, memory=memory, path=(*self.path, *path))
 
-    def value(self) -> Expr:
+    def value(self) -> ir.Expr:
         """Return the value here."""
         if isinstance(self.root, ParameterSymbol):
-            return UniformValue(self.root.name, self.type, self.path)
-        return Load(self.root.tensor, self.subscripts, self.path)
+            return ir.UniformValue(self.root.name, self.type, self.path)
+        return ir.Load(self.root.tensor, self.subscripts, self.path)
+
+
+@final
+@dataclass(frozen=True)
+class Subscripted:
+    """What subscripts go into: a tensor, a fixed array, a vector or a matrix."""
+
+    name: str
+    extents: tuple[ir.Extent, ...]
+    span: Span
+    """Where it is declared; `axes` are where its axes are, if it is a tensor."""
+    axes: tuple[Span, ...] = ()
+    element: ValueType | Struct = Scalar.F32
+
+    @classmethod
+    def of(cls, symbol: TensorSymbol) -> Subscripted:
+        """Return a tensor as what its subscripts go into."""
+        tensor = symbol.tensor
+        return cls(
+            tensor.name, tensor.extents, symbol.span, symbol.axes, tensor.element
+        )
+
+    @property
+    def rank(self) -> int:
+        """The number of its axes."""
+        return len(self.extents)
 
 
 def letters_of(name: str) -> str:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
-from kerngen.check.expressions.places import Place, letters_of, memory_of
-from kerngen.check.expressions.subscripts import (
-    Subscripted,
-    check_subscripts,
-    report_count,
-)
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.places import Place, Subscripted, letters_of, memory_of
+from kerngen.check.expressions.subscripts import check_subscripts, report_count
 from kerngen.check.faults.names import UnknownMember
 from kerngen.check.faults.places import ArrayAsValue, StructAsValue
 from kerngen.check.faults.statements import ReadBeforeWrite
 from kerngen.check.hints.examples import unused_names
-from kerngen.check.hints.no_parts import report_member, report_subscripts
-from kerngen.check.hints.unknown_names import report_unknown
+from kerngen.check.hints.unknown import report_member, report_subscripts, report_unknown
 from kerngen.check.scope import (
     IndexSymbol,
     ParameterSymbol,
     Poison,
     TensorSymbol,
     ValueSymbol,
+    is_whole,
     one_line,
 )
 from kerngen.ir.memory import FixedArray, Leaf, Struct
@@ -31,9 +28,6 @@ from kerngen.ir.nodes import At, Expr, IndexValue, Load, Part, Swizzle
 from kerngen.ir.operators import is_composite, part_type, swizzle_type
 from kerngen.ir.types import Matrix, Scalar, Vector
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 _Found: TypeAlias = Place | Expr | None
 """What a chain leads to: a place that may have parts, or a value; None after a fault."""
@@ -175,7 +169,7 @@ def _swizzle(ex: Expressions, value: Expr, node: ast.Member) -> Expr | None:
 def _follow(ex: Expressions, node: ast.Expr) -> _Found:
     match node:
         case ast.Member():
-            if _is_whole_tensor(ex, node.base):
+            if is_whole(ex.scope.of(node.base)):
                 report_member(ex, node)
                 return None
             return _member(ex, _follow(ex, node.base), node)
@@ -204,11 +198,6 @@ def _is_whole_value(symbol: TensorSymbol) -> bool:
     """Whether a bare name is a vector or matrix, so that subscripts are of its parts."""
     tensor = symbol.tensor
     return tensor.rank == 0 and isinstance(tensor.element, Vector | Matrix)
-
-
-def _is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
-    symbol = ex.scope.get(node.name) if isinstance(node, ast.Name) else None
-    return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
 
 
 def _is_number(ex: Expressions, node: ast.Expr) -> bool:

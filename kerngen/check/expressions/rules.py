@@ -6,52 +6,78 @@ One checker, `Expressions`, judges all expressions by the rules of their place:
 | --- | --- | --- |
 | `KERNEL` | all names, elements of tensors, reductions | have one type |
 | `FUNCTION`, `CONSTANT` | parameters or constants alone | have one type |
-| `HostRules` and its like | what is known before a kernel runs | mix freely |
+| `HostSide`: hosts, lengths, guards, requires | what is known before a kernel runs | mix freely |
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final, final
+import math
+from abc import abstractmethod
+from typing import Final, assert_never, final
 
 from kerngen.check.expressions.calls import check_call
+from kerngen.check.expressions.checker import Expressions, Rules
+from kerngen.check.expressions.operators import (
+    check_binary,
+    check_conditional,
+    check_unary,
+    floored,
+)
 from kerngen.check.expressions.reads import check_chain, check_element, check_name
 from kerngen.check.faults.statements import FunctionReads
 from kerngen.check.faults.types import NotConstant
-from kerngen.check.hints.no_parts import report_module
-from kerngen.check.scope import Symbol, one_line
-from kerngen.ir.nodes import Expr
+from kerngen.check.hints.unknown import report_module, report_unknown
+from kerngen.check.scope import Poison, ValueSymbol, one_line
+from kerngen.ir.builtins.table import TRUNCATING
+from kerngen.ir.nodes import Constant, Expr
 from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.mistakes.foreign import MODULES
 
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
+_INFINITY: Final = Constant(math.inf, Scalar.F32)
 
 
-class Rules(ABC):
-    """The rules of one kind of place; without more, those of a kernel's body."""
+def _is_infinity(ex: Expressions, node: ast.Name) -> bool:
+    """Whether a name is `inf`, the one constant that every file has, if no own one is."""
+    if node.name != "inf" or "inf" in ex.env.later or ex.scope.get("inf") is not None:
+        return False
+    return not ex.env.current.binds("inf", node.span)
 
-    mixes: ClassVar[bool] = False
-    """Whether operands keep their types: an operation is F32 if one of them is, else I32.
 
-    Otherwise operands have one type, and literals take that of the others.
-    """
-    has_elements: ClassVar[bool] = False
-    """Whether tensors and reductions may be read."""
-    must_fit: ClassVar[bool] = False
-    """Whether an integer that overflows is a fault; at run time it wraps."""
-    introduction: ClassVar[str] = (
-        "Make it a parameter, a 'let' before this, or a 'const'."
-    )
-    """What to do about a name that nothing introduces."""
+class NodeRules(Rules):
+    """Rules with a method for each kind of node; without more, those of a kernel's body."""
 
-    @abstractmethod
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        """Record what can't be read here, and where that is declared."""
+    def judge(
+        self, ex: Expressions, node: ast.Expr, want: Scalar | None
+    ) -> Expr | None:
+        """Return the typed expression; None after a fault."""
+        match node:
+            case ast.Number(value=value):
+                return ex.literal(node.span, value, want)
+            case ast.Boolean(value=value):
+                return Constant(value, Scalar.BOOL)
+            case ast.Name() if _is_infinity(ex, node):
+                return _INFINITY
+            case ast.Name():
+                return self.name(ex, node)
+            case ast.Call():
+                return self.call(ex, node, want)
+            case ast.Subscript():
+                return self.subscript(ex, node)
+            case ast.Member():
+                return self.member(ex, node)
+            case ast.Unary():
+                return check_unary(ex, node, want)
+            case ast.Binary():
+                return check_binary(ex, node, want)
+            case ast.Conditional():
+                return check_conditional(ex, node, want)
+            case ast.Reduction():
+                return self.reduction(ex, node, want)
+            case _:
+                assert_never(node)
 
     def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
         """Return the value of a bare name."""
@@ -74,42 +100,84 @@ class Rules(ABC):
         """Return the value of a call; literals in it take the type `want`."""
         return check_call(ex, node, want)
 
-
-@final
-class _KernelRules(Rules):
-    has_elements = True
-
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        raise AssertionError(f"a kernel may read {what}")
+    def reduction(
+        self, ex: Expressions, node: ast.Reduction, want: Scalar | None
+    ) -> Expr | None:
+        """Refuse it."""
+        self.refuse(ex, node.span, "a reduction")
+        return None
 
 
 @final
-class _FunctionRules(Rules):
+class _FunctionRules(NodeRules):
     introduction = "Make it a parameter of the function."
 
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        ex.env.faults.add(FunctionReads(span=span, what=what))
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        return FunctionReads(span=span, what=what)
 
 
 @final
-class _ConstantRules(Rules):
+class _ConstantRules(NodeRules):
     must_fit = True
     introduction = "A constant is made of literals and other constants."
 
-    def refuse(
-        self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
-    ) -> None:
-        ex.env.faults.add(
-            NotConstant(
-                span=span, place="A constant expression", name=one_line(span.text)
-            )
-        )
+    def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
+        place = "A constant expression"
+        return NotConstant(span=span, place=place, name=one_line(span.text))
 
 
-KERNEL: Final = _KernelRules()
 FUNCTION: Final = _FunctionRules()
 CONSTANT: Final = _ConstantRules()
+
+
+# The host
+
+
+class HostSide(NodeRules):
+    """What the rules of the host share: names are looked up, and little else is known."""
+
+    mixes = True
+
+    @abstractmethod
+    def read(self, ex: Expressions, node: ast.Name, symbol: ValueSymbol) -> Expr | None:
+        """Return what a name is read as; None if it may not be read."""
+
+    def unknown(self, ex: Expressions, node: ast.Name) -> None:
+        """Record a name that nothing introduces."""
+        report_unknown(ex, node)
+
+    def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
+        """Return a dim, scalar, constant or host, if it may be read."""
+        symbol = ex.scope.get(node.name)
+        match symbol:
+            case ValueSymbol():
+                value = self.read(ex, node, symbol)
+                if value is None:
+                    type_ = f" of type '{symbol.value.type.spelling}'"
+                    what = f"'{node.name}', {symbol.kind}{type_}"
+                    self.refuse(ex, node.span, what, symbol)
+                return value
+            case None:
+                self.unknown(ex, node)
+            case Poison():
+                pass
+            case _:
+                self.refuse(ex, node.span, f"'{node.name}', {symbol.kind}", symbol)
+        return None
+
+    def member(self, ex: Expressions, node: ast.Member) -> Expr | None:
+        """Refuse it."""
+        self.refuse(ex, node.span, f"the member '{one_line(node.span.text)}'")
+        return None
+
+    def subscript(self, ex: Expressions, node: ast.Subscript) -> Expr | None:
+        """Refuse it."""
+        self.refuse(ex, node.span, "the elements of a tensor")
+        return None
+
+    def call(self, ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
+        """Return a floored division; refuse all else."""
+        if node.function.name in TRUNCATING and len(node.arguments) == 2:
+            return floored(ex, node)
+        self.refuse(ex, node.span, f"the function '{node.function.name}'")
+        return None

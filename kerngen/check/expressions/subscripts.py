@@ -2,65 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, final
+from dataclasses import replace
+from itertools import permutations
+from typing import Final, Literal
 
-from kerngen.check.expressions.axes import check_axes
-from kerngen.check.expressions.bounds import is_out_of_bounds
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.negatives import warn_of_negatives
+from kerngen.check.expressions.places import Subscripted
 from kerngen.check.faults.indices import (
     DimAsIndex,
+    DimMismatch,
+    RangeTooLong,
     SubscriptCount,
+    SubscriptOutside,
     SubscriptType,
     UnboundIndex,
 )
+from kerngen.check.hints.borders import Side, choice_at_border, last_element, reaches
 from kerngen.check.hints.conversions import conversion
 from kerngen.check.hints.examples import completed
-from kerngen.check.hints.unknown_names import report_unknown
-from kerngen.check.scope import (
-    IndexSymbol,
-    TensorSymbol,
-    ends_axis,
-    one_line,
-)
+from kerngen.check.hints.unknown import report_unknown
+from kerngen.check.scope import IndexSymbol, ends_axis, one_line
 from kerngen.check.text import collapse
-from kerngen.ir.analysis.affine import affine_form
+from kerngen.ir.analysis.affine import affine_form, subscript_form
 from kerngen.ir.analysis.extremes import stays_inside
-from kerngen.ir.memory import Struct
-from kerngen.ir.nodes import Affine, Clamped, Extent, IndexValue, Subscript
-from kerngen.ir.types import Scalar, ValueType
+from kerngen.ir.nodes import Affine, Clamped, Extent, Index, IndexValue, Subscript
+from kerngen.ir.types import Scalar
+from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
-
-
-@final
-@dataclass(frozen=True)
-class Subscripted:
-    """What subscripts go into: a tensor, a fixed array, a vector or a matrix."""
-
-    name: str
-    extents: tuple[Extent, ...]
-    span: Span
-    """Where it is declared; `axes` are where its axes are, if it is a tensor."""
-    axes: tuple[Span, ...] = ()
-    element: ValueType | Struct = Scalar.F32
-
-    @classmethod
-    def of(cls, symbol: TensorSymbol) -> Subscripted:
-        """Return a tensor as what its subscripts go into."""
-        tensor = symbol.tensor
-        return cls(
-            tensor.name, tensor.extents, symbol.span, symbol.axes, tensor.element
-        )
-
-    @property
-    def rank(self) -> int:
-        """The number of its axes."""
-        return len(self.extents)
 
 
 def check_subscripts(
@@ -191,3 +162,172 @@ def _report_unbound(ex: Expressions, node: ast.Name) -> None:
         )
     )
     ex.scope.poison(name, "an index", node.span)
+
+
+_MOST_AXES: Final = 6
+"""Of more, the orders are not tried."""
+
+
+def check_axes(
+    ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
+) -> None:
+    """Check the bare indices of a read; those that are only swapped are one fault."""
+    found = [_bare_index(ex, subscript) for subscript in subscripts]
+    faults = [
+        _with_fitting(ex, fault)
+        for axis, (index, node) in enumerate(zip(found, subscripts, strict=True))
+        if index and (fault := _axis_fault(ex, index, tensor, axis, node.span))
+    ]
+    mismatches = [f for f in faults if isinstance(f, DimMismatch)]
+    indices = [index for index in found if index]
+    if mismatches and len(indices) == len(subscripts):
+        own = [
+            i for i, node in zip(indices, subscripts, strict=True) if _is_own(i, node)
+        ]
+        if order := _right_order(tensor, indices, own):
+            names = ", ".join(index.index.name for index in order)
+            remedy = f"Write '{tensor.name}[{names}]'."
+            faults = [replace(mismatches[0], remedy=remedy)]
+            for index in own:
+                ex.scope.poison(index.index.name, "an index", index.span)
+    for fault in faults:
+        ex.env.faults.add(fault)
+
+
+def _with_fitting(ex: Expressions, fault: Diagnostic) -> Diagnostic:
+    """Return a mismatch with the index that would fit the axis, if one is in reach."""
+    if not isinstance(fault, DimMismatch):
+        return fault
+    for symbol in map(ex.scope.get, ex.scope.names()):
+        dim = fault.other_dim
+        if isinstance(symbol, IndexSymbol) and symbol.index.extent == dim:
+            fits = f"'{symbol.index.name}' ranges over '{dim}'"
+            remedy = f"{fits}: use it, or one dim for both if they are always equal."
+            return replace(fault, remedy=remedy)
+    return fault
+
+
+def _bare_index(ex: Expressions, node: ast.Expr) -> IndexSymbol | None:
+    symbol = ex.scope.of(node)
+    return symbol if isinstance(symbol, IndexSymbol) else None
+
+
+def _is_own(index: IndexSymbol, node: ast.Expr) -> bool:
+    """Whether an index has its range from this very subscript."""
+    return index.origin == node.span
+
+
+def _right_order(
+    tensor: Subscripted, indices: list[IndexSymbol], own: list[IndexSymbol]
+) -> tuple[IndexSymbol, ...] | None:
+    """Return the order in which the indices fit the axes, if there is one."""
+    if len(indices) > _MOST_AXES:
+        return None
+    for order in permutations(indices):
+        pairs = zip(order, tensor.extents, strict=True)
+        if all(index in own or index.index.extent == axis for index, axis in pairs):
+            return order
+    return None
+
+
+def _axis_fault(
+    ex: Expressions, symbol: IndexSymbol, tensor: Subscripted, axis: int, span: Span
+) -> Diagnostic | None:
+    """Return the fault of an index that leaves its axis, as names and literals prove it.
+
+    Where a length is arithmetic, a literal or a given range, the host checks the rest.
+    """
+    index = symbol.index
+    extent = tensor.extents[axis]
+    declared = tensor.axes[axis] if tensor.axes else None
+    computed = {dim.name for dim in ex.env.derived}
+    plain = not symbol.is_given and computed.isdisjoint((index.extent, extent))
+    match index.extent, extent:
+        case str(dim), str(other_dim) if dim != other_dim and plain:
+            if _is_proved(ex, index, extent):
+                return None
+            return DimMismatch(
+                span=span,
+                other=symbol.origin,
+                declared=declared,
+                index=index.name,
+                dim=dim,
+                axis=axis,
+                tensor=tensor.name,
+                other_dim=other_dim,
+            )
+        case length, int(available) if _is_longer(length, available, plain=plain):
+            return RangeTooLong(
+                span=span,
+                other=symbol.origin,
+                declared=declared,
+                index=index.name,
+                length=length,
+                axis=axis,
+                tensor=tensor.name,
+                available=available,
+            )
+        case _:
+            return None
+
+
+def _is_proved(ex: Expressions, index: Index, extent: Extent) -> bool:
+    """Whether a 'require' has the index inside of an axis of another length."""
+    form = subscript_form(IndexValue(index))
+    return form is not None and ex.env.known.keeps_inside(form, extent)
+
+
+def _is_longer(length: Extent, available: int, *, plain: bool) -> bool:
+    """Whether a range is longer than an axis; that of a dim is, if the axis has but one.
+
+    It could be 1 in a call: but then there was no need for the dim.
+    """
+    if isinstance(length, int):
+        return length > available
+    return plain and available == 1
+
+
+def is_out_of_bounds(
+    ex: Expressions,
+    tensor: Subscripted,
+    places: tuple[Subscript, ...],
+    span: Span,
+    nodes: tuple[ast.Expr, ...],
+) -> bool:
+    """Whether an affine subscript leaves its axis for all lengths; that is a fault.
+
+    One that moves is told once per tensor and statement: who minds one border will mind
+    the others.  A let that reads itself has an order to begin with: `recursion` looks at
+    its borders.
+    """
+    if ex.env.current.in_let and tensor.name == ex.env.current.target:
+        return False
+    sides = [
+        Side(tensor, axis, place.value, node)
+        for axis, (place, node) in enumerate(zip(places, nodes, strict=True))
+        if isinstance(place, Affine)
+    ]
+    outside = [side for side in sides if stays_inside(side.form, side.extent) is False]
+    moves = False
+    for side in outside:
+        remedy = last_element(ex.env, side)
+        if side.form.terms:
+            if moves:
+                continue
+            moves = True
+            ex.scope.poison(tensor.name, "a tensor", tensor.span)
+            remedy = choice_at_border(
+                ex.env, side, sides, one_line(span.text, limit=80)
+            )
+        ex.env.faults.add(
+            SubscriptOutside(
+                span=side.node.span,
+                text=one_line(side.node.span.text),
+                reaches=reaches(ex.env, side.form, side.extent),
+                axis=side.axis,
+                tensor=tensor.name,
+                length=ex.env.length_text(side.extent),
+                remedy=remedy,
+            )
+        )
+    return bool(outside)

@@ -6,85 +6,71 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class NoKernelToDerive(
-    Diagnostic,
-    code="KG1201",
-    message="There is no kernel '{name}' to derive.",
-    help=(
+class NoKernelToDerive(Diagnostic):
+    CODE = "KG1201"
+    MESSAGE = "There is no kernel '{name}' to derive."
+    HELP = (
         "Did you mean '{suggestion}'?",
         "Declare it in this file, or add 'use' for the file that has it.",
-    ),
-):
+    )
     name: str
     suggestion: str
 
 
-class DerivedFromItself(
-    Diagnostic,
-    code="KG1202",
-    message="'{name}' is derived from itself: {chain}.",
-    help="Name the kernel that has the equations.",
-):
+class DerivedFromItself(Diagnostic):
+    CODE = "KG1202"
+    MESSAGE = "'{name}' is derived from itself: {chain}."
+    HELP = "Name the kernel that has the equations."
     name: str
     chain: str
 
 
-class UnknownDerivative(
-    Diagnostic,
-    code="KG1220",
-    message="There is no function '{name}' in this file to derive.",
-    help=(
+class UnknownDerivative(Diagnostic):
+    CODE = "KG1220"
+    MESSAGE = "There is no function '{name}' in this file to derive."
+    HELP = (
         "Did you mean '{suggestion}'?",
         "Put it beside the function, in the same file.",
-    ),
-):
+    )
     name: str
     suggestion: str
 
 
-class DerivedTwice(
-    Diagnostic,
-    code="KG1221",
-    message="'{name}' has a derivative already.",
-    help="Keep one of them.",
-    related={"other": "the first one"},
-):
+class DerivedTwice(Diagnostic):
+    CODE = "KG1221"
+    MESSAGE = "'{name}' has a derivative already."
+    HELP = "Keep one of them."
+    RELATED = {"other": "the first one"}
     other: Span
     name: str
 
 
-class DerivativeParameters(
-    Diagnostic,
-    code="KG1222",
-    message=(
+class DerivativeParameters(Diagnostic):
+    CODE = "KG1222"
+    MESSAGE = (
         "The derivative of '{name}' takes ({actual}), and the function ({expected})."
-    ),
-    help="Write 'derivative of {name}({expected})'.",
-    related={"other": "the function"},
-):
+    )
+    HELP = "Write 'derivative of {name}({expected})'."
+    RELATED = {"other": "the function"}
     other: Span
     name: str
     actual: str
     expected: str
 
 
-class DerivativeValues(
-    Diagnostic,
-    code="KG1223",
-    message="'{name}' has {expected} by f32, and this is {actual}.",
-    help="Write a value for each of them, in their order: {wanted}.",
-):
+class DerivativeValues(Diagnostic):
+    CODE = "KG1223"
+    MESSAGE = "'{name}' has {expected} by f32, and this is {actual}."
+    HELP = "Write a value for each of them, in their order: {wanted}."
     name: str
     expected: str
     actual: str
     wanted: str
 
 
-class DerivativeOfVectors(
-    Diagnostic,
-    code="KG1224",
-    message="Derivatives are by f32 and of f32, and '{name}' has the type '{type}'.",
-    help="Leave the derivative out: it is derived from the equations of the function.",
-):
+class DerivativeOfVectors(Diagnostic):
+    CODE = "KG1224"
+    MESSAGE = "Derivatives are by f32 and of f32, and '{name}' has the type '{type}'."
+    HELP = "Leave the derivative out: it is derived from the equations of the function."
     name: str
     type: str

@@ -10,13 +10,12 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class UnboundIndex(
-    Diagnostic,
-    code="KG0401",
-    message=(
+class UnboundIndex(Diagnostic):
+    CODE = "KG0401"
+    MESSAGE = (
         "The index '{name}' is neither on the left nor in the brackets of a reduction."
-    ),
-    help={
+    )
+    HELP = {
         "ended": (
             "A reduction introduces it, but ends before this: put the reduction's body "
             "in parentheses."
@@ -28,38 +27,33 @@ class UnboundIndex(
             "over it, 'sum[{name}] ...'."
         ),
         "sum": "To sum over it, write 'sum[{name}] ...'.",
-    },
-):
+    }
     case: Literal["ended", "end", "slip", "let", "sum"]
     name: str
     suggestion: str = ""
     target: str = ""
 
 
-class IndexRebound(
-    Diagnostic,
-    code="KG0402",
-    message="The index '{name}' is introduced already.",
-    label="introduced again here",
-    help="Give the inner index another name.",
-    related={"other": "introduced here"},
-):
+class IndexRebound(Diagnostic):
+    CODE = "KG0402"
+    MESSAGE = "The index '{name}' is introduced already."
+    LABEL = "introduced again here"
+    HELP = "Give the inner index another name."
+    RELATED = {"other": "introduced here"}
     other: Span
     name: str
 
 
-class RangeNotFound(
-    Diagnostic,
-    code="KG0403",
-    message="{which} can't be inferred.",
-    label="it subscripts no axis by itself",
-    help=(
-        "Use an index as a subscript by itself, or give the range where it is "
-        "introduced: '{ranges}'."
-    ),
-):
+class RangeNotFound(Diagnostic):
     """Indices of one `let` or reduction that subscript nothing by themselves."""
 
+    CODE = "KG0403"
+    MESSAGE = "{which} can't be inferred."
+    LABEL = "it subscripts no axis by itself"
+    HELP = (
+        "Use an index as a subscript by itself, or give the range where it is "
+        "introduced: '{ranges}'."
+    )
     names: tuple[str, ...]
     lengths: tuple[str, ...]
 
@@ -78,20 +72,18 @@ class RangeNotFound(
         return ", ".join(f"{name} < {length}" for name, length in pairs)
 
 
-class DimMismatch(
-    Diagnostic,
-    code="KG0404",
-    message=(
+class DimMismatch(Diagnostic):
+    CODE = "KG0404"
+    MESSAGE = (
         "The index '{index}' ranges over '{dim}', but axis {axis} of '{tensor}' is "
         "'{other_dim}'."
-    ),
-    label="this axis is '{other_dim}'",
-    help="{remedy}",
-    related={
+    )
+    LABEL = "this axis is '{other_dim}'"
+    HELP = "{remedy}"
+    RELATED = {
         "other": "'{index}' ranges over '{dim}' because of this",
         "declared": "axis {axis} of '{tensor}' is '{other_dim}' here",
-    },
-):
+    }
     other: Span
     index: str
     dim: str
@@ -105,20 +97,18 @@ class DimMismatch(
     )
 
 
-class RangeTooLong(
-    Diagnostic,
-    code="KG0405",
-    message=(
+class RangeTooLong(Diagnostic):
+    CODE = "KG0405"
+    MESSAGE = (
         "The index '{index}' runs to {end}, but axis {axis} of '{tensor}' has only "
         "{available}."
-    ),
-    label="this axis has {available}",
-    help="{remedy}",
-    related={
+    )
+    LABEL = "this axis has {available}"
+    HELP = "{remedy}"
+    RELATED = {
         "other": "'{index}' runs to {end} because of this",
         "declared": "axis {axis} of '{tensor}' has {available} here",
-    },
-):
+    }
     other: Span
     index: str
     length: int | str
@@ -141,13 +131,11 @@ class RangeTooLong(
         return f"Check the order of the subscripts, or subscript with '{last}'."
 
 
-class SubscriptCount(
-    Diagnostic,
-    code="KG0406",
-    message="'{tensor}' has {axes}, but {given}.",
-    help="Write '{example}'.",
-    related={"other": "'{tensor}' is declared here"},
-):
+class SubscriptCount(Diagnostic):
+    CODE = "KG0406"
+    MESSAGE = "'{tensor}' has {axes}, but {given}."
+    HELP = "Write '{example}'."
+    RELATED = {"other": "'{tensor}' is declared here"}
     other: Span
     tensor: str
     rank: int
@@ -167,53 +155,46 @@ class SubscriptCount(
         return f"{number} {verb} given"
 
 
-class SubscriptType(
-    Diagnostic,
-    code="KG0407",
-    message="A subscript is 'i32' or 'u32', but this is '{actual}'.",
-    label="'{actual}'",
-    help="{remedy}",
-):
+class SubscriptType(Diagnostic):
+    CODE = "KG0407"
+    MESSAGE = "A subscript is 'i32' or 'u32', but this is '{actual}'."
+    LABEL = "'{actual}'"
+    HELP = "{remedy}"
     actual: str
     remedy: str
 
 
-class NotSubscriptable(
-    Diagnostic,
-    code="KG0408",
-    message="'{text}' can't be subscripted: it is {kind}.",
-    help="{remedy}",
-    related={"declared": "'{text}' is declared here"},
-):
+class NotSubscriptable(Diagnostic):
+    CODE = "KG0408"
+    MESSAGE = "'{text}' can't be subscripted: it is {kind}."
+    HELP = "{remedy}"
+    RELATED = {"declared": "'{text}' is declared here"}
     declared: Span | None = None
     text: str
     kind: str
     remedy: str
 
 
-class DimAsIndex(
-    Diagnostic,
-    code="KG0409",
-    message="'{name}' is a dim, not an index.",
-    help={
+class DimAsIndex(Diagnostic):
+    CODE = "KG0409"
+    MESSAGE = "'{name}' is a dim, not an index."
+    HELP = {
         "index": "Give the index a name that is not a dim, such as 'i' or 'p'.",
         "last": (
             "Elements are numbered from 0, so the last one is at '{name} - 1'; give the "
             "index a name that is not a dim, such as 'i' or 'p'."
         ),
-    },
-    related={"declared": "the length of this axis"},
-):
+    }
+    RELATED = {"declared": "the length of this axis"}
     case: Literal["index", "last"]
     declared: Span | None = None
     name: str
 
 
-class OutputOnlyDim(
-    Diagnostic,
-    code="KG0410",
-    message="The dim '{name}' of an output is not a dim of any input.",
-    help={
+class OutputOnlyDim(Diagnostic):
+    CODE = "KG0410"
+    MESSAGE = "The dim '{name}' of an output is not a dim of any input."
+    HELP = {
         "tensor": (
             "'{name}' is on the device, and lengths must be known before the kernel "
             "runs: pass it as a scalar, '{name}: u32'."
@@ -225,92 +206,79 @@ class OutputOnlyDim(
             "The dims of the inputs are {dims}; or take it as a scalar: '{name}: u32'."
         ),
         "taken, dims": "The dims of the inputs are {dims}.",
-    },
-):
+    }
     case: Literal["tensor", "slip", "no dims", "taken, no dims", "dims", "taken, dims"]
     name: str
     suggestion: str = ""
     dims: str = ""
 
 
-class AxisForm(
-    Diagnostic,
-    code="KG0411",
-    message="An axis is a name or a whole number from 1 to 2147483647.",
-    help={
+class AxisForm(Diagnostic):
+    CODE = "KG0411"
+    MESSAGE = "An axis is a name or a whole number from 1 to 2147483647."
+    HELP = {
         "empty": "An axis that may be empty has a name: 'f32[n]'.",
         "fraction": "Write a whole number, or a name: 'f32[n]'.",
         "long": ("No tensor is that long; an axis of any length has a name: 'f32[n]'."),
         "constant": "The constant '{name}' is {value}, of type '{type}'.",
-    },
-):
+    }
     case: Literal["empty", "fraction", "long", "constant"]
     name: str = ""
     value: float = 0
     type: str = ""
 
 
-class IndexAsValue(
-    Diagnostic,
-    code="KG0412",
-    message="The index '{name}' is not in scope here.",
-    help=(
+class IndexAsValue(Diagnostic):
+    CODE = "KG0412"
+    MESSAGE = "The index '{name}' is not in scope here."
+    HELP = (
         "An index exists only in the statement or reduction that introduces it. A "
         "reduction ends at '/', '%', '+', '-' and comparisons: put its body in "
         "parentheses."
-    ),
-    related={"declared": "'{name}' is introduced here"},
-):
+    )
+    RELATED = {"declared": "'{name}' is introduced here"}
     declared: Span | None = None
     name: str
 
 
-class LengthReads(
-    Diagnostic,
-    code="KG0413",
-    message="{place} can't depend on {what}.",
-    help=(
+class LengthReads(Diagnostic):
+    CODE = "KG0413"
+    MESSAGE = "{place} can't depend on {what}."
+    HELP = (
         "{instead}",
         (
             "The host computes it before the kernel runs, from dims ('n' in "
             "'x: f32[n]'), integer scalars, constants and hosts."
         ),
-    ),
-    related={"declared": "declared here"},
-):
+    )
+    RELATED = {"declared": "declared here"}
     declared: Span | None = None
     place: str
     what: str
     instead: str = ""
 
 
-class LengthType(
-    Diagnostic,
-    code="KG0414",
-    message="{place} is an integer, but this is '{actual}'.",
-    help="Use integers only; '/' of integers truncates.",
-):
+class LengthType(Diagnostic):
+    CODE = "KG0414"
+    MESSAGE = "{place} is an integer, but this is '{actual}'."
+    HELP = "Use integers only; '/' of integers truncates."
     place: str
     actual: str
 
 
-class LengthValue(
-    Diagnostic,
-    code="KG0415",
-    message="{place} is from 0 to 2147483647, but this is {value}.",
-    help="Write a length that an axis can have.",
-):
+class LengthValue(Diagnostic):
+    CODE = "KG0415"
+    MESSAGE = "{place} is from 0 to 2147483647, but this is {value}."
+    HELP = "Write a length that an axis can have."
     place: str
     value: int
 
 
-class SubscriptOutside(
-    Diagnostic,
-    code="KG0416",
-    message="The subscript '{text}' {reaches} outside of axis {axis} of '{tensor}'.",
-    label="the axis has length {length}",
-    help="{remedy}",
-):
+class SubscriptOutside(Diagnostic):
+    CODE = "KG0416"
+    MESSAGE = "The subscript '{text}' {reaches} outside of axis {axis} of '{tensor}'."
+    LABEL = "the axis has length {length}"
+    HELP = "{remedy}"
     text: str
     reaches: str
     axis: int
@@ -323,17 +291,15 @@ FLOORED: Final = {operator: name for name, operator in TRUNCATING.items()}
 """The built-in that rounds down where an operator rounds toward 0."""
 
 
-class PlaceOfSeveral(
-    Diagnostic,
-    code="KG0418",
-    message="'{kind}' returns the value of one index, but this has {count}: {listed}.",
-    help=(
-        "Name the best of each row first, 'let best[{first}] = {of}[{last}] ...;', "
-        "then write '{kind}[{first}] best[{first}]'."
-    ),
-):
+class PlaceOfSeveral(Diagnostic):
     """`argmax[i, j] x[i, j]`."""
 
+    CODE = "KG0418"
+    MESSAGE = "'{kind}' returns the value of one index, but this has {count}: {listed}."
+    HELP = (
+        "Name the best of each row first, 'let best[{first}] = {of}[{last}] ...;', "
+        "then write '{kind}[{first}] best[{first}]'."
+    )
     kind: str
     names: tuple[str, ...]
     of: str
@@ -359,14 +325,12 @@ class PlaceOfSeveral(
         return ", ".join(self.names[1:])
 
 
-class NegativeDividend(
-    Diagnostic,
-    code="KG0417",
-    severity="warning",
-    message="'{operator}' rounds toward 0, and what it divides can be negative.",
-    label="of -1 and 3, '/' is 0 and '%' is -1",
-    help="{quotient} rounds down, as Python does.",
-):
+class NegativeDividend(Diagnostic):
+    CODE = "KG0417"
+    SEVERITY = "warning"
+    MESSAGE = "'{operator}' rounds toward 0, and what it divides can be negative."
+    LABEL = "of -1 and 3, '/' is 0 and '%' is -1"
+    HELP = "{quotient} rounds down, as Python does."
     operator: Literal["/", "%"]
     left: str
     right: str

@@ -9,52 +9,48 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class UnknownName(
-    Diagnostic, code="KG0201", message="Unknown name '{name}'.", help="{remedy}"
-):
+class UnknownName(Diagnostic):
+    CODE = "KG0201"
+    MESSAGE = "Unknown name '{name}'."
+    HELP = "{remedy}"
     name: str
     remedy: str
 
 
-class UnknownFunction(
-    Diagnostic, code="KG0202", message="Unknown function '{name}'.", help="{remedy}"
-):
+class UnknownFunction(Diagnostic):
+    CODE = "KG0202"
+    MESSAGE = "Unknown function '{name}'."
+    HELP = "{remedy}"
     name: str
     remedy: str
 
 
-class UnknownType(
-    Diagnostic,
-    code="KG0203",
-    message="Unknown type '{name}'.",
-    help=(
+class UnknownType(Diagnostic):
+    CODE = "KG0203"
+    MESSAGE = "Unknown type '{name}'."
+    HELP = (
         "{remedy}",
         "Use one of the language's own, or declare 'struct {name} {{ ... }}'.",
-    ),
-):
+    )
     name: str
     remedy: str
 
 
-class DuplicateItem(
-    Diagnostic,
-    code="KG0204",
-    message="There are two {kind} called '{name}'.",
-    help="Rename one of them.",
-    related={"other": "the first one"},
-):
+class DuplicateItem(Diagnostic):
+    CODE = "KG0204"
+    MESSAGE = "There are two {kind} called '{name}'."
+    HELP = "Rename one of them."
+    RELATED = {"other": "the first one"}
     other: Span
     kind: str
     name: str
 
 
-class ClashWithUsedFile(
-    Diagnostic,
-    code="KG0214",
-    message="'{path}', which is used here, has a {kind} '{name}' too.",
-    help="Rename one of them.",
-    related={"theirs": "the {kind} of '{path}'", "use": "used here"},
-):
+class ClashWithUsedFile(Diagnostic):
+    CODE = "KG0214"
+    MESSAGE = "'{path}', which is used here, has a {kind} '{name}' too."
+    HELP = "Rename one of them."
+    RELATED = {"theirs": "the {kind} of '{path}'", "use": "used here"}
     kind: str
     name: str
     path: str
@@ -62,17 +58,15 @@ class ClashWithUsedFile(
     use: Span
 
 
-class UsedFilesClash(
-    Diagnostic,
-    code="KG0215",
-    message="'{first}' and '{path}' both have a {kind} '{name}'.",
-    help="Rename one of them, or use one file only.",
-    related={
+class UsedFilesClash(Diagnostic):
+    CODE = "KG0215"
+    MESSAGE = "'{first}' and '{path}' both have a {kind} '{name}'."
+    HELP = "Rename one of them, or use one file only."
+    RELATED = {
         "use": "the first '{name}' comes from here",
         "one": "the one",
         "other": "the other",
-    },
-):
+    }
     kind: str
     name: str
     first: str
@@ -82,14 +76,12 @@ class UsedFilesClash(
     other: Span
 
 
-class NameClash(
-    Diagnostic,
-    code="KG0205",
-    message="'{name}' is already {taken}.",
-    label="used for {wanted} here",
-    help="{remedy}",
-    related={"other": "{taken} here"},
-):
+class NameClash(Diagnostic):
+    CODE = "KG0205"
+    MESSAGE = "'{name}' is already {taken}."
+    LABEL = "used for {wanted} here"
+    HELP = "{remedy}"
+    RELATED = {"other": "{taken} here"}
     other: Span
     name: str
     wanted: str
@@ -115,58 +107,50 @@ class NameClash(
         return "Rename one of the two."
 
 
-class BuiltinClash(
-    Diagnostic,
-    code="KG0206",
-    message="'{name}' is a built-in function.",
-    help="Call the function something else.",
-):
+class BuiltinClash(Diagnostic):
+    CODE = "KG0206"
+    MESSAGE = "'{name}' is a built-in function."
+    HELP = "Call the function something else."
     name: str
 
 
-class Recursion(
-    Diagnostic,
-    code="KG0207",
-    message="The function '{name}' calls itself: {chain}.",
-    help="To repeat something, use a reduction in a kernel, such as 'prod[i < n] ...'.",
-    related={"calls": "calls '{here}' here"},
-):
+class Recursion(Diagnostic):
+    CODE = "KG0207"
+    MESSAGE = "The function '{name}' calls itself: {chain}."
+    HELP = (
+        "To repeat something, use a reduction in a kernel, such as 'prod[i < n] ...'."
+    )
+    RELATED = {"calls": "calls '{here}' here"}
     name: str
     chain: str
     calls: tuple[Span, ...] = ()
 
 
-class UnknownMember(
-    Diagnostic,
-    code="KG0208",
-    message="'{type}' has no component '{member}'.",
-    help="Its components are {components}.",
-):
+class UnknownMember(Diagnostic):
+    CODE = "KG0208"
+    MESSAGE = "'{type}' has no component '{member}'."
+    HELP = "Its components are {components}."
     type: str
     member: str
     components: str
 
 
-class MemberOfScalar(
-    Diagnostic,
-    code="KG0209",
-    message="'{base}' is {kind}, which has no members.",
-    help="{remedy}",
-    related={"declared": "'{base}' is declared here"},
-):
+class MemberOfScalar(Diagnostic):
+    CODE = "KG0209"
+    MESSAGE = "'{base}' is {kind}, which has no members."
+    HELP = "{remedy}"
+    RELATED = {"declared": "'{base}' is declared here"}
     declared: Span | None = None
     base: str
     kind: str
     remedy: str = ""
 
 
-class ArgumentCount(
-    Diagnostic,
-    code="KG0210",
-    message="'{function}' takes {wanted}, got {actual}.",
-    help="{remedy}",
-    related={"declared": "'{function}' is declared here"},
-):
+class ArgumentCount(Diagnostic):
+    CODE = "KG0210"
+    MESSAGE = "'{function}' takes {wanted}, got {actual}."
+    HELP = "{remedy}"
+    RELATED = {"declared": "'{function}' is declared here"}
     declared: Span | None = None
     function: str
     expected: int
@@ -179,11 +163,10 @@ class ArgumentCount(
         return counted(self.expected, "argument")
 
 
-class UsedBeforeDefinition(
-    Diagnostic,
-    code="KG0211",
-    message="'{name}' is used before its definition.",
-    help={
+class UsedBeforeDefinition(Diagnostic):
+    CODE = "KG0211"
+    MESSAGE = "'{name}' is used before its definition."
+    HELP = {
         "constant": "Move its definition up; no constant depends on itself.",
         "own": "Its own value can't use it: give the new value another name.",
         "mutual": (
@@ -191,48 +174,41 @@ class UsedBeforeDefinition(
             "'let s[t] = if t > 0 {{ vec2f(s[t - 1].y, s[t - 1].x) }} else {{ ... }};'."
         ),
         "later": "Move the definition up.",
-    },
-    related={"other": "defined here"},
-):
+    }
+    RELATED = {"other": "defined here"}
     case: Literal["constant", "own", "mutual", "later"]
     other: Span
     name: str
 
 
-class ReductionAsCall(
-    Diagnostic,
-    code="KG0212",
-    message="'{name}' is a reduction, not a function.",
-    help="Name the index to reduce over, and subscript with it: '{example}'.",
-):
+class ReductionAsCall(Diagnostic):
     """A reduction written like a call: `sum(x)`."""
 
+    CODE = "KG0212"
+    MESSAGE = "'{name}' is a reduction, not a function."
+    HELP = "Name the index to reduce over, and subscript with it: '{example}'."
     name: str
     example: str
 
 
-class TensorAsFunction(
-    Diagnostic,
-    code="KG0213",
-    message="'{name}' is {kind}, not a function.",
-    help="An element of a tensor is read with brackets: '{name}[i]'.",
-    related={"declared": "'{name}' is declared here"},
-):
+class TensorAsFunction(Diagnostic):
     """A tensor read with parentheses: `x(i)`."""
 
+    CODE = "KG0213"
+    MESSAGE = "'{name}' is {kind}, not a function."
+    HELP = "An element of a tensor is read with brackets: '{name}[i]'."
+    RELATED = {"declared": "'{name}' is declared here"}
     declared: Span | None = None
     name: str
     kind: str
 
 
-class CallsTooDeep(
-    Diagnostic,
-    code="KG0216",
-    message=(
+class CallsTooDeep(Diagnostic):
+    CODE = "KG0216"
+    MESSAGE = (
         "The calls in '{name}', and in what it calls, are nested more than {limit} "
         "deep."
-    ),
-    help="Merge some of these functions, or call some of them from the kernel.",
-):
+    )
+    HELP = "Merge some of these functions, or call some of them from the kernel."
     name: str
     limit: int

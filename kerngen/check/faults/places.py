@@ -8,39 +8,33 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class StructAsValue(
-    Diagnostic,
-    code="KG1101",
-    message="'{text}' is a whole '{type}': only its parts are values.",
-    help="Take a member: '{text}.{member}'.",
-):
+class StructAsValue(Diagnostic):
     """`y[i] = p[i];` of structs."""
 
+    CODE = "KG1101"
+    MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
+    HELP = "Take a member: '{text}.{member}'."
     text: str
     type: str
     member: str
 
 
-class ArrayAsValue(
-    Diagnostic,
-    code="KG1102",
-    message="'{text}' is a whole '{type}': only its parts are values.",
-    help="Take an element: '{text}[{indices}]'.",
-):
+class ArrayAsValue(Diagnostic):
     """`p[i].trail`, an array."""
 
+    CODE = "KG1102"
+    MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
+    HELP = "Take an element: '{text}[{indices}]'."
     text: str
     type: str
     indices: str
 
 
-class UnknownField(
-    Diagnostic,
-    code="KG1103",
-    message="'{struct}' has no member '{field}'.",
-    help=("Did you mean '{suggestion}'?", "It has {fields}."),
-    related={"declared": "'{struct}' is declared here"},
-):
+class UnknownField(Diagnostic):
+    CODE = "KG1103"
+    MESSAGE = "'{struct}' has no member '{field}'."
+    HELP = ("Did you mean '{suggestion}'?", "It has {fields}.")
+    RELATED = {"declared": "'{struct}' is declared here"}
     declared: Span | None = None
     struct: str
     field: str
@@ -48,40 +42,34 @@ class UnknownField(
     suggestion: str
 
 
-class ConstructParts(
-    Diagnostic,
-    code="KG1104",
-    message="'{type}' can't be made of ({actual}).",
-    help="It takes {accepted}.",
-):
+class ConstructParts(Diagnostic):
     """`vec3f(1.0, 2.0)`."""
 
+    CODE = "KG1104"
+    MESSAGE = "'{type}' can't be made of ({actual})."
+    HELP = "It takes {accepted}."
     type: str
     actual: str
     accepted: str
 
 
-class StructConstructed(
-    Diagnostic,
-    code="KG1105",
-    message="'{struct}' is a struct, which can't be constructed in an expression.",
-    help="Write its members: '{target}[...].{member} = ...;'.",
-):
+class StructConstructed(Diagnostic):
     """`Particle(...)`."""
 
+    CODE = "KG1105"
+    MESSAGE = "'{struct}' is a struct, which can't be constructed in an expression."
+    HELP = "Write its members: '{target}[...].{member} = ...;'."
     struct: str
     target: str
     member: str
 
 
-class CompositeOperands(
-    Diagnostic,
-    code="KG1106",
-    message="'{op}' is not defined for '{left}' and '{right}'.",
-    help="{remedy}",
-):
+class CompositeOperands(Diagnostic):
     """`a + b` of a vec2f and a vec3f."""
 
+    CODE = "KG1106"
+    MESSAGE = "'{op}' is not defined for '{left}' and '{right}'."
+    HELP = "{remedy}"
     op: str
     left: str
     right: str
@@ -102,11 +90,10 @@ TargetCase: TypeAlias = Literal[
 """What is wrong with a part that a statement writes."""
 
 
-class TargetPart(
-    Diagnostic,
-    code="KG1107",
-    message="'{text}' can't be written.",
-    help={
+class TargetPart(Diagnostic):
+    CODE = "KG1107"
+    MESSAGE = "'{text}' can't be written."
+    HELP = {
         "update": "A whole '{type}' can only be copied, with '='.",
         "copy": (
             "'{value}' is not a whole '{type}', so it can't be copied; write the parts: "
@@ -122,8 +109,7 @@ class TargetPart(
             "Use an index of its own, which ranges over all {length} elements, or a "
             "literal from 0 to {last}."
         ),
-    },
-):
+    }
     case: TargetCase
     text: str
     type: str
@@ -138,21 +124,17 @@ class TargetPart(
         return self.length - 1
 
 
-class NoDefault(
-    Diagnostic,
-    code="KG1109",
-    message="A parameter of type '{type}' has no default.",
-    help="Leave it out; callers pass the value.",
-):
+class NoDefault(Diagnostic):
+    CODE = "KG1109"
+    MESSAGE = "A parameter of type '{type}' has no default."
+    HELP = "Leave it out; callers pass the value."
     type: str
 
 
-class MembersNeverWritten(
-    Diagnostic,
-    code="KG1108",
-    message="{listed} of '{name}' {are} never written.",
-    help="Add a statement '{name}[...]{first} = ...;'.",
-):
+class MembersNeverWritten(Diagnostic):
+    CODE = "KG1108"
+    MESSAGE = "{listed} of '{name}' {are} never written."
+    HELP = "Add a statement '{name}[...]{first} = ...;'."
     name: str
     missing: tuple[str, ...]
 

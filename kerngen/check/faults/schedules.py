@@ -7,73 +7,63 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class UnknownKernel(
-    Diagnostic,
-    code="KG0601",
-    message="There is no kernel '{name}' to schedule.",
-    help="{remedy}",
-):
+class UnknownKernel(Diagnostic):
+    CODE = "KG0601"
+    MESSAGE = "There is no kernel '{name}' to schedule."
+    HELP = "{remedy}"
     name: str
     remedy: str
 
 
-class NothingMatches(
-    Diagnostic,
-    code="KG0612",
-    message="There is no kernel that '{pattern}' matches.",
-    help="{remedy}",
-):
+class NothingMatches(Diagnostic):
     """A pattern that is the name of no kernel, such as `matmull_*`."""
 
+    CODE = "KG0612"
+    MESSAGE = "There is no kernel that '{pattern}' matches."
+    HELP = "{remedy}"
     pattern: str
     remedy: str
 
 
-class TooManyMatches(
-    Diagnostic,
-    code="KG0614",
-    message=(
+class TooManyMatches(Diagnostic):
+    CODE = "KG0614"
+    MESSAGE = (
         "With this pattern, the patterns in this file match {count} kernels in all, "
         "and the limit is {limit}."
-    ),
-    help=(
+    )
+    HELP = (
         "Name the kernels that this schedule is for, or put kernels of one kind, with "
         "their schedules, into a file of their own."
-    ),
-):
+    )
     count: int
     limit: int
 
 
-class UnknownStrategy(
-    Diagnostic,
-    code="KG0602",
-    message="There is no strategy '{name}'.",
-    label="the strategies are {known}",
-    help=(
+class UnknownStrategy(Diagnostic):
+    CODE = "KG0602"
+    MESSAGE = "There is no strategy '{name}'."
+    LABEL = "the strategies are {known}"
+    HELP = (
         "Did you mean '{suggestion}'?",
         (
             "Name one of them: 'generic' suits every stage; without a schedule, kerngen "
             "picks one."
         ),
-    ),
-):
+    )
     name: str
     known: str
     suggestion: str
 
 
-class UnknownOption(
-    Diagnostic,
-    code="KG0603",
-    message="The strategy '{strategy}' has no option '{name}'.",
-    label="{known}",
-    help=(
+class UnknownOption(Diagnostic):
+    CODE = "KG0603"
+    MESSAGE = "The strategy '{strategy}' has no option '{name}'."
+    LABEL = "{known}"
+    HELP = (
         "{instead}",
         "Did you mean '{suggestion}'?",
         "Remove it, or name another strategy.",
-    ),
-):
+    )
     strategy: str
     name: str
     options: tuple[str, ...]
@@ -89,12 +79,10 @@ class UnknownOption(
         return f"its options are {listed}" if listed else "it has no options"
 
 
-class OptionCount(
-    Diagnostic,
-    code="KG0604",
-    message="'{name}' takes {wanted}, got {actual}.",
-    help="Write '{usage}'.",
-):
+class OptionCount(Diagnostic):
+    CODE = "KG0604"
+    MESSAGE = "'{name}' takes {wanted}, got {actual}."
+    HELP = "Write '{usage}'."
     name: str
     expected: int
     actual: int
@@ -106,12 +94,10 @@ class OptionCount(
         return counted(self.expected, "value")
 
 
-class OptionValue(
-    Diagnostic,
-    code="KG0605",
-    message="'{name}' can't be {value}: it is {accepted}.",
-    help="Write '{usage}', each {accepted}: the nearest is '{nearest}'.",
-):
+class OptionValue(Diagnostic):
+    CODE = "KG0605"
+    MESSAGE = "'{name}' can't be {value}: it is {accepted}."
+    HELP = "Write '{usage}', each {accepted}: the nearest is '{nearest}'."
     name: str
     value: int
     accepted: str
@@ -119,50 +105,42 @@ class OptionValue(
     nearest: str
 
 
-class RepeatedOption(
-    Diagnostic,
-    code="KG0606",
-    message="The option '{name}' is given twice.",
-    help="Keep one of them.",
-    related={"other": "first here"},
-):
+class RepeatedOption(Diagnostic):
+    CODE = "KG0606"
+    MESSAGE = "The option '{name}' is given twice."
+    HELP = "Keep one of them."
+    RELATED = {"other": "first here"}
     other: Span
     name: str
 
 
-class GuardReads(
-    Diagnostic,
-    code="KG0607",
-    message="A guard can't use {what}.",
-    help=(
+class GuardReads(Diagnostic):
+    CODE = "KG0607"
+    MESSAGE = "A guard can't use {what}."
+    HELP = (
         "A guard is made of dims, integer scalars, literals, "
         "'adapter.workgroup_bytes', '.invocations', '.subgroups', '.f16', arithmetic "
         "and comparisons."
-    ),
-    related={"declared": "declared here"},
-):
+    )
+    RELATED = {"declared": "declared here"}
     declared: Span | None = None
     what: str
 
 
-class GuardOfSome(
-    Diagnostic,
-    code="KG0613",
-    message="A guard of {kernels} can't use '{name}'.",
-    label="no dim or integer scalar there",
-    help="Write a schedule for {kernels} apart, without '{name}'.",
-):
+class GuardOfSome(Diagnostic):
+    CODE = "KG0613"
+    MESSAGE = "A guard of {kernels} can't use '{name}'."
+    LABEL = "no dim or integer scalar there"
+    HELP = "Write a schedule for {kernels} apart, without '{name}'."
     name: str
     kernels: str
 
 
-class AmbiguousInGuard(
-    Diagnostic,
-    code="KG0611",
-    message="'{name}' is {kind} of '{kernel}', and a constant here.",
-    help="Rename the constant.",
-    related={"constant": "the constant", "value": "{kind} of '{kernel}'"},
-):
+class AmbiguousInGuard(Diagnostic):
+    CODE = "KG0611"
+    MESSAGE = "'{name}' is {kind} of '{kernel}', and a constant here."
+    HELP = "Rename the constant."
+    RELATED = {"constant": "the constant", "value": "{kind} of '{kernel}'"}
     name: str
     kind: str
     kernel: str
@@ -170,37 +148,31 @@ class AmbiguousInGuard(
     constant: Span
 
 
-class GuardType(
-    Diagnostic,
-    code="KG0608",
-    message="A guard is true or false, but this is a number.",
-    help="Compare it with something: '{example}'.",
-):
+class GuardType(Diagnostic):
+    CODE = "KG0608"
+    MESSAGE = "A guard is true or false, but this is a number."
+    HELP = "Compare it with something: '{example}'."
     example: str
 
 
-class UnknownAdapterFact(
-    Diagnostic,
-    code="KG0609",
-    message="A guard can't ask for 'adapter.{name}'.",
-    label="it can ask for {known}",
-    help=(
+class UnknownAdapterFact(Diagnostic):
+    CODE = "KG0609"
+    MESSAGE = "A guard can't ask for 'adapter.{name}'."
+    LABEL = "it can ask for {known}"
+    HELP = (
         "Did you mean 'adapter.{suggestion}'?",
         "Ask for one of these, as in 'adapter.f16'.",
-    ),
-):
+    )
     name: str
     known: str
     suggestion: str
 
 
-class UnreachableSchedule(
-    Diagnostic,
-    code="KG0610",
-    message="This schedule is never used{for_some}.",
-    help="Move it up, or give the earlier one a narrower guard.",
-    related={"other": "this one comes first for all the same calls"},
-):
+class UnreachableSchedule(Diagnostic):
+    CODE = "KG0610"
+    MESSAGE = "This schedule is never used{for_some}."
+    HELP = "Move it up, or give the earlier one a narrower guard."
+    RELATED = {"other": "this one comes first for all the same calls"}
     other: Span
     kernels: str = ""
 

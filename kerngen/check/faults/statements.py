@@ -8,26 +8,23 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class WriteToInput(
-    Diagnostic,
-    code="KG0501",
-    message="'{name}' is an input; it can't be written.",
-    help=(
+class WriteToInput(Diagnostic):
+    CODE = "KG0501"
+    MESSAGE = "'{name}' is an input; it can't be written."
+    HELP = (
         "Declare it 'mut {name}' to change it in place, or make it an output: '-> "
         "{name}: {type}'."
-    ),
-    related={"other": "declared without 'mut'"},
-):
+    )
+    RELATED = {"other": "declared without 'mut'"}
     other: Span
     name: str
     type: str
 
 
-class WriteToValue(
-    Diagnostic,
-    code="KG0502",
-    message="'{name}' is {kind}; it can't be written.",
-    help={
+class WriteToValue(Diagnostic):
+    CODE = "KG0502"
+    MESSAGE = "'{name}' is {kind}; it can't be written."
+    HELP = {
         "sum": "{sum}",
         "let": "A let is a value and never changes: define another one.",
         "host": "A host is a value and never changes: define another one.",
@@ -38,9 +35,8 @@ class WriteToValue(
             "{type}[]'."
         ),
         "other": "",
-    },
-    related={"declared": "'{name}' is declared here"},
-):
+    }
+    RELATED = {"declared": "'{name}' is declared here"}
     case: Literal["sum", "let", "host", "constant", "dim", "scalar", "other"]
     declared: Span | None = None
     name: str
@@ -49,11 +45,10 @@ class WriteToValue(
     type: str = ""
 
 
-class ReadBeforeWrite(
-    Diagnostic,
-    code="KG0503",
-    message="The output '{name}' is read before it is written.",
-    help={
+class ReadBeforeWrite(Diagnostic):
+    CODE = "KG0503"
+    MESSAGE = "The output '{name}' is read before it is written."
+    HELP = {
         "first": (
             "Write it first, with '='; to change a tensor of the caller's, make it a "
             "'mut' parameter."
@@ -65,144 +60,120 @@ class ReadBeforeWrite(
             "else {{ ... }};', then 'y[t] = h[t];'."
         ),
         "sum": "{sum}",
-    },
-    related={"other": "'{name}' is declared here"},
-):
+    }
+    RELATED = {"other": "'{name}' is declared here"}
     case: Literal["first", "at once", "sum"]
     other: Span
     name: str
     sum: str = ""
 
 
-class NeverWritten(
-    Diagnostic,
-    code="KG0504",
-    message="The output '{name}' is never written.",
-    help="Add a statement '{example} = ...;'.",
-):
+class NeverWritten(Diagnostic):
+    CODE = "KG0504"
+    MESSAGE = "The output '{name}' is never written."
+    HELP = "Add a statement '{example} = ...;'."
     name: str
     example: str
 
 
-class LeftSubscript(
-    Diagnostic,
-    code="KG0505",
-    message="'{text}' on the left is {what}, not an index.",
-    help="{remedy}",
-    related={"declared": "'{text}' is declared here"},
-):
+class LeftSubscript(Diagnostic):
+    CODE = "KG0505"
+    MESSAGE = "'{text}' on the left is {what}, not an index."
+    HELP = "{remedy}"
+    RELATED = {"declared": "'{text}' is declared here"}
     declared: Span | None = None
     text: str
     what: str
     remedy: str
 
 
-class PositionRange(
-    Diagnostic,
-    code="KG0520",
-    message="The range of '{name}' in the position '{text}' can't be inferred.",
-    label="it subscripts no axis by itself on the right",
-    help=(
+class PositionRange(Diagnostic):
+    CODE = "KG0520"
+    MESSAGE = "The range of '{name}' in the position '{text}' can't be inferred."
+    LABEL = "it subscripts no axis by itself on the right"
+    HELP = (
         "Name what is stored, with the range: 'let {let}[{name} < ...] = ...;', then "
         "'{let}[{name}]' on the right."
-    ),
-):
+    )
     name: str
     text: str
     let: str
 
 
-class RepeatedLeftIndex(
-    Diagnostic,
-    code="KG0506",
-    message="The index '{name}' is on the left twice.",
-    help="{remedy}",
-    related={"other": "first here"},
-):
+class RepeatedLeftIndex(Diagnostic):
+    CODE = "KG0506"
+    MESSAGE = "The index '{name}' is on the left twice."
+    HELP = "{remedy}"
+    RELATED = {"other": "first here"}
     other: Span
     name: str
     remedy: str
 
 
-class FunctionReads(
-    Diagnostic,
-    code="KG0507",
-    message="A function can't use {what}.",
-    help="Do this in a kernel, and pass the value.",
-):
+class FunctionReads(Diagnostic):
+    CODE = "KG0507"
+    MESSAGE = "A function can't use {what}."
+    HELP = "Do this in a kernel, and pass the value."
     what: str
 
 
-class HostReads(
-    Diagnostic,
-    code="KG0508",
-    message="A host can't use {what}.",
-    help=(
+class HostReads(Diagnostic):
+    CODE = "KG0508"
+    MESSAGE = "A host can't use {what}."
+    HELP = (
         "A host is computed before the kernel runs, from dims, scalars, constants and "
         "earlier hosts; 'let' computes on the device."
-    ),
-    related={"declared": "declared here"},
-):
+    )
+    RELATED = {"declared": "declared here"}
     declared: Span | None = None
     what: str
 
 
-class HostType(
-    Diagnostic,
-    code="KG0509",
-    message="A host is a number, but this is 'bool'.",
-    help="Choose between numbers: 'if ... {{ 1 }} else {{ 0 }}'.",
-):
+class HostType(Diagnostic):
     """A host that is true or false."""
 
+    CODE = "KG0509"
+    MESSAGE = "A host is a number, but this is 'bool'."
+    HELP = "Choose between numbers: 'if ... {{ 1 }} else {{ 0 }}'."
 
-class MutableScalar(
-    Diagnostic,
-    code="KG0510",
-    message="'{name}' is {kind}; only tensors can be 'mut'.",
-    help="For one number that the kernel changes, use '{name}: f32[]'.",
-):
+
+class MutableScalar(Diagnostic):
     """A scalar parameter declared `mut`."""
 
+    CODE = "KG0510"
+    MESSAGE = "'{name}' is {kind}; only tensors can be 'mut'."
+    HELP = "For one number that the kernel changes, use '{name}: f32[]'."
     name: str
     kind: str
 
 
-class TensorDefault(
-    Diagnostic,
-    code="KG0511",
-    message="'{name}' can't have a default: it is {kind}.",
-    help="Leave it out; callers pass the tensor.",
-):
+class TensorDefault(Diagnostic):
+    CODE = "KG0511"
+    MESSAGE = "'{name}' can't have a default: it is {kind}."
+    HELP = "Leave it out; callers pass the tensor."
     name: str
     kind: str
 
 
-class NoResult(
-    Diagnostic,
-    code="KG0512",
-    message="The kernel '{name}' has neither an output nor a 'mut' tensor.",
-    help="Add an output: 'kernel {name}(...) -> y: f32[n]'.",
-):
+class NoResult(Diagnostic):
+    CODE = "KG0512"
+    MESSAGE = "The kernel '{name}' has neither an output nor a 'mut' tensor."
+    HELP = "Add an output: 'kernel {name}(...) -> y: f32[n]'."
     name: str
 
 
-class OutputForm(
-    Diagnostic,
-    code="KG0513",
-    message="The output '{name}' is a scalar; outputs are tensors.",
-    help="A single number is a tensor of rank 0: '{name}: {type}[]'.",
-):
+class OutputForm(Diagnostic):
+    CODE = "KG0513"
+    MESSAGE = "The output '{name}' is a scalar; outputs are tensors."
+    HELP = "A single number is a tensor of rank 0: '{name}: {type}[]'."
     name: str
     type: str
 
 
-class NothingWritten(
-    Diagnostic,
-    code="KG0515",
-    message="The kernel '{name}' writes nothing.",
-    help="Write to one of its 'mut' tensors.",
-):
+class NothingWritten(Diagnostic):
     """A kernel with `mut` tensors alone that writes none of them."""
 
+    CODE = "KG0515"
+    MESSAGE = "The kernel '{name}' writes nothing."
+    HELP = "Write to one of its 'mut' tensors."
     name: str

@@ -6,131 +6,111 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class NoFields(
-    Diagnostic,
-    code="KG0801",
-    message="The struct '{name}' has no fields.",
-    help="Give it one, such as 'mass: f32'.",
-):
+class NoFields(Diagnostic):
     """`struct P {}`."""
 
+    CODE = "KG0801"
+    MESSAGE = "The struct '{name}' has no fields."
+    HELP = "Give it one, such as 'mass: f32'."
     name: str
 
 
-class DuplicateField(
-    Diagnostic,
-    code="KG0802",
-    message="The struct '{struct}' has two fields called '{name}'.",
-    help="Rename one of them.",
-    related={"other": "the first one"},
-):
+class DuplicateField(Diagnostic):
+    CODE = "KG0802"
+    MESSAGE = "The struct '{struct}' has two fields called '{name}'."
+    HELP = "Rename one of them."
+    RELATED = {"other": "the first one"}
     other: Span
     struct: str
     name: str
 
 
-class StructNamedLikeType(
-    Diagnostic,
-    code="KG0803",
-    message="'{name}' is a type of the language.",
-    help="Call the struct something else.",
-):
+class StructNamedLikeType(Diagnostic):
     """`struct vec3f { ... }`."""
 
+    CODE = "KG0803"
+    MESSAGE = "'{name}' is a type of the language."
+    HELP = "Call the struct something else."
     name: str
 
 
-class HoldsItself(
-    Diagnostic,
-    code="KG0804",
-    message="The struct '{name}' holds itself: {chain}.",
-    help=(
+class HoldsItself(Diagnostic):
+    CODE = "KG0804"
+    MESSAGE = "The struct '{name}' holds itself: {chain}."
+    HELP = (
         "A struct contains its fields. To refer to another element of a tensor, store "
         "its index: '{field}: u32'."
-    ),
-    related={"others": "holds '{here}' here"},
-):
+    )
+    RELATED = {"others": "holds '{here}' here"}
     name: str
     chain: str
     field: str
     others: tuple[Span, ...] = ()
 
 
-class NumberNotConstant(
-    Diagnostic,
-    code="KG0805",
-    message="{place} is a constant, but {what}.",
-    help="{remedy}",
-):
+class NumberNotConstant(Diagnostic):
+    CODE = "KG0805"
+    MESSAGE = "{place} is a constant, but {what}."
+    HELP = "{remedy}"
     place: str
     what: str
     remedy: str
 
 
-class LengthNotPositive(
-    Diagnostic,
-    code="KG0806",
-    message=(
-        "An array in a struct has at least one element, but this length is {value}."
-    ),
-    help="Write how many elements it has, as in 'trail: f32[4]'.",
-):
+class LengthNotPositive(Diagnostic):
     """`trail: f32[0]`."""
 
+    CODE = "KG0806"
+    MESSAGE = (
+        "An array in a struct has at least one element, but this length is {value}."
+    )
+    HELP = "Write how many elements it has, as in 'trail: f32[4]'."
     value: int
 
 
-class NotAnInteger(
-    Diagnostic,
-    code="KG0807",
-    message="{place} is an integer, but this is '{actual}'.",
-    label="'{actual}'",
-    help="Write a whole number, or a constant of type 'u32'.",
-):
+class NotAnInteger(Diagnostic):
+    CODE = "KG0807"
+    MESSAGE = "{place} is an integer, but this is '{actual}'."
+    LABEL = "'{actual}'"
+    HELP = "Write a whole number, or a constant of type 'u32'."
     place: str
     actual: str
 
 
-class UnknownAttribute(
-    Diagnostic,
-    code="KG0808",
-    message="Unknown attribute '@{name}'.",
-    help=(
+class UnknownAttribute(Diagnostic):
+    """`@offset(16)`."""
+
+    CODE = "KG0808"
+    MESSAGE = "Unknown attribute '@{name}'."
+    HELP = (
         "Did you mean '@{suggestion}'?",
         (
             "Fields have '@align(n)', to start at a multiple of n bytes, and '@size(n)', "
             "to reserve n bytes."
         ),
-    ),
-):
-    """`@offset(16)`."""
-
+    )
     name: str
     suggestion: str
 
 
-class AttributeTwice(
-    Diagnostic,
-    code="KG0809",
-    message="The field '{field}' has '@{name}' twice.",
-    help="Keep one of them.",
-    related={"other": "the first one"},
-):
+class AttributeTwice(Diagnostic):
     """`@size(16) @size(32) a: f32`."""
 
+    CODE = "KG0809"
+    MESSAGE = "The field '{field}' has '@{name}' twice."
+    HELP = "Keep one of them."
+    RELATED = {"other": "the first one"}
     other: Span
     field: str
     name: str
 
 
-class AlignNotPowerOfTwo(
-    Diagnostic,
-    code="KG0810",
-    message="'@align' takes a power of two, but {value} is not one.",
-    help="{remedy}",
-):
+class AlignNotPowerOfTwo(Diagnostic):
     """`@align(12)`."""
 
+    CODE = "KG0810"
+    MESSAGE = "'@align' takes a power of two, but {value} is not one."
+    HELP = "{remedy}"
     value: int
 
     @property
@@ -141,86 +121,76 @@ class AlignNotPowerOfTwo(
         return f"Write '@align({1 << (self.value - 1).bit_length()})'."
 
 
-class AlignTooSmall(
-    Diagnostic,
-    code="KG0811",
-    message=(
-        "'{type}' starts at a multiple of {natural} bytes, which '@align({value})' "
-        "can't lower."
-    ),
-    help="Leave it out. To keep the numbers closer together, use an array of scalars.",
-):
+class AlignTooSmall(Diagnostic):
     """`@align(4) pos: vec3f`."""
 
+    CODE = "KG0811"
+    MESSAGE = (
+        "'{type}' starts at a multiple of {natural} bytes, which '@align({value})' "
+        "can't lower."
+    )
+    HELP = "Leave it out. To keep the numbers closer together, use an array of scalars."
     type: str
     natural: int
     value: int
 
 
-class SizeTooSmall(
-    Diagnostic,
-    code="KG0812",
-    message=(
-        "'{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
-    ),
-    help="Write '@size({natural})' or more, or leave it out.",
-):
+class SizeTooSmall(Diagnostic):
     """`@size(8) pos: vec3f`."""
 
+    CODE = "KG0812"
+    MESSAGE = (
+        "'{type}' takes {natural} bytes, more than the {value} of '@size({value})'."
+    )
+    HELP = "Write '@size({natural})' or more, or leave it out."
     type: str
     natural: int
     value: int
 
 
-class StructTooDeep(
-    Diagnostic,
-    code="KG0813",
-    message=(
+class StructTooDeep(Diagnostic):
+    CODE = "KG0813"
+    MESSAGE = (
         "Structs and arrays in {what} are nested {depth} deep; the limit is {limit}."
-    ),
-    help="Move the fields of an inner struct into the outer one.",
-):
+    )
+    HELP = "Move the fields of an inner struct into the outer one."
     what: str
     depth: int
     limit: int
 
 
-class TooManyFields(
-    Diagnostic,
-    code="KG0814",
-    message="The struct '{name}' has {count} fields{within}, and the limit is {limit}.",
-    help="Put fields of one type into an array.",
-):
+class TooManyFields(Diagnostic):
+    CODE = "KG0814"
+    MESSAGE = (
+        "The struct '{name}' has {count} fields{within}, and the limit is {limit}."
+    )
+    HELP = "Put fields of one type into an array."
     name: str
     within: str
     count: int
     limit: int
 
 
-class StructTooLarge(
-    Diagnostic,
-    code="KG0815",
-    message="The struct '{name}' takes {size} bytes, and the limit is {limit}.",
-    label="this field exceeds the limit",
-    help="Pass the large part as a tensor of its own.",
-):
+class StructTooLarge(Diagnostic):
+    CODE = "KG0815"
+    MESSAGE = "The struct '{name}' takes {size} bytes, and the limit is {limit}."
+    LABEL = "this field exceeds the limit"
+    HELP = "Pass the large part as a tensor of its own."
     name: str
     size: int
     limit: int
 
 
-class SizeInUniform(
-    Diagnostic,
-    code="KG0816",
-    message=(
-        "As a parameter, '{struct}' is kept in a uniform buffer, where its field "
-        "'{field}' takes {needed} bytes, more than the {value} of '@size({value})'."
-    ),
-    help="{remedy}",
-    related={"declared": "this field"},
-):
+class SizeInUniform(Diagnostic):
     """A struct as a parameter whose `@size` is too small for a uniform buffer."""
 
+    CODE = "KG0816"
+    MESSAGE = (
+        "As a parameter, '{struct}' is kept in a uniform buffer, where its field "
+        "'{field}' takes {needed} bytes, more than the {value} of '@size({value})'."
+    )
+    HELP = "{remedy}"
+    RELATED = {"declared": "this field"}
     struct: str
     field: str
     needed: int
@@ -236,45 +206,39 @@ class SizeInUniform(
         )
 
 
-class UniformTooLarge(
-    Diagnostic,
-    code="KG0817",
-    message=(
+class UniformTooLarge(Diagnostic):
+    CODE = "KG0817"
+    MESSAGE = (
         "The parameters of '{name}' take {size} bytes, and a uniform buffer holds "
         "{limit}."
-    ),
-    help="Pass the large parts as tensors.",
-):
+    )
+    HELP = "Pass the large parts as tensors."
     name: str
     size: int
     limit: int
 
 
-class UniformTooDeep(
-    Diagnostic,
-    code="KG0818",
-    message=(
+class UniformTooDeep(Diagnostic):
+    CODE = "KG0818"
+    MESSAGE = (
         "As a parameter, '{struct}' is nested {depth} deep in a uniform buffer, and "
         "the limit is {limit}."
-    ),
-    help="Pass a tensor of one element, '{struct}[1]', or nest fewer types.",
-):
+    )
+    HELP = "Pass a tensor of one element, '{struct}[1]', or nest fewer types."
     struct: str
     depth: int
     limit: int
 
 
-class TooMuchCopied(
-    Diagnostic,
-    code="KG0819",
-    message=(
+class TooMuchCopied(Diagnostic):
+    CODE = "KG0819"
+    MESSAGE = (
         "With this copy, the copies in this file move {count} values, and the limit is "
         "{limit}."
-    ),
-    help=(
+    )
+    HELP = (
         "Each value is a statement of a shader. Put fields of one type into an array, "
         "which counts as one element, or move kernels to another file."
-    ),
-):
+    )
     count: int
     limit: int

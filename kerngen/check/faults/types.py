@@ -8,14 +8,12 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 
 
-class TypeMismatch(
-    Diagnostic,
-    code="KG0301",
-    message="{place} is '{expected}', but this is '{actual}'.",
-    label="'{actual}'",
-    help="{remedy}",
-    related={"declared": "'{expected}' because of this"},
-):
+class TypeMismatch(Diagnostic):
+    CODE = "KG0301"
+    MESSAGE = "{place} is '{expected}', but this is '{actual}'."
+    LABEL = "'{actual}'"
+    HELP = "{remedy}"
+    RELATED = {"declared": "'{expected}' because of this"}
     declared: Span | None = None
     place: str
     expected: str
@@ -23,13 +21,11 @@ class TypeMismatch(
     remedy: str
 
 
-class MixedTypes(
-    Diagnostic,
-    code="KG0302",
-    message="'{what}' can't mix '{left}' and '{right}'.",
-    help="{remedy}",
-    related={"left_span": "'{left}'", "right_span": "'{right}'"},
-):
+class MixedTypes(Diagnostic):
+    CODE = "KG0302"
+    MESSAGE = "'{what}' can't mix '{left}' and '{right}'."
+    HELP = "{remedy}"
+    RELATED = {"left_span": "'{left}'", "right_span": "'{right}'"}
     what: str
     left: str
     right: str
@@ -38,49 +34,41 @@ class MixedTypes(
     remedy: str
 
 
-class OperandType(
-    Diagnostic,
-    code="KG0303",
-    message="'{operator}' works on {accepted}, but this is '{actual}'.",
-    label="'{actual}'",
-    help="{remedy}",
-):
+class OperandType(Diagnostic):
+    CODE = "KG0303"
+    MESSAGE = "'{operator}' works on {accepted}, but this is '{actual}'."
+    LABEL = "'{actual}'"
+    HELP = "{remedy}"
     operator: str
     accepted: str
     actual: str
     remedy: str
 
 
-class ConditionType(
-    Diagnostic,
-    code="KG0304",
-    message="A condition is true or false, but this is '{actual}'.",
-    label="'{actual}'",
-    help="Compare it with something: '{text} != 0'.",
-):
+class ConditionType(Diagnostic):
+    CODE = "KG0304"
+    MESSAGE = "A condition is true or false, but this is '{actual}'."
+    LABEL = "'{actual}'"
+    HELP = "Compare it with something: '{text} != 0'."
     actual: str
     text: str
 
 
-class BuiltinArguments(
-    Diagnostic,
-    code="KG0305",
-    message="'{function}' does not take ({actual}).",
-    label="it takes {accepted}",
-    help="{remedy}",
-):
+class BuiltinArguments(Diagnostic):
+    CODE = "KG0305"
+    MESSAGE = "'{function}' does not take ({actual})."
+    LABEL = "it takes {accepted}"
+    HELP = "{remedy}"
     function: str
     actual: str
     accepted: str
     remedy: str
 
 
-class LiteralRange(
-    Diagnostic,
-    code="KG0306",
-    message="{value} does not fit '{type}', which holds {low} to {high}.",
-    help=("{remedy}", "Write a value in that range."),
-):
+class LiteralRange(Diagnostic):
+    CODE = "KG0306"
+    MESSAGE = "{value} does not fit '{type}', which holds {low} to {high}."
+    HELP = ("{remedy}", "Write a value in that range.")
     value: str
     type: str
     low: str
@@ -88,52 +76,44 @@ class LiteralRange(
     remedy: str = ""
 
 
-class NotConstant(
-    Diagnostic,
-    code="KG0307",
-    message="{place} must be constant, but '{name}' is not.",
-    help="Use literals, constants, operators and built-ins.",
-    related={"declared": "'{name}' is declared here"},
-):
+class NotConstant(Diagnostic):
+    CODE = "KG0307"
+    MESSAGE = "{place} must be constant, but '{name}' is not."
+    HELP = "Use literals, constants, operators and built-ins."
+    RELATED = {"declared": "'{name}' is declared here"}
     declared: Span | None = None
     place: str
     name: str
 
 
-class NotFinite(
-    Diagnostic,
-    code="KG0308",
-    message="This constant expression has no finite value in '{type}'.",
-    help="It overflows, or an argument is outside of the function's domain.",
-):
+class NotFinite(Diagnostic):
+    CODE = "KG0308"
+    MESSAGE = "This constant expression has no finite value in '{type}'."
+    HELP = "It overflows, or an argument is outside of the function's domain."
     type: str
 
 
-class LiteralVanishes(
-    Diagnostic,
-    code="KG0316",
-    message="{value} becomes 0 as an 'f32', whose smallest positive number is 1.4e-45.",
-    help="Write '0.0', or a larger number; drivers may treat all below 1.2e-38 as 0.",
-):
+class LiteralVanishes(Diagnostic):
+    CODE = "KG0316"
+    MESSAGE = (
+        "{value} becomes 0 as an 'f32', whose smallest positive number is 1.4e-45."
+    )
+    HELP = "Write '0.0', or a larger number; drivers may treat all below 1.2e-38 as 0."
     value: str
 
 
-class DivisionByZero(
-    Diagnostic,
-    code="KG0315",
-    message="'{operator}' divides by 0 on the host, at every call.",
-    label="always 0",
-    help="Write a divisor that is not 0.",
-):
+class DivisionByZero(Diagnostic):
+    CODE = "KG0315"
+    MESSAGE = "'{operator}' divides by 0 on the host, at every call."
+    LABEL = "always 0"
+    HELP = "Write a divisor that is not 0."
     operator: str
 
 
-class ConstantArguments(
-    Diagnostic,
-    code="KG0309",
-    message="'{function}' is not defined for these constants: {reason}.",
-    help="Change them, or make one of them a parameter.",
-):
+class ConstantArguments(Diagnostic):
+    CODE = "KG0309"
+    MESSAGE = "'{function}' is not defined for these constants: {reason}."
+    HELP = "Change them, or make one of them a parameter."
     function: str
     reason: str
 
@@ -153,11 +133,10 @@ NotAllowed: TypeAlias = Literal[
 """Why a type is not allowed where it is."""
 
 
-class TypeNotAllowed(
-    Diagnostic,
-    code="KG0311",
-    message="{place} can't be '{type}'.",
-    help={
+class TypeNotAllowed(Diagnostic):
+    CODE = "KG0311"
+    MESSAGE = "{place} can't be '{type}'."
+    HELP = {
         "bool": "Use 'u32', and compare it.",
         "bool field": "Use 'u32', and compare it with 0.",
         "bools": "Use 'u32', and compare the elements with 0.",
@@ -171,41 +150,34 @@ class TypeNotAllowed(
         "constants": "A constant is one number: '{instead}'.",
         "struct": "Take the members that are needed, and pass them one by one.",
         "tensor": "Take '{instead}', and pass an element, as in 'f(x[i])'.",
-    },
-):
+    }
     case: NotAllowed
     place: str
     type: str
     instead: str = ""
 
 
-class VectorDefault(
-    Diagnostic,
-    code="KG0312",
-    message="The default of '{type}' gives all its components.",
-    help="Write '{example}'.",
-):
+class VectorDefault(Diagnostic):
+    CODE = "KG0312"
+    MESSAGE = "The default of '{type}' gives all its components."
+    HELP = "Write '{example}'."
     type: str
     example: str
 
 
-class CastToBool(
-    Diagnostic,
-    code="KG0313",
-    message="There is no cast to 'bool'.",
-    help="Compare instead: '{text} != 0'.",
-):
+class CastToBool(Diagnostic):
+    CODE = "KG0313"
+    MESSAGE = "There is no cast to 'bool'."
+    HELP = "Compare instead: '{text} != 0'."
     text: str
 
 
-class ArgumentType(
-    Diagnostic,
-    code="KG0314",
-    message="'{parameter}' of '{function}' is '{expected}', but this is '{actual}'.",
-    label="'{actual}'",
-    help="{remedy}",
-    related={"other": "declared here"},
-):
+class ArgumentType(Diagnostic):
+    CODE = "KG0314"
+    MESSAGE = "'{parameter}' of '{function}' is '{expected}', but this is '{actual}'."
+    LABEL = "'{actual}'"
+    HELP = "{remedy}"
+    RELATED = {"other": "declared here"}
     other: Span
     function: str
     parameter: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, cast, final
+from dataclasses import replace
+from typing import Protocol, TypeVar, cast
 
-from kerngen.check.environment import Copied, Environment, Signatures
+from kerngen.check.environment import Environment
 from kerngen.check.faults.names import DuplicateItem
 from kerngen.check.faults.places import MembersNeverWritten
 from kerngen.check.faults.statements import NeverWritten, NothingWritten
@@ -15,8 +15,9 @@ from kerngen.check.files.checked_file import (
     ItemKind,
     KernelHead,
     UsedModule,
+    bring_in,
+    structs_of,
 )
-from kerngen.check.files.imports import bring_in, structs_of
 from kerngen.check.files.suppression import find_unread
 from kerngen.check.hints.examples import example_read
 from kerngen.check.hints.missing_imports import say_where
@@ -27,24 +28,22 @@ from kerngen.check.items.gradients import Derive, no_gradients, with_gradients
 from kerngen.check.items.parameters import Header
 from kerngen.check.items.requires import check_requires
 from kerngen.check.items.structs import check_structs, uniform_size_fault
-from kerngen.check.items.types import Structs
 from kerngen.check.model import Model
-from kerngen.check.schedules.cross_file import Given, check_given
+from kerngen.check.schedules.cross_file import check_given
 from kerngen.check.schedules.matching import (
     Scheduled,
     by_kernel,
     find_scheduled,
+    report_dead,
     report_faults,
 )
 from kerngen.check.schedules.options import check_schedule
-from kerngen.check.schedules.unreachable import report_dead
-from kerngen.check.scope import Scope, ValueSymbol
+from kerngen.check.scope import Scope
 from kerngen.check.statements.body import Body
 from kerngen.check.statements.written_parts import all_parts
 from kerngen.check.text import identifiers_in, signature_text
-from kerngen.ir.memory import Struct
 from kerngen.ir.module import Module
-from kerngen.ir.nodes import Function, Kernel, Role, Tensor
+from kerngen.ir.nodes import Kernel, Role, Tensor
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
@@ -90,59 +89,24 @@ def check_file(
         faults.raise_if_any()
     used = _all(program.items, ast.UseItem)
     assert faults or len(used) == len(uses), "the files used must be given"
-    parts = _check_items(faults, program, uses, source.name, model)
+    file, scheduled = _check_items(faults, program, source.name, uses, model)
     faults.drop(unread.explains)
-    kernels = {*parts.heads, *(name for use in uses for name in use.file.kernels)}
+    kernels = {*file.kernels, *(name for use in uses for name in use.file.kernels)}
     if faults:
         faults.amend(say_where(source.name, uses, kernels))
     faults.raise_if_any()
-    _expect_complete(parts.kernels, _all(program.items, ast.KernelItem))
-    module = Module(
-        source.name,
-        program.doc,
-        parts.functions,
-        parts.kernels,
-        structs=(*parts.structs.values(),),
-        warnings=parts.warnings.in_order(),
-    )
-    file = CheckedFile(
-        module=module,
-        functions={function.name: function for function in parts.functions},
-        signatures=parts.signatures,
-        constants=parts.constants,
-        structs=parts.structs,
-        kernels=parts.heads,
-        uses=uses,
-        derived_from={},
-        schedules=parts.given,
-        model=model,
-    )
-    return with_gradients(file, program, parts.scheduled, derive)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What a file's items are, in so far as they have no faults."""
-
-    signatures: Signatures
-    constants: dict[str, ValueSymbol]
-    structs: dict[str, Struct]
-    functions: tuple[Function, ...]
-    kernels: tuple[Kernel, ...]
-    warnings: Faults
-    heads: dict[str, KernelHead]
-    given: Given
-    scheduled: Mapping[str, Sequence[Scheduled]]
+    _expect_complete(file.module.kernels, _all(program.items, ast.KernelItem))
+    return with_gradients(file, program, scheduled, derive)
 
 
 def _check_items(
     faults: Faults,
     program: ast.Program,
-    uses: tuple[UsedModule, ...],
     path: str,
+    uses: tuple[UsedModule, ...],
     model: Model,
-) -> _Parts:
+) -> tuple[CheckedFile, Mapping[str, Sequence[Scheduled]]]:
+    """Return a file, without what has faults, and the schedules of its kernels."""
     outer = Scope(faults)
     functions = _distinct(faults, "functions", _all(program.items, ast.FunctionItem))
     constants = _distinct(faults, "constants", _all(program.items, ast.ConstItem))
@@ -156,72 +120,50 @@ def _check_items(
     # What functions take and return, so that their order does not matter.
     structs_seen = {*structs_of(uses), *(item.name.name for item in structs)}
     signatures = check_signatures(faults, functions, structs_seen)
-    callable_ = {**imported, **signatures}
+    env = Environment(faults, {**imported, **signatures}, model=model)
     # Constants into the scope that functions and kernels share.
-    declared = check_constants(faults, constants, callable_, outer, model)
+    declared = check_constants(env, constants, outer)
     # Structs, with lengths that may be constants.
-    known = check_structs(faults, structs, outer, structs_of(uses), path)
+    known = check_structs(env.begin(), structs, outer, structs_of(uses), path)
     # Functions, callees before callers.
-    plain = check_functions(faults, functions, callable_, outer, model)
+    plain = check_functions(env, functions, outer)
     derivatives = _all(program.items, ast.DerivativeItem)
-    checked_functions = check_derivatives(
-        faults, derivatives, plain, signatures, callable_, outer, model
-    )
+    with_partials = check_derivatives(env, derivatives, plain, signatures, outer)
+    bodies = {function.name: function for function in with_partials}
     # Kernels, each in a scope of its own; for each schedule, those of other files, too.
-    heads = _heads(faults, distinct, outer)
+    env = replace(env, structs=known, bodies=bodies)
+    heads = _heads(env, distinct, outer)
     scheduled = find_scheduled(faults, program, [*heads], uses)
     of_kernels = by_kernel(scheduled)
-    copied, warnings = Copied(), Faults()
-    bodies = {function.name: function for function in checked_functions}
-
-    def checked(item: ast.KernelItem) -> Kernel:
-        env = _kernel_environment(faults, warnings, callable_, item, known, copied)
-        env = replace(env, model=model, bodies=bodies)
-        scope, wanted = heads[item.name.name].scope, of_kernels[item.name.name]
-        return _check_kernel(item, env, scope, known, wanted)
-
-    kernels = tuple(map(checked, _all(distinct, ast.KernelItem)))
+    kernels = _check_kernels(env, _all(distinct, ast.KernelItem), heads, of_kernels)
     # Schedules of other files' kernels, and the place of each among the others.
     report_dead(faults, scheduled)
     given = check_given(scheduled, heads, uses, outer)
     report_faults(faults, scheduled)
-    return _Parts(
-        signatures,
-        declared,
-        {i.name.name: s for i in structs if (s := known[i.name.name])},
-        checked_functions,
-        kernels,
-        warnings,
-        heads,
-        given,
-        of_kernels,
+    own = {i.name.name: s for i in structs if (s := known[i.name.name])}
+    module = Module(path, program.doc, with_partials, kernels)
+    warnings = env.warnings.in_order()
+    file = CheckedFile(
+        module=replace(module, structs=tuple(own.values()), warnings=warnings),
+        functions=bodies,
+        signatures=signatures,
+        constants=declared,
+        structs=own,
+        kernels=heads,
+        uses=uses,
+        derived_from={},
+        schedules=given,
+        model=model,
     )
+    return file, of_kernels
 
 
 def _heads(
-    faults: Faults, kernels: Iterable[_Named], outer: Scope
+    env: Environment, kernels: Iterable[_Named], outer: Scope
 ) -> dict[str, KernelHead]:
     """Return what schedules of other files may see of each kernel."""
     names = (item.name for item in kernels)
-    return {n.name: KernelHead(Scope(faults, outer), n.span) for n in names}
-
-
-def _kernel_environment(
-    faults: Faults,
-    warnings: Faults,
-    functions: Signatures,
-    item: ast.KernelItem,
-    structs: Structs,
-    copied: Copied,
-) -> Environment:
-    return Environment(
-        faults,
-        functions,
-        identifiers=identifiers_in(item.span),
-        structs=structs,
-        copied=copied,
-        warnings=warnings,
-    )
+    return {n.name: KernelHead(Scope(env.faults, outer), n.span) for n in names}
 
 
 def _places(**items: Iterable[_Named]) -> dict[tuple[ItemKind, str], Span]:
@@ -261,15 +203,28 @@ def _distinct(faults: Faults, kind: str, items: list[_Item]) -> list[_Item]:
     return list(first.values())
 
 
+def _check_kernels(
+    env: Environment,
+    items: Iterable[ast.KernelItem],
+    heads: Mapping[str, KernelHead],
+    scheduled: Mapping[str, Sequence[Scheduled]],
+) -> tuple[Kernel, ...]:
+    named = ((item, item.name.name) for item in items)
+    return tuple(
+        _check_kernel(item, env, heads[name].scope, scheduled[name])
+        for item, name in named
+    )
+
+
 def _check_kernel(
     item: ast.KernelItem,
-    env: Environment,
+    of_file: Environment,
     scope: Scope,
-    structs: Structs,
     scheduled: Iterable[Scheduled],
 ) -> Kernel:
     """Return a kernel; where it has faults, it is incomplete and goes no further."""
-    header = Header(env, scope, structs)
+    env = of_file.begin(identifiers=identifiers_in(item.span))
+    header = Header(env, scope)
     header.check(item)
     known = check_requires(env, scope, item, [*header.dims], header.parameters)
     body = Body(replace(env, known=known), scope)

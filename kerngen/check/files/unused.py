@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in
+from kerngen.ir.nodes import Expr, Kernel, Schedule
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 from kerngen.syntax.lexemes import lexemes
@@ -43,8 +44,7 @@ def find_unused(program: ast.Program, guards: Collection[str]) -> Iterator[Unuse
 def words_of_guards(program: ast.Program) -> frozenset[str]:
     """Return the names that the schedules of a file read."""
     guards = (i.guard for i in program.items if isinstance(i, ast.ScheduleItem))
-    parts = (part for guard in guards if guard for part in walk_syntax(guard))
-    return frozenset(part.name for part in parts if isinstance(part, ast.Name))
+    return frozenset(n.name for guard in guards if guard for n in names_in(guard))
 
 
 def _in_kernel(item: ast.KernelItem, guards: Collection[str]) -> Iterator[Unused]:
@@ -80,3 +80,23 @@ def _gives_dims(tensor: ast.Parameter, tensors: Collection[ast.Parameter]) -> bo
 def _dims(tensor: ast.Parameter) -> frozenset[str]:
     axes = tensor.type.axes or ()
     return frozenset(axis.name for axis in axes if isinstance(axis, ast.Name))
+
+
+def find_overlaps(kernel: Kernel) -> Iterator[Unused]:
+    """Yield the schedules that come second to another file's with the same guard.
+
+    Those of the kernel's own file are what others are to come before, and in one file
+    the next is for where a strategy doesn't fit.
+    """
+    first: dict[tuple[str | None, Expr | None], Schedule] = {}
+    for schedule in kernel.schedules:
+        source = schedule.span.source
+        if source == kernel.span.source:
+            continue
+        before = first.setdefault((schedule.stage, schedule.guard), schedule)
+        if before.span.source != source:
+            text = (
+                f"'{before.span.source.path}' has a schedule of '{kernel.name}' for "
+                "the same calls, and that one is used where it fits."
+            )
+            yield Unused(schedule.span, text)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from kerngen.check.environment import Environment
+from kerngen.check.expressions.places import Subscripted
 from kerngen.check.scope import one_line
 from kerngen.ir.analysis.affine import AffineForm, affine_form
 from kerngen.ir.analysis.extremes import Corner, Linear, corners, extremes
 from kerngen.ir.nodes import Expr, Extent
 from kerngen.ir.types import Scalar
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.subscripts import Subscripted
-
 
 _NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"}
 """What to choose beyond a border, by the type of the elements; else 0."""

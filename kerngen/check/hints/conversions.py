@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kerngen.check.scope import one_line
-from kerngen.ir.builtins.row import Builtin
 from kerngen.ir.operators import is_composite
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector, scalar_of
 from kerngen.source.text import Span
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
 
 
 def conversion(node: ast.Expr, actual: ValueType, wanted: ValueType) -> str:
@@ -107,19 +103,16 @@ def _float_text(node: ast.Expr) -> str:
     return f"{text}.0" if is_whole else f"f32({text})"
 
 
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-
-
 def operand_hint(
     op: ast.BinaryOp, text: str, left: ValueType, other: tuple[Span, ValueType]
 ) -> str:
     """Return the hint for an operator that is not defined for a vector or matrix."""
     right = other[1]
-    if op in _COMPARISONS:
+    if op in ast.COMPARISONS:
         return f"Compare their components, as in '{text}.x {op} ...'."
     if isinstance(left, Matrix) and op == "/":
         return f"Multiply by the reciprocal: '{text} * (1.0 / ...)'."
-    if op in {"<<", ">>"}:
+    if op in ast.SHIFTS:
         return "Shift counts are a vector of u32, as wide as the left side."
     if isinstance(left, Matrix) and op == "*":
         return (
@@ -158,24 +151,6 @@ def composite_conversion(text: str, actual: ValueType, wanted: ValueType) -> str
             return f"Add components: '{wanted.spelling}({text}, ...)'."
         case _:
             return ""
-
-
-def argument_hint(
-    ex: Expressions, node: ast.Call, builtin: Builtin, actual: list[ValueType]
-) -> str:
-    """Return the conversion of the first argument that would not fit."""
-    floats = Scalar.F32 in actual or len(builtin.overloads) == 1
-    candidates = builtin.overloads if floats else builtin.overloads[::-1]
-    wanted = candidates[0].parameters
-    if builtin.name == "select" and actual[0] is Scalar.BOOL is not actual[2]:
-        condition, then, otherwise = (one_line(a.span.text) for a in node.arguments)
-        written = f"'select({otherwise}, {then}, {condition})'"
-        return f"The condition comes last, after the value where it is true: {written}."
-    for argument, given, scalar in zip(node.arguments, actual, wanted, strict=True):
-        adapts = ex.env.kinds.flexible(argument) is Scalar.I32 and scalar.is_numeric
-        if given is not scalar and not adapts:
-            return conversion(argument, given, scalar)
-    return ""
 
 
 MEANT_BY_OPERATOR: Final[dict[tuple[str, ValueType], str]] = {

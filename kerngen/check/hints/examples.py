@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from itertools import chain, combinations, count, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.places import Subscripted
 from kerngen.check.scope import IndexSymbol, Poison, Scope, one_line
 from kerngen.ir.nodes import Tensor
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
-    from kerngen.check.expressions.subscripts import Subscripted
-
 
 INDEX_NAMES = "ijklpqrstuvwabcdefghmnoxyz"
 

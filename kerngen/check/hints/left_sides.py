@@ -13,17 +13,17 @@ from typing import Final, final
 
 from kerngen.check.environment import Environment
 from kerngen.check.faults.statements import LeftSubscript, RepeatedLeftIndex
-from kerngen.check.hints.examples import free_names
+from kerngen.check.hints.examples import example_read, free_names
 from kerngen.check.scope import Scope, Symbol, TensorSymbol, ValueSymbol, one_line
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import bare_subscripts, names_in, walk_syntax
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.memory import Struct
 from kerngen.ir.nodes import Role
-from kerngen.ir.types import Scalar, ValueType
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar, ValueType
 from kerngen.syntax import ast
 
 _LONGEST_TEXT: Final = 80
-
-_CONDITIONS: Final = {"<", "<=", ">", ">=", "==", "!=", "and", "or"}
 
 _NO_INDEX: Final = "Give the index a name of its own."
 
@@ -48,7 +48,7 @@ def report_left(
     left = _Left(env, scope, node, symbol)
     what, remedy = left.describe(subscript)
     text = one_line(subscript.span.text)
-    known = scope.get(subscript.name) if isinstance(subscript, ast.Name) else None
+    known = scope.of(subscript)
     fault = LeftSubscript(
         span=subscript.span,
         declared=known.span if known else None,
@@ -88,7 +88,8 @@ class _Left:
     @cached_property
     def indices(self) -> list[str]:
         """For each subscript the index to write there."""
-        words = {part.name for part in self._parts() if isinstance(part, ast.Name)}
+        parts = (*self.node.subscripts, self.node.value)
+        words = {name.name for name in names_in(*parts)}
         free = free_names(self.env, self.scope, words)
         found: list[str] = []
         for subscript in self.node.subscripts:
@@ -96,10 +97,6 @@ class _Left:
             is_new = name and name not in found and self.scope.get(name) is None
             found.append(name if is_new else next(free))
         return found
-
-    def _parts(self) -> Iterator[ast.Expr]:
-        for expr in (*self.node.subscripts, self.node.value):
-            yield from walk_syntax(expr)
 
     @property
     def _written(self) -> str:
@@ -109,7 +106,7 @@ class _Left:
         """Return what a subscript is, and how to write the statement instead."""
         moving = self._moving(subscript)
         reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
-        if isinstance(subscript, ast.Binary) and subscript.op in _CONDITIONS:
+        if isinstance(subscript, ast.Binary) and subscript.op in ast.TRUTHS:
             bare = (
                 isinstance(subscript.left, ast.Name) and subscript.left.name in moving
             )
@@ -134,7 +131,7 @@ class _Left:
 
     def _moving(self, subscript: ast.Expr) -> list[str]:
         """Return the indices in a subscript that the left does not have by itself."""
-        names = (p.name for p in walk_syntax(subscript) if isinstance(p, ast.Name))
+        names = (name.name for name in names_in(subscript))
         new = [name for name in names if self.scope.get(name) is None]
         return [name for name in dict.fromkeys(new) if name not in self.indices]
 
@@ -200,8 +197,7 @@ class _Left:
 
     def _types(self, subscript: ast.Expr) -> set[ValueType | Struct]:
         """Return the types of the names in a subscript that are no new indices."""
-        parts = (p for p in walk_syntax(subscript) if isinstance(p, ast.Name))
-        symbols = (self.scope.get(part.name) for part in parts)
+        symbols = map(self.scope.of, names_in(subscript))
         return {_type_of(symbol) for symbol in symbols if symbol}
 
     @property
@@ -254,3 +250,74 @@ def _type_of(symbol: Symbol | None) -> ValueType | Struct:
             return tensor.element
         case _:
             return Scalar.I32
+
+
+_LONGEST_EXAMPLE = 80
+
+
+def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
+    """Return the unknown indices on the right, each once."""
+    known = {part.name for part in node.subscripts if isinstance(part, ast.Name)}
+    for part in walk_syntax(node.value):
+        if isinstance(part, ast.Reduction):
+            known.update(binder.name.name for binder in part.binders)
+    names = (part.name for _, _, part in bare_subscripts(node.value))
+    found = dict.fromkeys(name for name in names if scope.get(name) is None)
+    return tuple(name for name in found if name not in known)
+
+
+def as_sum(scope: Scope, node: ast.Assignment) -> str:
+    """Return the hint for one who adds up as if in a loop over free indices."""
+    free = free_indices(scope, node)
+    if node.op != "+=" or not free:
+        return ""
+    symbol = scope.get(node.name.name)
+    is_output = isinstance(symbol, TensorSymbol) and symbol.tensor.role is Role.OUTPUT
+    value = one_line(node.value.span.text, limit=_LONGEST_EXAMPLE)
+    if isinstance(node.value, ast.Binary) and node.value.op != "*":
+        value = f"({value})"
+    written = f"{'' if is_output else 'let '}{target_text(node)}"
+    return f"To add up, write '{written} = sum[{', '.join(free)}] {value};'."
+
+
+def elementwise(
+    env: Environment, scope: Scope, node: ast.Assignment, symbol: TensorSymbol
+) -> str:
+    """Return a statement about whole tensors as one about their elements."""
+    example = example_read(env, scope, symbol.tensor)
+    subscripts = example.removeprefix(symbol.tensor.name)
+    start, source = node.value.span.start, node.span.source.text
+    text = source[start : node.value.span.end]
+    if node.subscripts or len(text) > _LONGEST_EXAMPLE or "\n" in text:
+        return example
+    parts = [*walk_syntax(node.value)]
+    if any(_is_no_element(env, scope, part) for part in parts):
+        return f"{example} {node.op} ...;"
+    read = [part.base for part in parts if isinstance(part, ast.Subscript)]
+    for part in reversed(parts):
+        whole = scope.of(part)
+        if not isinstance(whole, TensorSymbol) or any(part is base for base in read):
+            continue
+        if whole.tensor.rank == symbol.tensor.rank:
+            at = part.span.end - start
+            text = f"{text[:at]}{subscripts}{text[at:]}"
+    return f"{example} {node.op} {text};"
+
+
+def _is_no_element(env: Environment, scope: Scope, part: ast.Expr) -> bool:
+    """Whether a part has no twin that is about one element: `x.T`, or `zeros(n)`."""
+    match part:
+        case ast.Member(base=ast.Name(name=name)):
+            return isinstance(scope.get(name), TensorSymbol)
+        case ast.Call(function=function):
+            known = {*env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES}
+            return function.name not in known
+        case _:
+            return False
+
+
+def target_text(node: ast.Assignment) -> str:
+    """Return the left side as it is written, on one line."""
+    source, begin = node.span.source.text, node.name.span.start
+    text = source[begin : node.value.span.start].rstrip()
+    return one_line(text.removesuffix(node.op))

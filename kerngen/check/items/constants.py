@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-from kerngen.check.environment import Environment, Signatures
+from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.rules import CONSTANT
 from kerngen.check.faults.places import NoDefault
 from kerngen.check.faults.types import NotConstant, VectorDefault
 from kerngen.check.items.types import resolve_scalar
-from kerngen.check.model import Model
 from kerngen.check.scope import Poison, Scope, ValueSymbol, one_line
+from kerngen.ir import nodes as ir
 from kerngen.ir.builtins.evaluate import Value, constant_value
 from kerngen.ir.memory import Leaf, MemoryType
-from kerngen.ir.nodes import (
-    Constant,
-    ConstRef,
-    DimValue,
-    Expr,
-    FunctionCall,
-    IndexValue,
-    Load,
-    LocalValue,
-    Reduce,
-    UniformValue,
-)
 from kerngen.ir.types import VECTORS, Scalar, Vector
 from kerngen.ir.walk import walk
-from kerngen.source.diagnostic import Faults
 from kerngen.syntax import ast
 
 
 def check_constants(
-    faults: Faults,
-    items: list[ast.ConstItem],
-    functions: Signatures,
-    scope: Scope,
-    model: Model,
+    of_file: Environment, items: list[ast.ConstItem], scope: Scope
 ) -> dict[str, ValueSymbol]:
     """Declare a file's constants in `scope`, each with its value; return them."""
     declared: dict[str, ValueSymbol] = {}
     later = {item.name.name: item.name.span for item in items}
-    env = Environment(faults, functions, later, model=model)
+    env = of_file.begin(later)
     for item in items:
-        type_ = resolve_scalar(faults, item.type, "A constant")
+        type_ = resolve_scalar(env.faults, item.type, "A constant")
         value = None
         if type_ is not None:
             value = _constant(env, scope, item.value, type_, "The value of a constant")
@@ -51,10 +34,10 @@ def check_constants(
         if value is None or type_ is None:
             scope.declare(item.name, Poison("a constant", span))
             continue
-        reference = ConstRef(item.name.name, value, type_)
+        reference = ir.ConstRef(item.name.name, value, type_)
         declared[item.name.name] = ValueSymbol("a constant", reference, span)
         scope.declare(item.name, declared[item.name.name])
-        model.define(span, declared[item.name.name])
+        env.model.define(span, declared[item.name.name])
     return declared
 
 
@@ -115,7 +98,7 @@ def _constant(
 
 
 def _report_varying(
-    env: Environment, scope: Scope, node: ast.Expr, value: Expr, place: str
+    env: Environment, scope: Scope, node: ast.Expr, value: ir.Expr, place: str
 ) -> None:
     name = _culprit(value, node)
     symbol = scope.get(name)
@@ -129,21 +112,25 @@ def _report_varying(
     )
 
 
-def _culprit(value: Expr, node: ast.Expr) -> str:
+def _culprit(value: ir.Expr, node: ast.Expr) -> str:
     """Return the name that makes an expression vary."""
     for part in walk(value):
         match part:
-            case UniformValue(name=name) | DimValue(name=name) | LocalValue(name=name):
+            case (
+                ir.UniformValue(name=name)
+                | ir.DimValue(name=name)
+                | ir.LocalValue(name=name)
+            ):
                 return name
-            case FunctionCall(function=name):
+            case ir.FunctionCall(function=name):
                 return name
-            case Load(tensor=tensor):
+            case ir.Load(tensor=tensor):
                 return tensor.name
-            case IndexValue(index=index):
+            case ir.IndexValue(index=index):
                 return index.name
-            case Reduce(kind=kind):
+            case ir.Reduce(kind=kind):
                 return kind
-            case Constant() | ConstRef():
+            case ir.Constant() | ir.ConstRef():
                 continue
             case _:
                 continue

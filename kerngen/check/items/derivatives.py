@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kerngen.check.environment import Environment, Signature, Signatures
-from kerngen.check.expressions.checker import Expressions
-from kerngen.check.expressions.rules import FUNCTION
 from kerngen.check.faults.gradients import (
     DerivativeOfVectors,
     DerivativeParameters,
@@ -18,8 +16,7 @@ from kerngen.check.faults.gradients import (
     DerivedTwice,
     UnknownDerivative,
 )
-from kerngen.check.items.functions import check_locals
-from kerngen.check.model import Model
+from kerngen.check.items.functions import check_locals, inside_function
 from kerngen.check.scope import Scope
 from kerngen.check.text import collapse
 from kerngen.ir.nodes import Function
@@ -32,18 +29,17 @@ from kerngen.syntax import ast
 
 
 def check_derivatives(
-    faults: Faults,
+    of_file: Environment,
     items: Iterable[ast.DerivativeItem],
     functions: tuple[Function, ...],
     own: Signatures,
-    signatures: Signatures,
     outer: Scope,
-    model: Model,
 ) -> tuple[Function, ...]:
     """Return the functions with their derivatives, which come after all of them.
 
-    `own` are the signatures of the file's functions, `signatures` all that are in sight.
+    `own` are the signatures of the file's functions.
     """
+    faults = of_file.faults
     found = {function.name: function for function in functions}
     partials: list[Function] = []
     first: dict[str, Span] = {}
@@ -58,7 +54,7 @@ def check_derivatives(
             )
             continue
         first[name] = item.function.span
-        made = _partials(Environment(faults, signatures, model=model), outer, item)
+        made = _partials(of_file, outer, item)
         if made is None or name not in found:
             continue
         found[name] = replace(
@@ -80,18 +76,17 @@ def _report_unknown(faults: Faults, item: ast.DerivativeItem, own: Signatures) -
 
 
 def _partials(
-    env: Environment, outer: Scope, item: ast.DerivativeItem
+    of_file: Environment, outer: Scope, item: ast.DerivativeItem
 ) -> tuple[Function | None, ...] | None:
     """Return the partial derivatives by parameter, None for one that is no f32."""
-    signature = env.functions[item.function.name]
-    if not _matches(env.faults, item, signature):
+    signature = of_file.functions[item.function.name]
+    if not _matches(of_file.faults, item, signature):
         return None
     floats = [p.name for p in signature.parameters if p.type is Scalar.F32]
     if len(item.values) != len(floats):
-        _report_count(env.faults, item, floats)
+        _report_count(of_file.faults, item, floats)
         return None
-    env.later.update({let.name.name: let.name.span for let in item.lets})
-    ex = Expressions(env, Scope(env.faults, outer, is_statement=True), FUNCTION)
+    ex = inside_function(of_file, item.lets, outer)
     known = check_locals(ex, item.parameters, item.lets, signature)
     place = f"A derivative of '{signature.name}'"
     values = {
@@ -101,7 +96,7 @@ def _partials(
     if known is None or None in values.values():
         return None
     parameters, lets = known
-    taken = {*env.functions}
+    taken = {*of_file.functions}
     made: list[Function | None] = []
     for parameter in parameters:
         value = values.get(parameter.name)

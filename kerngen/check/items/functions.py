@@ -16,13 +16,12 @@ from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.rules import FUNCTION
 from kerngen.check.faults.names import BuiltinClash, CallsTooDeep, Recursion
 from kerngen.check.items.types import HALVES, resolve_value
-from kerngen.check.model import Model
 from kerngen.check.scope import Poison, Scope, ValueSymbol
 from kerngen.check.traverse import subexpressions, walk_syntax
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import REDUCE_KINDS, Expr, Function, LocalValue
-from kerngen.ir.types import CASTS, COMPOSITES, ValueType
+from kerngen.ir.types import CASTS, COMPOSITES
 from kerngen.source.diagnostic import Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
@@ -45,52 +44,34 @@ def check_signatures(
         if name in _TAKEN or name in BUILTINS:
             faults.add(BuiltinClash(span=item.name.span, name=name))
             continue
+        place = "A parameter of a function"
         parameters = tuple(
-            FormalParameter(p.name.name, _parameter_type(faults, p, structs), p.span)
+            FormalParameter(
+                p.name.name, resolve_value(faults, p.type, place, structs), p.span
+            )
             for p in item.parameters
         )
-        place = "The result of a function"
-        result = resolve_value(faults, item.result, place, structs)
+        result_place = "The result of a function"
+        result = resolve_value(faults, item.result, result_place, structs)
         signatures.setdefault(name, Signature(name, parameters, result, item.name.span))
     return signatures
 
 
-def _parameter_type(
-    faults: Faults, parameter: ast.Parameter, structs: Container[str]
-) -> ValueType | None:
-    place = "A parameter of a function"
-    return resolve_value(faults, parameter.type, place, structs)
-
-
 def check_functions(
-    faults: Faults,
-    items: list[ast.FunctionItem],
-    signatures: Signatures,
-    outer: Scope,
-    model: Model,
+    of_file: Environment, items: list[ast.FunctionItem], outer: Scope
 ) -> tuple[Function, ...]:
     """Return the functions, callees before callers."""
-    functions: list[Function] = []
-    ordered = _callees_first(faults, items)
-    _check_depth(faults, ordered)
-    for item in ordered:
-        function = _check_function(faults, item, signatures, outer, model)
-        if function is not None:
-            functions.append(function)
-    return tuple(functions)
+    ordered = _callees_first(of_file.faults, items)
+    _check_depth(of_file.faults, ordered)
+    checked = (_check_function(of_file, item, outer) for item in ordered)
+    return tuple(function for function in checked if function is not None)
 
 
 def _check_function(
-    faults: Faults,
-    item: ast.FunctionItem,
-    signatures: Signatures,
-    outer: Scope,
-    model: Model,
+    of_file: Environment, item: ast.FunctionItem, outer: Scope
 ) -> Function | None:
-    later = {let.name.name: let.name.span for let in item.lets}
-    env = Environment(faults, signatures, later, model=model)
-    ex = Expressions(env, Scope(faults, outer, is_statement=True), FUNCTION)
-    signature = signatures.get(item.name.name)
+    ex = inside_function(of_file, item.lets, outer)
+    signature = of_file.functions.get(item.name.name)
     known = check_locals(ex, item.parameters, item.lets, signature)
     wanted = signature.result if signature else None
     if wanted is None:
@@ -102,6 +83,14 @@ def _check_function(
         return None
     parameters, lets = known
     return Function(item.name.name, parameters, lets, body, wanted, item.doc)
+
+
+def inside_function(
+    of_file: Environment, lets: tuple[ast.LetStatement, ...], outer: Scope
+) -> Expressions:
+    """Return what checks the expressions of a function, or of its derivative."""
+    env = of_file.begin({let.name.name: let.name.span for let in lets})
+    return Expressions(env, Scope(env.faults, outer, is_statement=True), FUNCTION)
 
 
 def check_locals(

@@ -14,7 +14,6 @@ from kerngen.check.faults.gradients import DerivedFromItself, NoKernelToDerive
 from kerngen.check.faults.names import DuplicateItem
 from kerngen.check.files.checked_file import CheckedFile
 from kerngen.check.files.linking import link
-from kerngen.check.items.kept_lets import kept, kept_name, lets_of
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.schedules.matching import Scheduled, report_faults
 from kerngen.check.schedules.options import check_schedule
@@ -25,15 +24,16 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
 )
+from kerngen.ir import nodes as ir
 from kerngen.ir.memory import Leaf, Struct
-from kerngen.ir.nodes import DimValue, Function, Kernel, Parameter, UniformValue
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children
 from kerngen.source.diagnostic import Faults
 from kerngen.source.similar import closest
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
-Functions: TypeAlias = Mapping[str, Function]
+Functions: TypeAlias = Mapping[str, ir.Function]
 
 
 class Derive(Protocol):
@@ -42,10 +42,10 @@ class Derive(Protocol):
     def __call__(
         self,
         item: ast.GradientItem,
-        kernel: Kernel,
+        kernel: ir.Kernel,
         functions: Functions,
         warnings: Faults,
-    ) -> Kernel:
+    ) -> ir.Kernel:
         """Return the gradient of a kernel; raise `CompileError` if it has none.
 
         What the gradient is slow for, though right, goes to `warnings`.
@@ -61,7 +61,7 @@ class _Derivable:
     These are the names of `file`, if it is not the file that derives it.
     """
 
-    kernel: Kernel
+    kernel: ir.Kernel
     functions: Functions
     file: CheckedFile | None = None
 
@@ -146,8 +146,8 @@ def _sources(file: CheckedFile, wanted: set[str]) -> dict[str, _Derivable]:
 
 
 def _scheduled(
-    faults: Faults, file: CheckedFile, scheduled: Sequence[Scheduled], kernel: Kernel
-) -> Kernel:
+    faults: Faults, file: CheckedFile, scheduled: Sequence[Scheduled], kernel: ir.Kernel
+) -> ir.Kernel:
     """Return a derived kernel with the schedules that its file has for it."""
     scope = file.kernels[kernel.name].scope
     _declare(scope, kernel)
@@ -207,25 +207,25 @@ def _report_unknown(faults: Faults, name: ast.Identifier, known: Sequence[str]) 
     )
 
 
-def _declare(scope: Scope, kernel: Kernel) -> None:
+def _declare(scope: Scope, kernel: ir.Kernel) -> None:
     """Put what a derived kernel introduces into its scope, as its text would."""
     span = kernel.span
     for dim in kernel.dims:
-        scope.put(dim, ValueSymbol("a dim", DimValue(dim), span))
+        scope.put(dim, ValueSymbol("a dim", ir.DimValue(dim), span))
     for parameter in kernel.parameters:
         scope.put(parameter.name, _symbol(parameter, span))
     for tensor in kernel.tensors:
         scope.put(tensor.name, TensorSymbol(KINDS[tensor.role], tensor, span))
     for host in kernel.hosts:
-        value = UniformValue(host.name, host.type)
+        value = ir.UniformValue(host.name, host.type)
         scope.put(host.name, ValueSymbol("a host", value, span))
 
 
-def _symbol(parameter: Parameter, span: Span) -> Symbol:
+def _symbol(parameter: ir.Parameter, span: Span) -> Symbol:
     memory = parameter.memory
     match memory:
         case Leaf(type=Scalar() as type_):
-            value = UniformValue(parameter.name, type_)
+            value = ir.UniformValue(parameter.name, type_)
             return ValueSymbol("a scalar", value, span)
         case Leaf() | Struct():
             return ParameterSymbol(parameter.name, memory, span)
@@ -234,8 +234,68 @@ def _symbol(parameter: Parameter, span: Span) -> Symbol:
 
 
 def no_gradients(
-    item: ast.GradientItem, kernel: Kernel, functions: Functions, warnings: Faults
-) -> Kernel:
+    item: ast.GradientItem, kernel: ir.Kernel, functions: Functions, warnings: Faults
+) -> ir.Kernel:
     """Derive nothing: for texts that have no such items."""
     del kernel, functions, warnings
     raise AssertionError(f"nobody derives {item.name.name}")
+
+
+def lets_of(kernel: ir.Kernel) -> dict[str, ir.Tensor]:
+    """Return the lets of a kernel that can be kept, by name: numbers with a fraction."""
+    targets = (statement.target for statement in kernel.body)
+    return {
+        target.name: target
+        for target in targets
+        if target.role is ir.Role.LET and target.element is Scalar.F32
+    }
+
+
+def kept_name(kernel: ir.Kernel) -> str:
+    """Return the name of the kernel that returns lets of another."""
+    return f"{kernel.name}_kept"
+
+
+def kept(kernel: ir.Kernel, names: Iterable[str], span: Span) -> ir.Kernel:
+    """Return a kernel with some of its lets as further outputs."""
+    lets = lets_of(kernel)
+    outputs = {
+        lets[name]: replace(lets[name], role=ir.Role.OUTPUT)
+        for name in dict.fromkeys(names)
+    }
+
+    def visit(expr: ir.Expr) -> ir.Expr:
+        expr = map_children(expr, visit)
+        if isinstance(expr, ir.Load) and expr.tensor in outputs:
+            return replace(expr, tensor=outputs[expr.tensor])
+        return expr
+
+    body = tuple(
+        replace(
+            s,
+            target=outputs.get(s.target, s.target),
+            value=visit(s.value),
+            text=s.text.removeprefix("let ") if s.target in outputs else s.text,
+        )
+        for s in kernel.body
+    )
+    name = kept_name(kernel)
+    signature = kernel.signature.replace(kernel.name, name, 1)
+    listed = ", ".join(f"`{tensor.name}`" for tensor in outputs)
+    return replace(
+        kernel,
+        name=name,
+        tensors=(*kernel.tensors, *outputs.values()),
+        body=body,
+        schedules=(),
+        signature=", ".join((signature, *(_text(kernel, t) for t in outputs))),
+        doc=f"{kernel.doc}\n\nReturns {listed}, too.".strip(),
+        span=span,
+        gradient=None,
+    )
+
+
+def _text(kernel: ir.Kernel, tensor: ir.Tensor) -> str:
+    texts = {dim.name: dim.text for dim in kernel.derived}
+    axes = ", ".join(texts.get(str(axis), str(axis)) for axis in tensor.extents)
+    return f"{tensor.name}: f32[{axes}]"

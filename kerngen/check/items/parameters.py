@@ -8,7 +8,7 @@ from typing import Literal, assert_never, final
 from kerngen.check.environment import Environment
 from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.lengths import MAX_EXTENT, check_length
-from kerngen.check.expressions.rules import KERNEL
+from kerngen.check.expressions.reductions import KERNEL
 from kerngen.check.faults.indices import AxisForm, OutputOnlyDim
 from kerngen.check.faults.statements import (
     MutableScalar,
@@ -21,7 +21,6 @@ from kerngen.check.items.constants import check_default
 from kerngen.check.items.structs import uniform_faults
 from kerngen.check.items.types import (
     HALVES,
-    Structs,
     report_narrow,
     resolve_element,
     resolve_type,
@@ -34,26 +33,18 @@ from kerngen.check.scope import (
     ValueSymbol,
     one_line,
 )
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in
+from kerngen.ir import nodes as ir
 from kerngen.ir.memory import NARROW, Leaf, Struct
-from kerngen.ir.nodes import (
-    ConstRef,
-    DimValue,
-    Extent,
-    Parameter,
-    Role,
-    Tensor,
-    UniformValue,
-)
 from kerngen.ir.types import Matrix, Scalar, ValueType, Vector
 from kerngen.source.similar import closest
 from kerngen.syntax import ast
 
 KINDS = {
-    Role.INPUT: "an input",
-    Role.UPDATE: "a 'mut' tensor",
-    Role.OUTPUT: "an output",
-    Role.LET: "a let",
+    ir.Role.INPUT: "an input",
+    ir.Role.UPDATE: "a 'mut' tensor",
+    ir.Role.OUTPUT: "an output",
+    ir.Role.LET: "a let",
 }
 
 
@@ -64,9 +55,8 @@ class Header:
 
     env: Environment
     scope: Scope
-    structs: Structs
     dims: dict[str, ast.Name] = field(default_factory=dict[str, ast.Name])
-    parameters: list[Parameter] = field(default_factory=list[Parameter])
+    parameters: list[ir.Parameter] = field(default_factory=list[ir.Parameter])
 
     def check(self, item: ast.KernelItem) -> None:
         """Check every parameter and output; dims need all inputs to be known first."""
@@ -74,7 +64,7 @@ class Header:
         for parameter in item.parameters:
             self._reserve(parameter, "a parameter")
         for output in item.outputs:
-            self._reserve(output, KINDS[Role.OUTPUT])
+            self._reserve(output, KINDS[ir.Role.OUTPUT])
         for name in _axis_names(inputs).values():
             self._declare_dim(name)
         # Scalars first: axes may be computed from those that follow them.
@@ -110,12 +100,12 @@ class Header:
     def _declare_dim(self, name: ast.Name) -> None:
         symbol = self.scope.get(name.name)
         if isinstance(symbol, ValueSymbol) and isinstance(
-            symbol.value, DimValue | ConstRef
+            symbol.value, ir.DimValue | ir.ConstRef
         ):
             return
         if isinstance(symbol, Poison) and symbol.kind == "a constant":
             return
-        dim = ValueSymbol("a dim", DimValue(name.name), name.span)
+        dim = ValueSymbol("a dim", ir.DimValue(name.name), name.span)
         if self.scope.declare(ast.Identifier(name.name, name.span), dim):
             self.dims[name.name] = name
         else:
@@ -126,12 +116,12 @@ class Header:
 
     def _check_parameter(self, parameter: ast.Parameter) -> None:
         if parameter.type.axes is not None:
-            role = Role.UPDATE if parameter.mutable else Role.INPUT
+            role = ir.Role.UPDATE if parameter.mutable else ir.Role.INPUT
             if parameter.default is not None:
                 self._report_default(parameter, KINDS[role])
             self._add_tensor(parameter, role)
             return
-        type_ = resolve_type(self.env.faults, parameter.type.name, self.structs)
+        type_ = resolve_type(self.env.faults, parameter.type.name, self.env.structs)
         kind = _kind(type_)
         if parameter.mutable:
             self.env.faults.add(
@@ -162,12 +152,12 @@ class Header:
         memory = type_ if isinstance(type_, Struct) else Leaf(type_)
         for fault in uniform_faults(memory, parameter.type.span):
             self.env.faults.add(fault)
-        self.parameters.append(Parameter(name, memory, None, parameter.doc))
+        self.parameters.append(ir.Parameter(name, memory, None, parameter.doc))
         if not isinstance(type_, Scalar):
             symbol = ParameterSymbol(name, memory, parameter.name.span)
             self._define(parameter.name, symbol)
             return
-        value = UniformValue(name, type_)
+        value = ir.UniformValue(name, type_)
         self._define(
             parameter.name, ValueSymbol("a scalar", value, parameter.name.span)
         )
@@ -184,7 +174,7 @@ class Header:
 
     def _check_output(self, output: ast.Parameter) -> None:
         if output.type.axes is None:
-            type_ = resolve_type(self.env.faults, output.type.name, self.structs)
+            type_ = resolve_type(self.env.faults, output.type.name, self.env.structs)
             if type_ is not None:
                 self.env.faults.add(
                     OutputForm(
@@ -192,11 +182,11 @@ class Header:
                     )
                 )
             return
-        self._add_tensor(output, Role.OUTPUT)
+        self._add_tensor(output, ir.Role.OUTPUT)
 
-    def _add_tensor(self, parameter: ast.Parameter, role: Role) -> None:
+    def _add_tensor(self, parameter: ast.Parameter, role: ir.Role) -> None:
         written = parameter.type.name
-        type_ = resolve_element(self.env.faults, written, self.structs)
+        type_ = resolve_element(self.env.faults, written, self.env.structs)
         is_half = written.name in HALVES
         narrow = NARROW[written.name].narrow if written.name in NARROW else None
         extents = [
@@ -206,7 +196,7 @@ class Header:
         if type_ is Scalar.BOOL:
             self._report_bool(parameter, "An element of a tensor", "bools")
             return
-        if isinstance(type_, Scalar) and narrow and role is not Role.INPUT:
+        if isinstance(type_, Scalar) and narrow and role is not ir.Role.INPUT:
             report_narrow(self.env.faults, written, f"An element of {KINDS[role]}")
             return
         known = tuple(extent for extent in extents if extent is not None)
@@ -214,12 +204,12 @@ class Header:
             return
         name = parameter.name
         doc, span = parameter.doc, name.span
-        tensor = Tensor(name.name, type_, known, role, doc, span, is_half, narrow)
+        tensor = ir.Tensor(name.name, type_, known, role, doc, span, is_half, narrow)
         self.env.tensors.append(tensor)
         axes = tuple(axis.span for axis in parameter.type.axes or ())
         self._define(name, TensorSymbol(KINDS[role], tensor, name.span, axes))
 
-    def _extent(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
+    def _extent(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         """Return the length of an axis: a dim, a literal, or what the host computes."""
         if isinstance(axis, ast.Number) and isinstance(axis.value, int):
             if 0 < axis.value <= MAX_EXTENT:
@@ -250,25 +240,27 @@ class Header:
             fault = replace(fault, case="taken, dims" if listed else "taken, no dims")
         self.env.faults.add(fault)
 
-    def _computed(self, axis: ast.Expr, role: Role, name: str) -> Extent | None:
+    def _computed(self, axis: ast.Expr, role: ir.Role, name: str) -> ir.Extent | None:
         ex = Expressions(self.env, self.scope, KERNEL)
         extent = check_length(ex, axis, f"An axis of {KINDS[role]}", name)
-        if extent is None and role is not Role.OUTPUT:
+        if extent is None and role is not ir.Role.OUTPUT:
             self._forgive_names(axis)
         return extent
 
     def _forgive_names(self, axis: ast.Expr) -> None:
         """Report a name once that no axis has, and not where it is read again."""
-        for node in walk_syntax(axis):
-            if isinstance(node, ast.Name) and self.scope.get(node.name) is None:
+        for node in names_in(axis):
+            if self.scope.of(node) is None:
                 self.scope.put(node.name, Poison("a dim", node.span))
 
-    def _named_extent(self, axis: ast.Name, role: Role, name: str) -> Extent | None:
+    def _named_extent(
+        self, axis: ast.Name, role: ir.Role, name: str
+    ) -> ir.Extent | None:
         symbol = self.scope.get(axis.name)
         match symbol:
-            case ValueSymbol(value=DimValue(name=name)):
+            case ValueSymbol(value=ir.DimValue(name=name)):
                 return name
-            case ValueSymbol(value=ConstRef(value=value, type=type_)):
+            case ValueSymbol(value=ir.ConstRef(value=value, type=type_)):
                 if type_.is_integer and 0 < value <= MAX_EXTENT:
                     return int(value)
                 self.env.faults.add(
@@ -280,11 +272,11 @@ class Header:
                         type=type_.spelling,
                     )
                 )
-            case ValueSymbol(value=UniformValue()) if role is Role.OUTPUT:
+            case ValueSymbol(value=ir.UniformValue()) if role is ir.Role.OUTPUT:
                 return self._computed(axis, role, name)
-            case Poison(kind=kind) if kind != KINDS[Role.OUTPUT]:
+            case Poison(kind=kind) if kind != KINDS[ir.Role.OUTPUT]:
                 pass
-            case _ if role is Role.OUTPUT:
+            case _ if role is ir.Role.OUTPUT:
                 self._report_no_dim(axis)
             case _:
                 pass

@@ -63,7 +63,7 @@ _MOST_SHOWN: Final = 8
 
 
 def check_structs(
-    faults: Faults,
+    env: Environment,
     items: list[ast.StructItem],
     constants: Scope,
     imported: Mapping[str, Struct],
@@ -75,8 +75,7 @@ def check_structs(
     """
     own = {item.name.name: item for item in items}
     found: dict[str, Struct | None] = {**imported, **dict.fromkeys(own)}
-    env = Environment(faults, {})
-    for item in _inner_first(faults, own):
+    for item in _inner_first(env.faults, own):
         found[item.name.name] = _Checker(env, constants, found, path).check(item)
     return found
 

@@ -12,10 +12,9 @@ from kerngen.check.files.checked_file import CheckedFile, KernelHead, UsedModule
 from kerngen.check.schedules.matching import Scheduled
 from kerngen.check.schedules.options import check_schedule
 from kerngen.check.scope import Scope
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import Kernel, Schedule
-from kerngen.syntax import ast
 
 Given: TypeAlias = Mapping[tuple[str, str], tuple[Schedule, ...]]
 """Schedules by the name of the kernel's file, and the kernel's."""
@@ -59,8 +58,8 @@ def _ambiguous(
 ) -> Iterator[AmbiguousInGuard]:
     """Yield the names in a guard that mean one thing there and another one here."""
     guard = scheduled.item.guard
-    for node in walk_syntax(guard) if guard else ():
-        if not isinstance(node, ast.Name) or node.name not in head.scope.own_names():
+    for node in names_in(guard) if guard else ():
+        if node.name not in head.scope.own_names():
             continue
         value, constant = head.scope.get(node.name), outer.get(node.name)
         if value is not None and constant is not None:

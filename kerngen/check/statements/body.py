@@ -11,14 +11,19 @@ from kerngen.check.expressions.composites import report_operands
 from kerngen.check.expressions.host_rules import HOST
 from kerngen.check.expressions.index_ranges import bind_indices, introduce
 from kerngen.check.expressions.negatives import remember_let
-from kerngen.check.expressions.places import Place
-from kerngen.check.expressions.rules import KERNEL
-from kerngen.check.expressions.subscripts import Subscripted, report_count, report_dim
+from kerngen.check.expressions.places import Place, Subscripted
+from kerngen.check.expressions.reductions import KERNEL
+from kerngen.check.expressions.subscripts import report_count, report_dim
 from kerngen.check.faults.names import NameClash
 from kerngen.check.faults.statements import HostType, ReadBeforeWrite
 from kerngen.check.faults.types import LiteralRange, NotFinite
-from kerngen.check.hints.left_sides import report_left, report_repeated
-from kerngen.check.hints.whole_statements import as_sum, elementwise, free_indices
+from kerngen.check.hints.left_sides import (
+    as_sum,
+    elementwise,
+    free_indices,
+    report_left,
+    report_repeated,
+)
 from kerngen.check.items.parameters import KINDS
 from kerngen.check.scope import (
     IndexSymbol,
@@ -28,41 +33,35 @@ from kerngen.check.scope import (
     TensorSymbol,
     ValueSymbol,
     is_dim,
+    is_whole,
     one_line,
 )
-from kerngen.check.statements.copies import copied_parts
 from kerngen.check.statements.positions import LeftSide, check_position, has_position
 from kerngen.check.statements.recurrences import check_let_value
-from kerngen.check.statements.target_parts import check_target_parts, report_whole
-from kerngen.check.statements.targets import written_tensor
+from kerngen.check.statements.targets import (
+    check_target_parts,
+    copied_parts,
+    report_whole,
+    written_tensor,
+)
 from kerngen.check.statements.written_parts import parts_of
 from kerngen.check.text import statement_text
 from kerngen.check.traverse import walk_syntax
+from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.positions import at_places
 from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
 from kerngen.ir.memory import Leaf
-from kerngen.ir.nodes import (
-    Binary,
-    BinaryOp,
-    Cast,
-    Expr,
-    Host,
-    Index,
-    IndexValue,
-    Load,
-    Role,
-    Statement,
-    Subscript,
-    Swizzle,
-    Tensor,
-    UniformValue,
-)
 from kerngen.ir.operators import composite_type, is_composite
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
 from kerngen.syntax.mistakes.foreign import REDUCTIONS
 
-_OPERATORS: dict[ast.AssignOp, BinaryOp] = {"+=": "+", "-=": "-", "*=": "*", "/=": "/"}
+_OPERATORS: dict[ast.AssignOp, ir.BinaryOp] = {
+    "+=": "+",
+    "-=": "-",
+    "*=": "*",
+    "/=": "/",
+}
 
 
 @final
@@ -72,8 +71,8 @@ class Body:
 
     env: Environment
     scope: Scope
-    hosts: list[Host] = field(default_factory=list[Host])
-    statements: list[Statement] = field(default_factory=list[Statement])
+    hosts: list[ir.Host] = field(default_factory=list[ir.Host])
+    statements: list[ir.Statement] = field(default_factory=list[ir.Statement])
 
     def check(self, body: tuple[ast.Equation, ...]) -> None:
         """Check every statement."""
@@ -130,9 +129,9 @@ class Body:
             return
         remember_let(self.env, name.name, indices, value)
         extents = tuple(index.extent for index in indices)
-        tensor = Tensor(name.name, value.type, extents, Role.LET, span=name.span)
+        tensor = ir.Tensor(name.name, value.type, extents, ir.Role.LET, span=name.span)
         axes = tuple(binder.name.span for binder in node.binders)
-        self._declare(name, TensorSymbol(KINDS[Role.LET], tensor, name.span, axes))
+        self._declare(name, TensorSymbol(KINDS[ir.Role.LET], tensor, name.span, axes))
         self._add(node, tensor, indices, value)
         self.statements[-1] = replace(self.statements[-1], along=along)
 
@@ -144,12 +143,12 @@ class Body:
             return
         assert isinstance(value.type, Scalar), "hosts are numbers"
         text = statement_text(node)
-        self.hosts.append(Host(name.name, value.type, value, text))
+        self.hosts.append(ir.Host(name.name, value.type, value, text))
         self.env.hosts[name.name] = value
-        result = UniformValue(name.name, value.type)
+        result = ir.UniformValue(name.name, value.type)
         self._declare(name, ValueSymbol("a host", result, name.span))
 
-    def _host_value(self, node: ast.Expr) -> Expr | None:
+    def _host_value(self, node: ast.Expr) -> ir.Expr | None:
         """Return the value of a host: an i32 or an f32."""
         value = Expressions(self.env, self.scope, HOST).check(node)
         if value is None:
@@ -162,18 +161,18 @@ class Body:
         except NotFiniteError:
             self.env.faults.add(NotFinite(span=node.span, type="f32"))
             return None
-        return value if value.type is not Scalar.U32 else Cast(value, Scalar.I32)
+        return value if value.type is not Scalar.U32 else ir.Cast(value, Scalar.I32)
 
     def _add(
         self,
         node: ast.Equation,
-        target: Tensor,
-        indices: tuple[Index, ...],
-        value: Expr,
+        target: ir.Tensor,
+        indices: tuple[ir.Index, ...],
+        value: ir.Expr,
         spot: Place | None = None,
     ) -> None:
         self.statements.append(
-            Statement(
+            ir.Statement(
                 target,
                 indices,
                 value,
@@ -212,7 +211,7 @@ class Body:
 
     def _copied(
         self, inner: Expressions, node: ast.Assignment, spot: Place
-    ) -> list[tuple[Place, Expr]]:
+    ) -> list[tuple[Place, ir.Expr]]:
         """Return the parts of a struct or an array that another one is copied to."""
         faults = len(self.env.faults)
         parts = copied_parts(inner, node, spot) if node.op == "=" else None
@@ -224,9 +223,9 @@ class Body:
             report_whole(inner, node, spot)
         return []
 
-    def _mark_written(self, tensor: Tensor, spot: Place | None) -> None:
+    def _mark_written(self, tensor: ir.Tensor, spot: Place | None) -> None:
         """Remember what is written; after a fault, all of it counts."""
-        if tensor.role is not Role.OUTPUT:
+        if tensor.role is not ir.Role.OUTPUT:
             self.env.written.add(tensor.name)
             return
         parts = parts_of(tensor.memory, ())
@@ -241,7 +240,7 @@ class Body:
         symbol: TensorSymbol | None,
         left: LeftSide | None,
         spot: Place | None,
-    ) -> Expr | None:
+    ) -> ir.Expr | None:
         """Check the right side, compound assignments written out."""
         if symbol is None or spot is None:
             inner.check(node.value)
@@ -267,7 +266,7 @@ class Body:
         if node.op == "=" or left is None:
             return value
         before = _before(tensor, left.places, spot)
-        combined = Binary(_OPERATORS[node.op], before, value, spot.type)
+        combined = ir.Binary(_OPERATORS[node.op], before, value, spot.type)
         return inner.finish(combined, node.value.span)
 
     def _report_unwritten(
@@ -287,7 +286,7 @@ class Body:
             )
         )
 
-    def _check_half(self, value: Expr, node: ast.Expr) -> None:
+    def _check_half(self, value: ir.Expr, node: ast.Expr) -> None:
         """Refuse a constant that no f16 holds."""
         constant = constant_value(value)
         if constant is not None and abs(constant) > F16_MAX:
@@ -297,7 +296,7 @@ class Body:
                 LiteralRange(span=node.span, value=text, type="f16", low=low, high=high)
             )
 
-    def _unwritten(self, tensor: Tensor, spot: Place) -> bool:
+    def _unwritten(self, tensor: ir.Tensor, spot: Place) -> bool:
         place = spot.memory, spot.path, spot.component
         return bool(self.env.unwritten(tensor, *place))
 
@@ -317,7 +316,7 @@ class Body:
             )
         if symbol is not None and fits and has_position(self.scope, node, symbol):
             return check_position(inner, self.scope, node, symbol)
-        indices: list[Index] = []
+        indices: list[ir.Index] = []
         told = symbol is not None and not fits
         for axis, subscript in enumerate(node.subscripts):
             name = _new_index(inner.scope, subscript)
@@ -330,12 +329,12 @@ class Body:
             introduced: IndexSymbol | Poison
             introduced = Poison("an index", subscript.span)
             if symbol is not None and fits:
-                index = Index(name.name, symbol.tensor.extents[axis])
+                index = ir.Index(name.name, symbol.tensor.extents[axis])
                 introduced = IndexSymbol(index, subscript.span, subscript.span)
                 indices.append(index)
             introduce(inner, name, introduced)
         complete = fits and len(indices) == len(node.subscripts)
-        places = tuple(map(IndexValue, indices))
+        places = tuple(map(ir.IndexValue, indices))
         return LeftSide(tuple(indices), places) if complete else None
 
     def _calls_foreign(self, node: ast.Assignment) -> bool:
@@ -386,18 +385,18 @@ def _poison_right(scope: Scope, node: ast.Assignment) -> None:
     parts = [*walk_syntax(node.value)]
     bases = {p.base.span for p in parts if isinstance(p, ast.Subscript | ast.Member)}
     for part in parts:
-        symbol = scope.get(part.name) if isinstance(part, ast.Name) else None
-        is_whole = isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
-        if isinstance(part, ast.Name) and is_whole and part.span not in bases:
-            scope.poison(part.name, "a tensor", part.span)
+        if is_whole(symbol := scope.of(part)) and part.span not in bases:
+            scope.poison(symbol.tensor.name, "a tensor", part.span)
 
 
-def _before(tensor: Tensor, places: tuple[Subscript, ...], spot: Place) -> Expr:
+def _before(
+    tensor: ir.Tensor, places: tuple[ir.Subscript, ...], spot: Place
+) -> ir.Expr:
     """Return what is there where a statement writes."""
-    value = Load(tensor, places, spot.path)
+    value = ir.Load(tensor, places, spot.path)
     if not spot.component:
         return value
-    return Swizzle(value, spot.component, scalar_of(value.type))
+    return ir.Swizzle(value, spot.component, scalar_of(value.type))
 
 
 def _doubt(scope: Scope, subscript: ast.Expr) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from kerngen.check.expressions.bounds import is_out_of_bounds
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.expressions.index_ranges import introduce, ranged_by_reads
-from kerngen.check.expressions.subscripts import Subscripted, check_subscript
+from kerngen.check.expressions.places import Subscripted
+from kerngen.check.expressions.subscripts import check_subscript, is_out_of_bounds
 from kerngen.check.faults.statements import LeftSubscript, PositionRange
 from kerngen.check.hints.examples import free_names
 from kerngen.check.hints.left_sides import report_left, report_repeated
@@ -24,16 +25,11 @@ from kerngen.check.scope import (
     ends_axis,
     one_line,
 )
-from kerngen.check.traverse import walk_syntax
+from kerngen.check.traverse import names_in, walk_syntax
 from kerngen.ir.analysis.positions import moving_index
 from kerngen.ir.nodes import Index, Role, Subscript
 from kerngen.ir.types import CASTS
 from kerngen.syntax import ast
-
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
-
-_CONDITIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "and", "or"))
 
 
 @final
@@ -57,7 +53,7 @@ def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bo
     names = ((s.name, extent) for s, extent in pairs if isinstance(s, ast.Name))
     if any(ends_axis(scope.get(name), extent) for name, extent in names):
         return False
-    if any(isinstance(s, ast.Binary) and s.op in _CONDITIONS for s in node.subscripts):
+    if any(isinstance(s, ast.Binary) and s.op in ast.TRUTHS for s in node.subscripts):
         return False
     return any(not _is_new(scope, subscript) for subscript in node.subscripts)
 
@@ -138,8 +134,7 @@ class _Position:
         self.ex.env.faults.add(fault)
 
     def _free_name(self) -> str:
-        parts = walk_syntax(*self.node.subscripts, self.node.value)
-        names = {part.name for part in parts if isinstance(part, ast.Name)}
+        names = {n.name for n in names_in(*self.node.subscripts, self.node.value)}
         return next(free_names(self.ex.env, self.ex.scope, names))
 
     def _declare(self, name: ast.Name, symbol: IndexSymbol | Poison) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TypeAlias, final
 
+from kerngen.check.expressions.checker import Expressions
 from kerngen.check.faults.recurrences import (
     BothDirections,
     DistanceNotLiteral,
@@ -32,13 +33,8 @@ from kerngen.source.diagnostic import Diagnostic, Faults
 from kerngen.source.text import Span
 from kerngen.syntax import ast
 
-if TYPE_CHECKING:
-    from kerngen.check.expressions.checker import Expressions
-
 Checked: TypeAlias = "tuple[Expr | None, Recurrence | None]"
 
-_TRUTHS = frozenset({"and", "or", "==", "!=", "<", "<=", ">", ">="})
-_SHIFTS = frozenset({"<<", ">>"})
 _NUMBERS_OF_VECTORS = frozenset({"dot", "length", "distance", "determinant"})
 
 
@@ -109,12 +105,12 @@ def _starts(
     match node:
         case ast.Conditional(then=then, otherwise=otherwise):
             parts = then, otherwise
-        case ast.Binary(op=op) if op in _TRUTHS:
+        case ast.Binary(op=op) if op in ast.TRUTHS:
             yield Scalar.BOOL
         case ast.Unary(op="not"):
             yield Scalar.BOOL
         case ast.Binary(op=op, left=left, right=right):
-            parts = (left,) if op in _SHIFTS else (left, right)
+            parts = (left,) if op in ast.SHIFTS else (left, right)
         case ast.Unary(operand=operand):
             parts = (operand,)
         case ast.Reduction(body=body):

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final, Literal, TypeAlias, assert_never, final
 
 from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.index_ranges import introduce
+from kerngen.check.expressions.places import Place, letters_of
+from kerngen.check.expressions.reads import find_place
 from kerngen.check.faults.names import UnknownName
+from kerngen.check.faults.places import TargetCase, TargetPart
 from kerngen.check.faults.statements import WriteToInput, WriteToValue
-from kerngen.check.hints.whole_statements import as_sum, target_text
+from kerngen.check.faults.structs import TooMuchCopied
+from kerngen.check.hints.examples import unused_names
+from kerngen.check.hints.left_sides import as_sum, target_text
 from kerngen.check.scope import (
+    IndexSymbol,
     Poison,
     Scope,
     TensorSymbol,
     ValueSymbol,
+    one_line,
 )
-from kerngen.ir.nodes import Role
+from kerngen.ir import nodes as ir
+from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct
+from kerngen.ir.operators import swizzle_type
+from kerngen.ir.types import Scalar, Vector
+from kerngen.source.counted import counted
 from kerngen.source.similar import closest, did_you_mean
+from kerngen.source.text import Span
 from kerngen.syntax import ast
 
 _ValueKind: TypeAlias = Literal["let", "host", "constant", "dim", "scalar"]
@@ -37,9 +54,12 @@ def written_tensor(
     name = node.name
     symbol = scope.get(name.name)
     match symbol:
-        case TensorSymbol(tensor=tensor) if tensor.role in {Role.UPDATE, Role.OUTPUT}:
+        case TensorSymbol(tensor=tensor) if tensor.role in {
+            ir.Role.UPDATE,
+            ir.Role.OUTPUT,
+        }:
             return symbol
-        case TensorSymbol(tensor=tensor) if tensor.role is Role.INPUT:
+        case TensorSymbol(tensor=tensor) if tensor.role is ir.Role.INPUT:
             _report_input(env, name, symbol)
         case Poison():
             pass
@@ -78,7 +98,7 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
     name = node.name
     suggestion = closest(name.name, scope.names())
     # Whatever was meant is not missed: with nothing alike, it may be any output.
-    outputs = (t.name for t in env.tensors if t.role is Role.OUTPUT)
+    outputs = (t.name for t in env.tensors if t.role is ir.Role.OUTPUT)
     env.written.update((suggestion,) if suggestion else outputs)
     env.reported.add(name.name)
     remedy = did_you_mean(suggestion)
@@ -87,3 +107,192 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
         target = target_text(node)
         remedy = introduced or f"To name a value, write 'let {target} = ...;'."
     env.faults.add(UnknownName(span=name.span, name=name.name, remedy=remedy))
+
+
+def check_target_parts(
+    ex: Expressions, node: ast.Assignment, symbol: TensorSymbol
+) -> Place | None:
+    """Return what the members of a target lead to.
+
+    Subscripts of arrays are literals, or introduce an index over the whole array.
+    """
+    target = _Target(ex, node)
+    place: Place | None = Place(symbol, symbol.tensor.memory)
+    for member in node.members:
+        place = place and target.member(place, member)
+    return place
+
+
+def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
+    """Record a struct or an array that is given something else than its like."""
+    part = "[k]"
+    if isinstance(place.memory, Struct):
+        part = f".{place.memory.members[0].name}"
+    case: TargetCase = "copy" if node.op == "=" else "update"
+    value = one_line(node.value.span.text)
+    _Target(ex, node).refuse(node.name.span, place, case, value=value, part=part)
+
+
+@final
+@dataclass(frozen=True)
+class _Target:
+    """The left side of a statement, in which each step leads to a place."""
+
+    ex: Expressions
+    node: ast.Assignment
+
+    def refuse(
+        self,
+        span: Span,
+        place: Place,
+        case: TargetCase,
+        *,
+        listed: str = "",
+        value: str = "",
+        part: str = "",
+        length: int = 0,
+    ) -> None:
+        """Record a part that can't be written."""
+        self.ex.env.faults.add(
+            TargetPart(
+                span=span,
+                case=case,
+                text=one_line(self.node.span.text.split("=")[0].strip(" +-*/")),
+                type=place.memory.spelling,
+                listed=listed,
+                value=value,
+                part=part,
+                length=length,
+            )
+        )
+
+    def member(self, place: Place, member: ast.TargetMember) -> Place | None:
+        """Step into a member of a struct, or to a component."""
+        if place.component:
+            self.refuse(member.span, place, "component")
+            return None
+        match place.memory:
+            case Struct():
+                inner = place.member(self.ex, member.name)
+                return inner and self._element(inner, member)
+            case Leaf(type=Vector() as vector) if not member.subscripts:
+                letters = letters_of(member.name.name)
+                type_ = swizzle_type(vector, letters)
+                if isinstance(type_, Vector):
+                    self.refuse(member.span, place, "components")
+                    return None
+                if type_ is None:
+                    listed = ", ".join(f"'{x}'" for x in "xyzw"[: vector.width])
+                    self.refuse(member.span, place, "letters", listed=listed)
+                    return None
+                return replace(place, component=letters)
+            case _:
+                self.refuse(member.span, place, "whole")
+                return None
+
+    def _element(self, place: Place, member: ast.TargetMember) -> Place | None:
+        """Step into arrays by the subscripts of a member."""
+        if not member.subscripts:
+            return place
+        match place.memory:
+            case FixedArray(lengths=lengths):
+                if len(member.subscripts) != len(lengths):
+                    axes = counted(len(lengths), "axis", "axes")
+                    self.refuse(member.span, place, "axes", listed=axes)
+                    return None
+            case Leaf(type=Vector()):
+                self.refuse(member.span, place, "subscripted")
+                return None
+            case Leaf() | Struct():
+                self.refuse(member.span, place, "whole")
+                return None
+            case _:
+                assert_never(place.memory)
+        found: Place | None = place
+        for subscript in member.subscripts:
+            found = found and self._into(found, subscript, member.span)
+        return found
+
+    def _into(self, place: Place, node: ast.Expr, span: Span) -> Place | None:
+        array, ex = place.memory, self.ex
+        assert isinstance(array, FixedArray), "as many as there are lengths"
+        match node:
+            case ast.Number(value=int(number)) if 0 <= number < array.length:
+                return place.element(
+                    ir.Affine(ir.Constant(number, Scalar.I32), str(number))
+                )
+            case ast.Name(name=name) if ex.scope.get(name) is None:
+                index = ir.Index(name, array.length)
+                symbol = IndexSymbol(index, node.span, node.span)
+                introduce(ex, ast.Identifier(name, node.span), symbol)
+                element = place.element(ir.IndexValue(index))
+                return replace(element, indices=(*place.indices, index))
+            case _:
+                self.refuse(span, place, "subscript", length=array.length)
+                return None
+
+
+MOST_COPIED: Final = 8192
+"""The values that the copies of a file may move: one of the largest struct does fit."""
+
+
+def copied_parts(
+    ex: Expressions, node: ast.Assignment, target: Place
+) -> list[tuple[Place, ir.Expr]] | None:
+    """Return what `node` copies: each part of the target, with what it becomes.
+
+    None, if the right side is no place of the target's type.  Nothing, if the file's
+    copies move too much; the first that does is recorded.
+    """
+    source = find_place(ex, node.value)
+    if source is None or source.memory != target.memory:
+        return None
+    copied = ex.env.copied
+    if copied.values > MOST_COPIED:
+        return []
+    levels = list(islice(unused_names(ex), _depth(target.memory)))
+    values = [*_values(target.memory, levels)]
+    copied.values += len(values)
+    if copied.values > MOST_COPIED:
+        ex.env.faults.add(
+            TooMuchCopied(span=node.span, count=copied.values, limit=MOST_COPIED)
+        )
+        return []
+    parts: list[tuple[Place, ir.Expr]] = []
+    for path, indices, leaf in values:
+        part = replace(target.inside(path, leaf), indices=(*target.indices, *indices))
+        parts.append((part, source.inside(path, leaf).value()))
+    return parts
+
+
+def _depth(memory: MemoryType) -> int:
+    """Return how many arrays lie in one another."""
+    match memory:
+        case Leaf():
+            return 0
+        case FixedArray(element=element):
+            return 1 + _depth(element)
+        case Struct(members=members):
+            return max(_depth(member.type) for member in members)
+        case _:
+            assert_never(memory)
+
+
+def _values(
+    memory: MemoryType, names: list[str]
+) -> Iterator[tuple[ir.Path, tuple[ir.Index, ...], Leaf]]:
+    """Yield the path to every value, with an index over each array on the way."""
+    match memory:
+        case Leaf():
+            yield (), (), memory
+        case FixedArray(element=element, length=length):
+            index = ir.Index(names[0], length)
+            at = ir.At(ir.IndexValue(index), length)
+            for path, indices, leaf in _values(element, names[1:]):
+                yield (at, *path), (index, *indices), leaf
+        case Struct(members=members):
+            for member in members:
+                for path, indices, leaf in _values(member.type, names):
+                    yield (ir.Field(member.name), *path), indices, leaf
+        case _:
+            assert_never(memory)

@@ -15,7 +15,7 @@ from kerngen.source.diagnostic import Diagnostic
 from kerngen.source.text import Span
 from kerngen.syntax import faults, faults_foreign, wording
 from kerngen.syntax.lexemes import Lexeme, lexemes
-from kerngen.syntax.mistakes import foreign_spelling, foreign_syntax, hints, typos
+from kerngen.syntax.mistakes import foreign_syntax, hints, spelling
 from kerngen.syntax.mistakes.binders import (
     binder_remedy,
     mut_remedy,
@@ -289,18 +289,18 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
     _of(faults_foreign.Slice, Pattern(found="COLON", is_="in_subscript")),
     _of(faults_foreign.Slice, Pattern(here=r"\.\.\.", is_="in_subscript")),
     _index_not_bare,
-    typos.not_a_name,
-    foreign_spelling.directive,
-    foreign_spelling.macro,
-    foreign_spelling.foreign_operator,
+    spelling.not_a_name,
+    spelling.directive,
+    spelling.macro,
+    spelling.foreign_operator,
     _malformed_number,
     _when(Pattern(found="OPEN_PAREN", after2="."), foreign_syntax.method_call),
     _when(
         Pattern(found="NAME", takes="ASSIGN OPEN_BRACKET", is_="follows"),
         foreign_syntax.undeclared_value,
     ),
-    foreign_spelling.foreign_word,
-    typos.misspelt_word,
+    spelling.foreign_word,
+    spelling.misspelt_word,
     _stray_doc,
     _when(
         Pattern(not_found="OPEN_PAREN", takes_only="COLON", is_="follows"),
@@ -326,7 +326,7 @@ RECOGNISERS: tuple[_Recogniser, ...] = (
         ),
         foreign_syntax.foreign_reduction,
     ),
-    typos.misspelt_reduction,
+    spelling.misspelt_reduction,
     foreign_syntax.reduction_form,
     _when(Pattern(found="OPEN_BRACKET", after="]"), foreign_syntax.separate_subscripts),
     foreign_syntax.generic_call,

@@ -1,0 +1,219 @@
+"""Operators and choices, by the types of their operands."""
+
+from __future__ import annotations
+
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.expressions.composites import check_composite
+from kerngen.check.faults.types import DivisionByZero, MixedTypes, OperandType
+from kerngen.check.hints.conversions import MEANT_BY_OPERATOR, conversion, unification
+from kerngen.check.scope import one_line
+from kerngen.ir.builtins.evaluate import constant_value
+from kerngen.ir.builtins.table import TRUNCATING
+from kerngen.ir.nodes import Binary, BuiltinCall, Expr, Select, Unary
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import Scalar, ValueType, Vector, scalar_of
+from kerngen.syntax import ast
+
+_EQUALITY = frozenset({"==", "!="})
+_ORDER = ast.COMPARISONS - _EQUALITY
+
+
+NUMBERS = (Scalar.F32, Scalar.I32, Scalar.U32)
+_INTEGERS = (Scalar.I32, Scalar.U32)
+_SIGNED = (Scalar.F32, Scalar.I32)
+
+
+def check_unary(ex: Expressions, node: ast.Unary, want: Scalar | None) -> Expr | None:
+    """Return `-x`, `~x` or `not x`."""
+    if node.op == "not":
+        operand = ex.condition(node.operand)
+        return operand and Unary("not", operand, Scalar.BOOL)
+    if node.op == "-" and isinstance(node.operand, ast.Number):
+        return ex.literal(node.span, -node.operand.value, want)
+    operand = ex.check(node.operand, want)
+    if operand is None:
+        return None
+    if ex.rules.mixes:
+        mixed = mixed_type(ex, node.op, (node.operand, operand))
+        return mixed and Unary(node.op, operand, mixed)
+    accepted = _SIGNED if node.op == "-" else _INTEGERS
+    if not check_operand(ex, f"{node.op}x", node.operand, operand.type, accepted):
+        return None
+    return ex.finish(Unary(node.op, operand, operand.type), node.span)
+
+
+def check_operand(
+    ex: Expressions,
+    operator: str,
+    node: ast.Expr,
+    actual: ValueType,
+    accepted: tuple[Scalar, ...],
+    want: Scalar | None = None,
+) -> bool:
+    """Whether an operator works on a type or its components; else a fault."""
+    if scalar_of(actual) in accepted:
+        return True
+    *first, last = (f"'{scalar.spelling}'" for scalar in accepted)
+    alike = [scalar for scalar in accepted if scalar.is_integer]
+    wanted = alike[0] if actual.is_integer and alike else accepted[0]
+    if want in accepted:
+        wanted = want
+    like: ValueType = wanted
+    if isinstance(actual, Vector):
+        like = Vector(wanted, actual.width)
+    ex.env.faults.add(
+        OperandType(
+            span=node.span,
+            operator=operator,
+            accepted=f"{', '.join(first)} and {last}" if first else last,
+            actual=actual.spelling,
+            remedy=MEANT_BY_OPERATOR.get((operator, actual))
+            or conversion(node, actual, like),
+        )
+    )
+    return False
+
+
+def check_binary(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr | None:
+    """Return an operation of two operands, which have one type."""
+    if node.op in ast.LOGIC:
+        left = ex.condition(node.left)
+        right = ex.condition(node.right, guard=node.left)
+        return left and right and Binary(node.op, left, right, Scalar.BOOL)
+    if node.op in ast.SHIFTS and not ex.rules.mixes:
+        return _shift(ex, node, want)
+    compares = node.op in ast.COMPARISONS
+    sides = (node.left, node.right)
+    wanted = None if compares else want
+    left, right = ex.check_together(sides, wanted)
+    if left is None or right is None:
+        return None
+    operands = (node.left, left), (node.right, right)
+    if ex.rules.mixes:
+        mixed = mixed_type(ex, node.op, *operands)
+        result = Scalar.BOOL if compares else mixed
+        return mixed and result and Binary(node.op, left, right, result)
+    if is_composite(left.type) or is_composite(right.type):
+        return check_composite(ex, node, left, right)
+    if not _one_type(ex, node.op, node, *operands, want=wanted):
+        return None
+    accepted: tuple[Scalar, ...] = NUMBERS
+    if node.op in _EQUALITY:
+        accepted = tuple(Scalar)
+    elif node.op in ast.ON_BITS:
+        accepted = _INTEGERS
+    if not check_operand(ex, node.op, node.left, left.type, accepted):
+        return None
+    type_ = Scalar.BOOL if compares else left.type
+    return ex.finish(Binary(node.op, left, right, type_), node.span)
+
+
+def _one_type(
+    ex: Expressions,
+    what: str,
+    node: ast.Expr,
+    first: tuple[ast.Expr, Expr],
+    second: tuple[ast.Expr, Expr],
+    *,
+    want: Scalar | None = None,
+) -> bool:
+    """Whether two operands have one type; if not, that is a fault."""
+    (left_node, left), (right_node, right) = first, second
+    if left.type == right.type:
+        return True
+    ex.env.faults.add(
+        MixedTypes(
+            span=node.span,
+            what=what,
+            left=left.type.spelling,
+            right=right.type.spelling,
+            left_span=left_node.span,
+            right_span=right_node.span,
+            remedy=unification((left_node, left.type), (right_node, right.type), want),
+        )
+    )
+    return False
+
+
+def _shift(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr | None:
+    left = ex.check(node.left, want)
+    if left is not None and isinstance(left.type, Vector):
+        counts = ex.check(node.right, Scalar.U32)
+        return counts and check_composite(ex, node, left, counts)
+    right = ex.check_as(node.right, Scalar.U32, "A shift count")
+    if left is None or right is None:
+        return None
+    if not check_operand(ex, node.op, node.left, left.type, _INTEGERS):
+        return None
+    return ex.finish(Binary(node.op, left, right, left.type), node.span)
+
+
+def check_conditional(
+    ex: Expressions, node: ast.Conditional, want: Scalar | None
+) -> Expr | None:
+    """Return a choice between two values of one type."""
+    condition = ex.condition(node.condition)
+    branches = (node.then, node.otherwise)
+    inner = ex.guarded(node.condition)
+    then, otherwise = inner.check_together(branches, want)
+    if condition is None or then is None or otherwise is None:
+        return None
+    sides = (node.then, then), (node.otherwise, otherwise)
+    if ex.rules.mixes:
+        mixed = mixed_type(ex, "if", *sides)
+        return mixed and Select(condition, then, otherwise, mixed)
+    if not _one_type(ex, "if", node, *sides, want=want):
+        return None
+    return ex.finish(Select(condition, then, otherwise, then.type), node.span)
+
+
+_ON_INTEGERS = frozenset({"&", "|", "^", "<<", ">>", "~", *TRUNCATING})
+_DIVIDES = frozenset({"/", "%", *TRUNCATING})
+
+
+def mixed_type(
+    ex: Expressions, op: str, *operands: tuple[ast.Expr, Expr]
+) -> Scalar | None:
+    """Return the type of an operation on numbers; None after a fault."""
+    if not all(_accepts(ex, op, node, value) for node, value in operands):
+        return None
+    node, value = operands[-1]
+    if op in _DIVIDES and constant_value(value) == 0:
+        ex.env.faults.add(DivisionByZero(span=node.span, operator=op))
+        return None
+    return shared_type(*(value for _, value in operands))
+
+
+def shared_type(*values: Expr) -> Scalar:
+    """Return the type of an operation on numbers: F32 if any of them is, else I32."""
+    return Scalar.F32 if any(v.type is Scalar.F32 for v in values) else Scalar.I32
+
+
+def floored(ex: Expressions, node: ast.Call) -> Expr | None:
+    """Return a call of 'mod' or 'floor_div', of two integers."""
+    name = node.function.name
+    values = [ex.check(argument) for argument in node.arguments]
+    pairs = zip(node.arguments, values, strict=True)
+    operands = [(part, value) for part, value in pairs if value is not None]
+    if len(operands) < len(values) or mixed_type(ex, name, *operands) is None:
+        return None
+    return BuiltinCall(name, tuple(value for _, value in operands), Scalar.I32)
+
+
+def _accepts(ex: Expressions, op: str, node: ast.Expr, value: Expr) -> bool:
+    integers = op in _ON_INTEGERS
+    if value.type.is_integer or (value.type is Scalar.F32 and not integers):
+        return True
+    remedy = conversion(node, value.type, Scalar.I32)
+    if op in _ORDER:
+        remedy = f"It is true or false by itself: write '{one_line(node.span.text)}'."
+    ex.env.faults.add(
+        OperandType(
+            span=node.span,
+            operator=op,
+            accepted="integers" if integers else "numbers",
+            actual=value.type.spelling,
+            remedy=remedy,
+        )
+    )
+    return False

@@ -1,0 +1,287 @@
+"""Unknown names, and what may be meant by them."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final, Literal
+
+from kerngen.check.environment import Environment
+from kerngen.check.expressions.checker import Expressions
+from kerngen.check.faults.indices import IndexAsValue, NotSubscriptable
+from kerngen.check.faults.names import (
+    MemberOfScalar,
+    TensorAsFunction,
+    UnknownFunction,
+    UnknownName,
+    UsedBeforeDefinition,
+)
+from kerngen.check.faults.places import StructConstructed
+from kerngen.check.faults.types import CastToBool
+from kerngen.check.hints.examples import INDEX_NAMES, example_read, free_names
+from kerngen.check.items.types import HALVES, report_cast_to_half, report_narrow
+from kerngen.check.scope import (
+    IndexSymbol,
+    Poison,
+    Symbol,
+    TensorSymbol,
+    ValueSymbol,
+    is_whole,
+    one_line,
+)
+from kerngen.check.traverse import names_in
+from kerngen.ir.builtins.table import BUILTINS
+from kerngen.ir.geometry import GEOMETRY
+from kerngen.ir.memory import NARROW, Struct
+from kerngen.ir.operators import is_composite
+from kerngen.ir.types import CASTS, COMPOSITES, Scalar
+from kerngen.source.similar import closest, did_you_mean
+from kerngen.syntax import ast
+from kerngen.syntax.faults_foreign import SeparateSubscripts
+from kerngen.syntax.mistakes import foreign
+from kerngen.syntax.mistakes.foreign_types import TYPES
+
+_MOST_SUGGESTED: Final = 30
+
+
+def _why_undefined(
+    ex: Expressions, name: str
+) -> Literal["constant", "own", "mutual", "later"]:
+    """Return why a value has no definition before its use."""
+    env = ex.env
+    if ex.rules.must_fit:
+        return "constant"
+    if env.current.in_let and env.current.target == name:
+        return "own"
+    if env.current.in_let and _reads(env, name, env.current.target):
+        return "mutual"
+    return "later"
+
+
+def _reads(env: Environment, let: str, name: str) -> bool:
+    """Whether a let further down reads a name."""
+    return any(
+        part.name == name
+        for statement in env.current.body[env.current.place :]
+        if isinstance(statement, ast.LetStatement) and statement.name.name == let
+        for part in names_in(statement.value)
+    )
+
+
+def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None:
+    """Record an unknown name, the first time it is met.
+
+    `otherwise` is the hint where nothing is like it.
+    """
+    name, env = node.name, ex.env
+    if name in env.reported:
+        return
+    if name in env.later:
+        env.faults.add(
+            UsedBeforeDefinition(
+                span=node.span,
+                other=env.later[name],
+                name=name,
+                case=_why_undefined(ex, name),
+            )
+        )
+    elif name in env.indices or env.current.binds(name, node.span):
+        env.blame_use(name)
+        env.faults.add(
+            IndexAsValue(span=node.span, name=name, declared=env.indices.get(name))
+        )
+        return
+    else:
+        # Comparing takes time, and nobody minds the hints of so many.
+        few = len(env.reported) < _MOST_SUGGESTED
+        known = [*ex.scope.names(), *env.later] if few else []
+        remedy = did_you_mean(closest(name, known))
+        if name in BUILTINS or name in GEOMETRY or name in env.functions:
+            remedy = f"It is a function: call it, as in '{name}(x)'."
+        elif name in CASTS or name in COMPOSITES:
+            remedy = f"It is a type: '{name}(x)' makes a value of it."
+        if name in foreign.VALUES:
+            remedy = f"Write {foreign.VALUES[name]}."
+        remedy = remedy or otherwise
+        if not remedy and env.current.in_let and len(name) == 1:
+            written = f"'let {env.current.target}[{name} < n] = ...;'"
+            remedy = f"An index is introduced on the left, with its range: {written}."
+        remedy = remedy or ex.rules.introduction
+        env.faults.add(UnknownName(span=node.span, name=name, remedy=remedy))
+    env.reported.add(name)
+
+
+def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether an argument is a tensor by its bare name, as elsewhere it may be."""
+    return is_whole(ex.scope.of(node))
+
+
+def is_tensor_of_numbers(ex: Expressions, node: ast.Expr) -> bool:
+    """Whether an argument is a whole tensor, and its elements have no components."""
+    symbol = ex.scope.of(node)
+    return is_whole(symbol) and isinstance(symbol.tensor.element, Scalar)
+
+
+def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
+    """Record a call of something that is no function."""
+    name, span = node.function.name, node.function.span
+    symbol = ex.scope.get(name)
+    faults = ex.env.faults
+    if name == "bool":
+        text = one_line(node.arguments[0].span.text) if node.arguments else "x"
+        faults.add(CastToBool(span=node.span, text=text))
+    elif name in HALVES:
+        report_cast_to_half(faults, node)
+    elif name in NARROW:
+        report_narrow(faults, node.function, "A value")
+    elif name in ex.env.structs:
+        struct = ex.env.structs[name]
+        member = struct.members[0].name if struct else "member"
+        target = ex.env.current.target or "p"
+        faults.add(
+            StructConstructed(span=node.span, struct=name, target=target, member=member)
+        )
+    elif isinstance(symbol, Poison):
+        return
+    elif symbol is not None:
+        faults.add(
+            TensorAsFunction(
+                span=span, declared=symbol.span, name=name, kind=symbol.kind
+            )
+        )
+    else:
+        known = [*ex.env.functions, *BUILTINS, *GEOMETRY, *CASTS, *COMPOSITES]
+        ours = TYPES.get(name, "")
+        remedy = did_you_mean(ours if ours in known else closest(name, known))
+        if name in foreign.OF_VECTORS and _takes_vectors(ex, node):
+            remedy = f"Write {foreign.OF_VECTORS[name]}."
+        elif name in foreign.REDUCTIONS:
+            remedy = f"Write {reduced_by(ex, node).by(name)}."
+        elif name in foreign.FUNCTIONS:
+            given = [one_line(part.span.text) for part in node.arguments]
+            remedy = f"Write {foreign.called(name, given)}."
+        remedy = remedy or f"Define it: 'fn {name}(x: f32) -> f32 {{ ... }}'."
+        faults.add(UnknownFunction(span=span, name=name, remedy=remedy))
+
+
+def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
+    """Whether an argument is a vector or a matrix."""
+    plain = (part for part in node.arguments if not is_whole_tensor(ex, part))
+    values = (ex.check(part) for part in plain)
+    return any(value is not None and is_composite(value.type) for value in values)
+
+
+def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
+    """Read off what `mean(x)`, `mean(x[i])` or `mean(x[i, j])` reduces: a last axis."""
+    if not node.arguments:
+        return foreign.Reduced()
+    argument = next(
+        (part for part in node.arguments if isinstance(part, ast.Subscript)),
+        node.arguments[0],
+    )
+    subscripts: tuple[ast.Expr, ...] = ()
+    if isinstance(argument, ast.Subscript):
+        subscripts = argument.subscripts
+        argument = argument.base
+    symbol = ex.scope.of(argument)
+    if isinstance(argument, ast.Name) and not subscripts and symbol is not None:
+        whole = foreign.Reduced("i", f"{argument.name}[i]", left="")
+        if not isinstance(symbol, TensorSymbol) or not symbol.tensor.extents:
+            return whole
+    if not isinstance(symbol, TensorSymbol) or not symbol.tensor.extents:
+        return foreign.Reduced()
+    names = [one_line(subscript.span.text) for subscript in subscripts]
+    unused = (name for name in INDEX_NAMES if name not in names)
+    tensor = symbol.tensor
+    names += [next(unused) for _ in range(tensor.rank - len(names))]
+    *left, index = names[: tensor.rank]
+    return foreign.Reduced(
+        index,
+        f"{tensor.name}[{', '.join((*left, index))}]",
+        ex.env.length_text(tensor.extents[-1]),
+        f"[{', '.join(left)}]" if left else "",
+    )
+
+
+def report_member(ex: Expressions, node: ast.Member) -> None:
+    """Record a member of what has none."""
+    base = node.base
+    symbol = ex.scope.of(base)
+    ex.env.faults.add(
+        MemberOfScalar(
+            span=node.member.span,
+            declared=symbol.span if symbol else None,
+            base=one_line(base.span.text),
+            kind=symbol.kind if symbol else "a value",
+            remedy=_member_remedy(ex, symbol, node.member.name),
+        )
+    )
+
+
+def _member_remedy(ex: Expressions, symbol: Symbol | None, member: str) -> str:
+    """Return what may be meant by a member of a tensor: its shape, or its transpose."""
+    if not isinstance(symbol, TensorSymbol):
+        return "A value is one number: leave the member out."
+    element = symbol.tensor.element
+    if isinstance(element, Struct) and element.member(member) is not None:
+        read = example_read(ex.env, ex.scope, symbol.tensor)
+        return f"Subscript the tensor first: '{read}.{member}'."
+    if member == "T":
+        free = islice(free_names(ex.env, ex.scope), symbol.tensor.rank)
+        indices = ", ".join(reversed([*free]))
+        return f"Swap the subscripts: '{symbol.tensor.name}[{indices}]'."
+    dims = [extent for extent in symbol.tensor.extents if isinstance(extent, str)]
+    length = f"The length of an axis is its dim: '{dims[0]}'. " if dims else ""
+    return f"{length}Elements are read as '{example_read(ex.env, ex.scope, symbol.tensor)}'."
+
+
+def report_module(ex: Expressions, node: ast.Member, module: str) -> None:
+    """Record a member of a module of another language: `math.pi`."""
+    member = node.member.name
+    instead = foreign.VALUES.get(
+        member, f"'{member}' alone, if it is one of your values"
+    )
+    ex.env.faults.add(
+        UnknownName(
+            span=node.span, name=f"{module}.{member}", remedy=f"Write {instead}."
+        )
+    )
+
+
+def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
+    """Record subscripts of what has no parts."""
+    base = node.base
+    if isinstance(base, ast.Subscript):
+        _report_separate(ex, node)
+        return
+    symbol = ex.scope.of(base)
+    _report_not_subscriptable(ex, node, symbol)
+
+
+def _report_separate(ex: Expressions, node: ast.Subscript) -> None:
+    """Record subscripts in brackets of their own: `x[i][j]`."""
+    subscripts: list[str] = []
+    base: ast.Expr = node
+    while isinstance(base, ast.Subscript):
+        subscripts[:0] = [one_line(part.span.text) for part in base.subscripts]
+        base = base.base
+    joined = f"{one_line(base.span.text)}[{', '.join(subscripts)}]"
+    ex.env.faults.add(SeparateSubscripts(span=node.span, joined=joined))
+
+
+def _report_not_subscriptable(
+    ex: Expressions, node: ast.Subscript, symbol: Symbol | None
+) -> None:
+    remedy = (
+        "Only tensors, lets with indices, arrays, vectors and matrices have elements."
+    )
+    if isinstance(symbol, ValueSymbol | IndexSymbol):
+        remedy = "It is one number: read it by its bare name."
+    ex.env.faults.add(
+        NotSubscriptable(
+            span=node.span,
+            declared=symbol.span if symbol else None,
+            text=one_line(node.base.span.text),
+            kind=symbol.kind if symbol else "a value",
+            remedy=remedy,
+        )
+    )
