@@ -41,15 +41,6 @@ from kerngen.ir.memory import Leaf, Struct, structs_in
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 
-__INFERRED: Final[Mapping[Kind, Kind]] = {
-    "int": "i32",
-    "float": "f32",
-    "i32": "i32",
-    "u32": "u32",
-    "f32": "f32",
-    "f16": "f16",
-    "bool": "bool",
-}
 _INFERRED: Final[Mapping[Kind, Kind]] = {
     "int": "i32",
     "float": "f32",

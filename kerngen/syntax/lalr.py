@@ -216,10 +216,12 @@ class Tables:
         if rule.size:
             first = len(values) - rule.size
             parts = values[first:]
-            begin = next((at for at in begins[first:] if at != _NOWHERE), _NOWHERE)
-            end = next(
-                (at for at in reversed(ends[first:]) if at != _NOWHERE), _NOWHERE
-            )
+            begin, end = begins[first], ends[-1]
+            if _NOWHERE in (begin, end):  # a part at an edge is empty
+                known = [at for at in begins[first:] if at != _NOWHERE] or [_NOWHERE]
+                begin = known[0]
+                known = [at for at in ends[first:] if at != _NOWHERE] or [_NOWHERE]
+                end = known[-1]
             stack.cut(first)
         parts = rule.parts(parts)
         if rule.passes_all:
