@@ -278,6 +278,44 @@ def test_a_fatal_error_is_said_and_the_next_text_works(page: Browser) -> None:
     assert after == "No errors."
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_a_later_visit_begins_with_pythons_memory(page: Browser, spoilt: bool) -> None:
+    """Memory that Pyodide does not read is dropped, and all is loaded again."""
+    kept, compiled = run(
+        page,
+        """
+        const memory = async () => {
+          for (const name of await caches.keys()) {
+            const cache = await caches.open(name);
+            const found = await cache.match("/generated/memory");
+            if (found) return [cache, found];
+          }
+        };
+        await until(() => $("kernel")?.value);
+        for (let i = 0; i < 600 && !(await memory()); i++)
+          await new Promise((done) => setTimeout(done, 50));
+        if (given.spoilt)
+          await (await memory())[0].put("/generated/memory", new Response(new Uint8Array(1e6)));
+        const worker = new Worker("/generated/worker.js", { type: "module" });
+        const channel = new Promise((done, fail) => {
+          worker.onmessage = ({ data }) => (data.fatal ? fail(new Error(data.fatal)) : data.ready || done(data));
+        });
+        worker.postMessage({ what: "compile", text: given.text });
+        const { result } = await channel;
+        const [, kept] = (await memory()) ?? [];
+        worker.terminate();
+        return [(await kept?.arrayBuffer())?.byteLength ?? 0, result];
+        """,
+        spoilt=spoilt,
+        text=(ROOT / "dsl" / "softmax.kern").read_text("utf-8"),
+    )
+    assert compiled == json.loads(
+        compile_page((ROOT / "dsl" / "softmax.kern").read_text("utf-8"))
+    )
+    assert (kept > 30e6) is not spoilt
+
+
 def test_a_link_has_the_text(page: Browser) -> None:
     text = run(
         page,

@@ -1,0 +1,208 @@
+"""How large and how fast the package and the playground are: `python -m tests.web.figures`.
+
+Each figure has a bound, which `docs/web.md` promises.  Times are those of an idle machine;
+Chromium measures them, as Firefox rounds its clock.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import sleep
+from typing import Any, Final, final
+
+from kerngen.emit.targets import Target
+from tests.web.browser import ROOT, browser
+from tests.web.built import build
+
+WEB: Final = ROOT / "web"
+
+BROTLI: Final = """
+import fs from "node:fs";
+import zlib from "node:zlib";
+let sum = 0;
+for (const file of process.argv.slice(1)) {
+  const params = { [zlib.constants.BROTLI_PARAM_QUALITY]: 9 };
+  sum += zlib.brotliCompressSync(fs.readFileSync(file), { params }).length;
+}
+console.log(sum);
+"""
+
+VISIT: Final = """
+export default async (ctx, { text, edits }) => {
+  const tasks = [];
+  const watch = new PerformanceObserver((list) => tasks.push(...list.getEntries()));
+  watch.observe({ type: "longtask" });
+  const frame = document.createElement("iframe");
+  [frame.width, frame.height] = [1000, 800];
+  const begin = performance.now();
+  frame.src = "/generated/index.html";
+  document.body.append(frame);
+  await new Promise((done) => (frame.onload = done));
+  const page = frame.contentDocument;
+  const $ = (id) => page.getElementById(id);
+  const until = async (test) => {
+    for (let i = 0; i < 6000; i++) {
+      if (test()) return;
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    throw new Error(`it takes too long: ${page.body.innerText}`);
+  };
+  await until(() => /^Ready|can't be/.test($("status").textContent));
+  const ready = performance.now() - begin;
+  await until(() => $("kernel")?.value === "softmax");
+  const compiled = performance.now() - begin;
+  const answered = (value) => new Promise((done) => {
+    const watch = new MutationObserver(() => {
+      watch.disconnect();
+      done(performance.now() - start);
+    });
+    watch.observe($("found"), { childList: true });
+    $("source").value = value;
+    const start = performance.now();
+    $("source").dispatchEvent(new Event("input"));
+  });
+  const times = [];
+  for (let i = 0; i < edits; i++) {
+    // Every other one is wrong, as what one types is.
+    times.push(await answered(`${text}// ${i}\\n${i % 2 ? "kernel" : ""}`));
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  frame.remove();
+  return [ready, compiled, times, Math.max(0, ...tasks.map((each) => each.duration))];
+};
+"""
+
+RECORD: Final = """
+import { softmax } from "http://HOST/generated/softmax.js";
+export default async (ctx) => {
+  const x = ctx.tensor(new Float32Array(256), [4, 64]);
+  const out = ctx.empty([4, 64], "f32");
+  const calls = 500;
+  const best = async (record) => {
+    let least = Infinity;
+    for (let i = 0; i < 60; i++) {
+      const begin = performance.now();
+      const submitted = record();
+      least = Math.min(least, performance.now() - begin);
+      await submitted;
+      await ctx.device.queue.onSubmittedWorkDone();
+    }
+    return (1000 * least) / calls;
+  };
+  const ours = () => {
+    for (let i = 0; i < calls; i++) softmax(x, { out });
+    return ctx.submit();
+  };
+  await ours();
+  const ops = [];
+  const add = ctx.recorder.add;
+  ctx.recorder.add = (op) => { ops.push(op); add.call(ctx.recorder, op); };
+  softmax(x, { out });
+  delete ctx.recorder.add;
+  await ctx.submit();
+  const { shader, group, x: groups, y } = ops.find((op) => op.shader);
+  const alone = () => {
+    const encoder = ctx.device.createCommandEncoder();
+    const pass = encoder.beginComputePass();
+    for (let i = 0; i < calls; i++) {
+      pass.setPipeline(shader.pipeline);
+      pass.setBindGroup(0, group, [0]);
+      pass.dispatchWorkgroups(groups, y);
+    }
+    pass.end();
+    ctx.device.queue.submit([encoder.finish()]);
+  };
+  return (await best(ours)) - (await best(alone));
+};
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What was measured, and what it may be at most."""
+
+    what: str
+    value: float
+    most: float
+    unit: str
+
+    @property
+    def line(self) -> str:
+        """Return a row of the table."""
+        ends = "" if self.value <= self.most else "  too much"
+        return f"{self.what:44} {self.value:8.2f} {self.most:8.2f} {self.unit}{ends}"
+
+
+def package_size() -> Figure:
+    """Return the size of the whole package as a page loads it, minified."""
+    bundle = ["--bundle", "--minify", "--format=esm"]
+    program = str(WEB / "node_modules" / ".bin" / "esbuild")
+    esbuild = [program, "dist/index.js", *bundle]
+    text = subprocess.run(esbuild, cwd=WEB, check=True, capture_output=True).stdout
+    packed = subprocess.run(
+        ["gzip", "-9"], input=text, check=True, capture_output=True
+    ).stdout
+    return Figure("npm package, minified, gzip", len(packed) / 1e3, 16, "kB")
+
+
+def download(playground: Path) -> Figure:
+    """Return what the first visit of the playground loads."""
+    files = [str(each) for each in sorted(playground.rglob("*")) if each.is_file()]
+    words = ["node", "--input-type=module", "--eval", BROTLI, *files]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    return Figure("playground, all files, brotli", int(done.stdout) / 1e6, 8, "MB")
+
+
+def visits(playground: Path) -> Iterator[Figure]:
+    """Visit the playground for the first time, and three times more."""
+    text = (ROOT / "dsl" / "loss.kern").read_text("utf-8")
+    given = {"text": text, "edits": 40}
+    with browser("chromium", playground) as page:
+        # A browser that has just started is busy with itself.
+        page.do("describe")
+        sleep(4)
+        first: Any = page.run(VISIT, {**given, "edits": 0})
+        later: list[Any] = [page.run(VISIT, given) for _ in range(3)]
+    edits = [time for visit in later for time in visit[2]]
+    yield Figure("playground ready, first visit", first[0] / 1e3, 4, "s")
+    yield Figure("its example compiled", first[1] / 1e3, 5, "s")
+    yield Figure("ready, later visits", median(v[0] for v in later) / 1e3, 1, "s")
+    yield Figure("its example compiled", median(v[1] for v in later) / 1e3, 2, "s")
+    yield Figure("edit to diagnostics, median", median(edits), 150, "ms")
+    yield Figure("edit to diagnostics, 19 of 20", sorted(edits)[-6], 300, "ms")
+    yield Figure("longest block of the page", max(v[3] for v in later), 50, "ms")
+
+
+def recording(folder: Path) -> Figure:
+    """Return what recording a call takes beyond what WebGPU does."""
+    build([ROOT / "dsl" / "softmax.kern"], folder, Target.TYPESCRIPT)
+    with browser("chromium", folder) as page:
+        more: float = page.run(RECORD)
+    return Figure("recording a call, beyond WebGPU's own time", more, 5, "µs")
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """Measure all of them; what is built goes to a folder."""
+    playground = folder / "playground"
+    subprocess.run([ROOT / "tools" / "playground", playground], check=True)
+    yield package_size()
+    yield download(playground)
+    yield from visits(playground)
+    yield recording(folder / "generated")
+
+
+def main() -> None:
+    """Print them as a table: what, how much, at most, and the unit."""
+    with tempfile.TemporaryDirectory() as folder:
+        for each in figures(Path(folder)):
+            print(each.line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
