@@ -117,7 +117,7 @@ def _kept(
             wanted.setdefault(item.kernel.name, {}).update(found)
     for name, given in wanted.items():
         source, first = sources[name], next(iter(given.values()))
-        taken = sources.get(kept_name(source.kernel))
+        taken = sources.get(kept_name(source.kernel.name))
         if taken is None:
             yield replace(source, kernel=kept(source.kernel, given, first.span))
             continue

@@ -25,9 +25,9 @@ def lets_of(kernel: Kernel) -> dict[str, Tensor]:
     }
 
 
-def kept_name(kernel: Kernel) -> str:
+def kept_name(kernel: str) -> str:
     """Return the name of the kernel that returns lets of another."""
-    return f"{kernel.name}_kept"
+    return f"{kernel}_kept"
 
 
 def kept(kernel: Kernel, names: Iterable[str], span: Span) -> Kernel:
@@ -53,7 +53,7 @@ def kept(kernel: Kernel, names: Iterable[str], span: Span) -> Kernel:
         )
         for s in kernel.body
     )
-    name = kept_name(kernel)
+    name = kept_name(kernel.name)
     signature = kernel.signature.replace(kernel.name, name, 1)
     listed = ", ".join(f"`{tensor.name}`" for tensor in outputs)
     return replace(
