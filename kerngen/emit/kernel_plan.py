@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.emit.python_names import KernelNames, module_names, value_name
+from kerngen.check.items.gradients import kept_name
+from kerngen.emit.python_names import KernelNames, kernel_names
 from kerngen.emit.signature import element_name, parameter_element
 from kerngen.ir.analysis.subscript_checks import Gather as IrGather
 from kerngen.ir.analysis.subscript_checks import RangeCheck as IrRangeCheck
@@ -73,7 +74,7 @@ def plan_kernels(
     module: Module, programs: Iterable[KernelProgram]
 ) -> tuple[PlannedKernel, ...]:
     """Return the plans of a module's kernels."""
-    names = module_names(module).kernels
+    names = kernel_names(module)
     return tuple(plan_kernel(program, names) for program in programs)
 
 
@@ -82,7 +83,7 @@ def plan_kernel(
 ) -> PlannedKernel:
     """Return the plan of a kernel, in which its parameters have Python's names.
 
-    `names_of` are those of all kernels of its module.
+    `names_of` are those of all kernels of its module, and of those that it derives.
     """
     kernel = program.staged.kernel
     names = names_of[kernel.name]
@@ -115,7 +116,7 @@ def plan_kernel(
             for each in kernel.requires
         ),
         checks=tuple(_range_checks(kernel, maker)),
-        gradient=_gradient(kernel.gradient, renamed, names_of),
+        gradient=_gradient(kernel, names_of),
         gathers=tuple(
             Gather(renamed(g.tensor), g.axis, g.extent, g.around)
             for g in checks_of(kernel)
@@ -141,19 +142,25 @@ def _renamed(names: KernelNames) -> Callable[[str], str]:
     return lambda name: names.values.get(name, name)
 
 
-def _gradient(
-    gradient: GradientOf | None,
-    renamed: Callable[[str], str],
-    names_of: Mapping[str, KernelNames],
-) -> GradientOf | None:
+def _gradient(kernel: Kernel, names_of: Mapping[str, KernelNames]) -> GradientOf | None:
     """Return what a kernel is the gradient of in Python's names, of both kernels."""
+    gradient = kernel.gradient
     if gradient is None:
         return None
-    forward = names_of.get(gradient.kernel)
-    # That of another file has the names which it has in a file without structs.
-    theirs = value_name if forward is None else _renamed(forward)
+    renamed = _renamed(names_of[kernel.name])
+    forward = names_of[gradient.kernel]
+    theirs = _renamed(forward)
+    own = {new for _, new in (*gradient.from_, *gradient.lengths)}
+    lets = {x for x in gradient.given if x not in forward.outputs}
+    kept = _renamed(names_of[kept_name(gradient.kernel)]) if lets else theirs
+    arguments = (
+        (kept(x) if x in lets else theirs(x), renamed(x))
+        for x in kernel.order
+        if x not in own
+    )
     return GradientOf(
         gradient.kernel,
+        arguments=tuple((of, own) for of, own in arguments if of != own),
         by=tuple((theirs(of), renamed(own)) for of, own in gradient.by),
         from_=tuple((theirs(of), renamed(own)) for of, own in gradient.from_),
         given=tuple(map(renamed, gradient.given)),

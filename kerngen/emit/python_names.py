@@ -159,7 +159,7 @@ def module_names(module: Module) -> ModuleNames:
     theirs = private.claim_all(name for name in read if name in module.imported)
     constants |= {name: f"_{shown}" for name, shown in theirs.items()}
     called = private.claim_all(function.name for function in used_functions(module))
-    kernels = {kernel.name: kernel for kernel in module.kernels}
+    known = {kernel.name: kernel for kernel in _known_kernels(module)}
     return ModuleNames(
         kernels={
             kernel.name: _kernel_names(
@@ -168,7 +168,7 @@ def module_names(module: Module) -> ModuleNames:
                 public,
                 private,
                 _value_namer((*constants.values(), *structs.values())).claim_all(
-                    _kernel_values(kernel, kernels)
+                    _kernel_values(kernel, known)
                 ),
             )
             for kernel in module.kernels
@@ -178,6 +178,21 @@ def module_names(module: Module) -> ModuleNames:
         structs=structs,
         uniforms=uniforms,
     )
+
+
+def kernel_names(module: Module) -> dict[str, KernelNames]:
+    """Name a module's kernels, and those of other files that have gradients in it."""
+    found: dict[str, KernelNames] = {}
+    for origin in module.origins:
+        found |= module_names(origin).kernels
+    return found | module_names(module).kernels
+
+
+def _known_kernels(module: Module) -> Iterator[Kernel]:
+    """Yield the kernels that gradients may be of, those of the module itself last."""
+    for origin in module.origins:
+        yield from _known_kernels(origin)
+    yield from module.kernels
 
 
 def class_name(struct: Struct) -> str:
@@ -276,11 +291,6 @@ def _field_names(layout: StructLayout) -> dict[str, str]:
     uniforms = {f"{name}Uniform" for name in structs}
     namer = PythonNamer(_NOT_FOR_FIELDS | structs | uniforms)
     return namer.claim_all(field.name for field in layout.fields)
-
-
-def value_name(name: str) -> str:
-    """Return what a parameter or an output of a kernel is called where nothing else is."""
-    return _value_namer(()).claim(name)
 
 
 def _value_namer(taken: Iterable[str]) -> PythonNamer:

@@ -26,5 +26,7 @@ class Module:
     imported: frozenset[str] = frozenset()
     structs: tuple[Struct, ...] = ()
     """Those that the file declares, in its order."""
+    origins: tuple[Module, ...] = field(default=(), compare=False)
+    """The files whose kernels have gradients in this one."""
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
     """What is legal in the file, and probably not meant."""

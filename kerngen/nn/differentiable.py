@@ -115,16 +115,21 @@ class Differentiable:
         values = {**self._defaults, **inputs, **kwargs}
         chosen = self._chosen(kernel, values)
         forward = self._forward(kernel, chosen)
+        called = dict(
+            zip(_arguments(kernel), _arguments(kernel_of(forward)), strict=True)
+        )
         # It refuses arguments that don't fit, too.
         result = forward(
-            *map(_plain, args), **{n: _plain(v) for n, v in kwargs.items()}
+            *map(_plain, args),
+            **{called.get(n, n): _plain(v) for n, v in kwargs.items()},
         )
-        several = len(kernel_of(forward).outputs) > 1
-        names = (spec.name for spec in kernel_of(forward).outputs)
-        results = dict(zip(names, result if several else (result,), strict=True))
+        outputs = [spec.name for spec in kernel.outputs]
+        lets = [spec.name for spec in kernel_of(forward).outputs[len(outputs) :]]
+        names = (*outputs, *lets)
+        results = dict(zip(names, result if len(names) > 1 else (result,), strict=True))
         call = _Call(kernel, values, results)
-        outputs = [call.output(spec.name, chosen) for spec in kernel.outputs]
-        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+        found = [call.output(name, chosen) for name in outputs]
+        return tuple(found) if len(found) > 1 else found[0]
 
     @property
     def _defaults(self) -> dict[str, Any]:
@@ -160,8 +165,12 @@ class Differentiable:
         self, kernel: Kernel, chosen: Sequence[tuple[Kernel, tuple[str, ...]]]
     ) -> KernelFunction:
         """Return what computes the outputs, and the lets that gradients are given."""
-        outputs = {spec.name for spec in kernel.outputs}
-        if all(outputs.issuperset(each.derivation.given) for each, _ in chosen):
+        given = {
+            gradient.derivation.argument(name)
+            for gradient, _ in chosen
+            for name in gradient.derivation.given
+        }
+        if given.issubset(spec.name for spec in kernel.outputs):
             return self.function
         name = f"{kernel.name}_kept"
         for gradient in self.gradients:
@@ -202,7 +211,7 @@ class _Call:
         if output not in sources.values():
             return None
         known = {
-            spec.name: self._tensor(spec.name)
+            spec.name: self._tensor(about.argument(spec.name))
             for spec in gradient.inputs
             if spec.name not in sources
         }
@@ -250,12 +259,13 @@ class _Call:
 
     def _numbers(self, gradient: Kernel) -> tuple[Any, ...]:
         """Return the scalars of a gradient: those of the call, and lengths."""
-        dims = {scalar: dim for dim, scalar in gradient.derivation.lengths}
+        about = gradient.derivation
+        dims = {scalar: dim for dim, scalar in about.lengths}
         return tuple(
             (
                 self._length(dims[spec.name])
                 if spec.name in dims
-                else self.values[spec.name]
+                else self.values[about.argument(spec.name)]
             )
             for spec in gradient.scalars
         )
@@ -276,6 +286,10 @@ class _Call:
 
 def _plain(value: Any) -> Any:
     return value.tensor if isinstance(value, Variable) else value
+
+
+def _arguments(kernel: Kernel) -> list[str]:
+    return [*(x.name for x in kernel.inputs), *(x.name for x in kernel.scalars)]
 
 
 def _by(gradient: Kernel, wanted: Collection[str]) -> tuple[str, ...]:

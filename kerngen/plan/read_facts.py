@@ -26,7 +26,7 @@ _DECLARED: Final = re.compile(r"(\w+) ([\w<>, ]+?)\[(.*)\]")
 _CHECKED: Final = re.compile(r'("(?:[^"\\]|\\.)*") (\d+) (\w+)')
 _AROUND: Final = re.compile(r"around \[(.*)\]")
 _TERM: Final = re.compile(r"term (\w+) by (.+)")
-_OF_GRADIENT: Final = re.compile(r"(by|from|length) (\w+): (\w+)|given (\w+)")
+_OF_GRADIENT: Final = re.compile(r"(argument|by|from|length) (\w+): (\w+)|given (\w+)")
 _LET: Final = re.compile(r"(\w+) = (.+)")
 
 
@@ -131,6 +131,7 @@ class FactReader:
             from_=tuple(found.get("from", ())),
             given=tuple(name for name, _ in found.get("given", ())),
             lengths=tuple(found.get("length", ())),
+            arguments=tuple(found.get("argument", ())),
         )
 
     def _check_own(self, line: Line, word: str, name: str) -> None:
@@ -141,6 +142,8 @@ class FactReader:
                 known = outputs
             case "length":
                 known = self.scope.scalars
+            case "argument":
+                known = self.scope.scalars | self.scope.tensors - outputs
             case _:
                 known = self.scope.tensors - outputs
         if name not in known:

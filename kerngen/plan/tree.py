@@ -118,6 +118,7 @@ Pairs: TypeAlias = tuple[tuple[str, str], ...]
 class GradientOf:
     """What a kernel is the gradient of: `softmax`, by `x`, given `y`.
 
+    `arguments` pairs what both kernels take, where they call it differently.
     `by` pairs each parameter with the output that is the gradient by it, `from_` each
     output of the other kernel with the tensor that is the gradient by that, and `lengths`
     its dims with the scalars that pass them where no tensor has such an axis.
@@ -128,6 +129,11 @@ class GradientOf:
     from_: Pairs
     given: tuple[str, ...] = ()
     lengths: Pairs = ()
+    arguments: Pairs = ()
+
+    def argument(self, name: str) -> str:
+        """Return what the other kernel calls an argument, or a result that is given."""
+        return next((of for of, own in self.arguments if own == name), name)
 
 
 # What runs

@@ -68,7 +68,7 @@ from kerngen.plan.tree import (
     sizes_of,
 )
 
-VERSION: Final = 4
+VERSION: Final = 5
 HEAD: Final = f"kerngen plan {VERSION}"
 NAMELESS: Final = "-"
 """The name of a case that has none."""
@@ -164,6 +164,7 @@ def _gradient_fields(gradient: GradientOf) -> Iterator[str]:
     yield f"gradient {gradient.kernel}"
     yield from (f"by {name}: {output}" for name, output in gradient.by)
     yield from (f"from {name}: {tensor}" for name, tensor in gradient.from_)
+    yield from (f"argument {name}: {own}" for name, own in gradient.arguments)
     yield from (f"given {name}" for name in gradient.given)
     yield from (f"length {dim}: {scalar}" for dim, scalar in gradient.lengths)
 

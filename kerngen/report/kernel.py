@@ -8,7 +8,7 @@ from typing import TypeAlias, TypedDict
 
 from kerngen.compiler import Compiler
 from kerngen.emit.kernel_plan import plan_kernel
-from kerngen.emit.python_names import KernelNames, module_names
+from kerngen.emit.python_names import KernelNames, kernel_names
 from kerngen.gradient import kernel_text
 from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.nodes import Kernel, Role
@@ -149,7 +149,7 @@ def kernel_data(
     """Return what a kernel of a file becomes; raise `CompileError` if that is wrong."""
     programs = compiler.programs(file)
     program = next(p for p in programs if p.staged.kernel.name == kernel)
-    names = module_names(compiler.module(file)).kernels
+    names = kernel_names(compiler.module(file))
     return as_data(program, names, python_module)
 
 

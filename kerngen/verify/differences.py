@@ -133,13 +133,15 @@ def _products(subject: Subject, given: Given, seed: int) -> Iterator[Product]:
     about, forward = subject.runtime.derivation, subject.forward
     assert forward is not None
     kernel, rng = forward.runtime, np.random.default_rng((seed, 1))
-    values: dict[str, Any] = dict(
-        zip((spec.name for spec in kernel.inputs), given.arrays, strict=True)
-    )
-    values |= zip((spec.name for spec in kernel.scalars), given.scalars, strict=True)
+    values = _named(kernel, given)
     first = results(kernel, values)
     weights = {name: _like(y, rng.normal) for name, y in first.items() if [*reals(y)]}
-    known = values | results(subject.kept or kernel, values) | _lengths(kernel, values)
+    known = values | first | _lengths(kernel, values)
+    if subject.kept:
+        lets = subject.kept.outputs[len(kernel.outputs) :]
+        found = results(subject.kept, _named(subject.kept, given))
+        known |= {spec.name: found[spec.name] for spec in lets}
+    known |= {own: known[of] for of, own in about.arguments}
     known |= {tensor: weights[of] for of, tensor in about.from_}
     known |= {scalar: known[f"{dim} (length)"] for dim, scalar in about.lengths}
     gradients = results(subject.runtime, known)
@@ -163,6 +165,13 @@ def _products(subject: Subject, given: Given, seed: int) -> Iterator[Product]:
         is_smooth = np.isfinite(expected) and not abs(expected - again) > bound
         if is_smooth and not degenerate:
             yield Product(name, expected, _sum(got), bound)
+
+
+def _named(kernel: Kernel, given: Given) -> dict[str, Any]:
+    """Return the arguments of a call by their names."""
+    arrays = zip((spec.name for spec in kernel.inputs), given.arrays, strict=True)
+    scalars = zip((spec.name for spec in kernel.scalars), given.scalars, strict=True)
+    return {**dict(arrays), **dict(scalars)}
 
 
 def _slopes(

@@ -68,5 +68,5 @@ def _with_forward(subject: Subject, known: Mapping[str, Subject]) -> Subject:
     if gradient is None:
         return subject
     forward = known[gradient.kernel]
-    kept = known.get(kept_name(forward.kernel))
+    kept = known.get(kept_name(forward.kernel.name))
     return replace(subject, forward=forward, kept=kept and kept.runtime)

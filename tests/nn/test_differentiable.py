@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen import nn
+from kerngen.compiler import Compiler
 from kerngen.jit import compile as compiled
+from kerngen.jit.memory import installed
 from kerngen.runtime import DtypeError, f32, u32
+from kerngen.source.text import Source
+from kerngen.syntax.library import Library
 from kerngen.train import Trainer
 from kerngen_kernels import elementwise, norm, softmax
 from kerngen_kernels import nn as kernels
@@ -223,6 +227,49 @@ def test_a_gradient_of_another_module(ctx: gpu.Context) -> None:
         lambda p: np.mean(p["x"] / (1 + np.exp(-p["x"]))),
         x=draw(6),
     )
+
+
+APART = """
+use "layers.kern";
+const x: f32 = 3.0;
+const gain: f32 = 2.0;
+const size: f32 = 1.0;
+kernel own(z: f32[n]) -> y: f32[n] { y[i] = x * gain * size * z[i]; }
+kernel by_x = gradient of layer by x;
+kernel by_others = gradient of layer by lambda, gain given size;
+"""
+LAYERS = """
+struct Gains { first: f32 }
+kernel layer(x: f32[n], lambda_: f32[n], lambda: f32[n], Gains: f32[n], gain: f32)
+    -> y: f32[n] {
+    let size = exp(sum[i] lambda[i] * lambda[i] * gain);
+    y[i] = sin(lambda_[i]) * x[i] * x[i] * size + Gains[i] * lambda[i];
+}
+kernel held(g: Gains[n]) -> y: f32[n] { y[i] = g[i].first; }
+"""
+
+
+def test_a_gradient_of_another_file_that_calls_arguments_otherwise(
+    ctx: gpu.Context,
+) -> None:
+    """Each module has names at its top that its kernels' parameters can't have."""
+    files = {"apart.kern": APART, "layers.kern": LAYERS}
+    compiler = Compiler(Library(lambda name: Source(name, files[name]), tuple(files)))
+    first, second = draw(4), draw(3, 4)[0]
+    with installed([compiler.compile(name) for name in files]) as modules:
+        apart, layers = (modules[name] for name in files)
+        function = nn.differentiable(layers.layer, apart.by_x, apart.by_others)
+        w, c = ctx.tensor(first, f32), ctx.tensor(second, f32)
+        check(
+            ctx,
+            lambda p: nn.mean(function(p["x"], w, p["y"], Gains_=c, gain=0.5)),
+            lambda p: np.mean(
+                np.sin(first) * p["x"] ** 2 * np.exp(0.5 * np.sum(p["y"] ** 2))
+                + second * p["y"]
+            ),
+            x=draw(4),
+            y=draw(2, 4)[1],
+        )
 
 
 def test_several_gradients_of_a_standard_kernel(ctx: gpu.Context) -> None:

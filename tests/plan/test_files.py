@@ -135,6 +135,7 @@ def test_what_a_kernel_is_the_gradient_of() -> None:
         ("by x: dx | from", "from"),
         ("from y: dy", "from y: dx"),
         ("from y: dy", "given q"),
+        ("from y: dy", "from y: dy | argument a: q"),
         ("length n: n_len", "length n: n"),
         ("gradient h", "gradient 7"),
         ("  gradient h", "  gradient h | by x: dx\n  gradient h"),
@@ -153,7 +154,7 @@ def test_a_damaged_gradient_is_refused(old: str, new: str) -> None:
 
 # What is exchanged for what; the line that is refused begins with the third.
 DAMAGE = [
-    ("kerngen plan 4", "kerngen plan 2", ""),
+    ("kerngen plan 5", "kerngen plan 2", ""),
     ("dims m, n", "dims m n", "  dims m n"),
     ("dims m, n", "dims m, m", "  dims m, m"),
     ("read x f32[m, n]", "read x f32[m, q]", "  read x"),
@@ -284,7 +285,7 @@ def test_an_import_says_which_plan_is_wrong(tmp_path: Path) -> None:
     plan.write_text(sample().replace("groups", "group", 1), "utf-8")
     assert "is damaged, line" in refused()
     plan.write_text("kerngen plan 7 | x\n", "utf-8")
-    assert "another version: expected 'kerngen plan 4'" in refused()
+    assert "another version: expected 'kerngen plan 5'" in refused()
     assert str(plan) in refused()
     assert refused().endswith("Run 'kerngen build' again.")
 

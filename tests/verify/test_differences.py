@@ -23,8 +23,12 @@ from tests.verify.patches import nothing
 
 OF_ANOTHER_FILE = """
 use "base.kern";
+// Python has these names at the top of the module: arguments are called otherwise here.
+const beta: f32 = 2.0;
+const t: f32 = 3.0;
+kernel own(x: f32[n]) -> y: f32[n] { y[i] = beta * t * x[i]; }
 kernel scaled_gradient = gradient of scaled by x, w, beta given t, y;
-schedule scaled_gradient { generic }
+schedule scaled_gradient, own { generic }
 """
 BASE = """
 kernel scaled(x: f32[m, n], w: f32[n], beta: f32, ids: u32[m]) -> y: f32[m], z: f32[m] {

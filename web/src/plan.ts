@@ -90,7 +90,7 @@ interface Line {
   readonly fields: string[];
 }
 
-const HEAD = "kerngen plan 4 | ";
+const HEAD = "kerngen plan 5 | ";
 
 /** Return the lines of each kernel in a plan's text. */
 export function kernelTexts(text: string): Map<string, string> {

@@ -31,6 +31,8 @@ def link(file: CheckedFile) -> Module:
         for function in other.functions.values()
     )
 
+    homes = {home.name: home for home in file.derived_from.values()}
+
     def here(kernel: Kernel) -> Kernel:
         home = file.derived_from.get(kernel.name)
         return _moved(kernel, _names(home), (called, read)) if home else kernel
@@ -40,6 +42,7 @@ def link(file: CheckedFile) -> Module:
         functions=(*functions, *file.module.functions),
         kernels=tuple(map(here, file.module.kernels)),
         imported=frozenset(read.given.values()),
+        origins=tuple(link(home) for home in homes.values()),
     )
 
 

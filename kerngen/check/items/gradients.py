@@ -117,7 +117,7 @@ def _kept(
             wanted.setdefault(item.kernel.name, {}).update(found)
     for name, given in wanted.items():
         source, first = sources[name], next(iter(given.values()))
-        taken = sources.get(kept_name(source.kernel))
+        taken = sources.get(kept_name(source.kernel.name))
         if taken is None:
             yield replace(source, kernel=kept(source.kernel, given, first.span))
             continue
@@ -253,7 +253,7 @@ def lets_of(kernel: ir.Kernel) -> dict[str, ir.Tensor]:
 
 def kept_name(kernel: ir.Kernel) -> str:
     """Return the name of the kernel that returns lets of another."""
-    return f"{kernel.name}_kept"
+    return f"{kernel}_kept"
 
 
 def kept(kernel: ir.Kernel, names: Iterable[str], span: Span) -> ir.Kernel:
@@ -279,7 +279,7 @@ def kept(kernel: ir.Kernel, names: Iterable[str], span: Span) -> ir.Kernel:
         )
         for s in kernel.body
     )
-    name = kept_name(kernel)
+    name = kept_name(kernel.name)
     signature = kernel.signature.replace(kernel.name, name, 1)
     listed = ", ".join(f"`{tensor.name}`" for tensor in outputs)
     return replace(
