@@ -93,13 +93,19 @@ def test_torch_asked_for_on_a_gpu_runs_compiled_too() -> None:
         compiled.append((function, dynamic))
         return function
 
+    def random(shape: list[int], device: str) -> object:
+        return shape, device
+
+    def softmax(x: object, axis: int) -> None:
+        compiled.append((x, axis))
+
     made = SimpleNamespace(
         __version__="2",
         backends=SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace())),
         compiler=SimpleNamespace(reset=lambda: compiled.append("reset")),
         compile=compile_,
-        rand=lambda shape, device: (shape, device),
-        softmax=lambda x, axis: compiled.append((x, axis)),
+        rand=random,
+        softmax=softmax,
     )
     peer = torch_peer.Torch(cast("ModuleType", made), "cpu", compiled=True)
     assert peer.name == "torch.compile (CPU)"
