@@ -173,7 +173,12 @@ class Torch:
         if self._compiled:
             # A function has few compiled forms at a time, and beyond them runs as it is.
             torch.compiler.reset()
-            compiled = torch.compile(lambda *x: function(torch, [*x]), dynamic=False)
+
+            def call(*x: object) -> object:
+                result: object = function(torch, [*x])
+                return result
+
+            compiled = torch.compile(call, dynamic=False)
             return lambda turn: compiled(*sets[turn % len(sets)])
         return lambda turn: function(torch, sets[turn % len(sets)])
 
