@@ -9,7 +9,7 @@ from typing import final
 from kerngen.bench.case import Case
 from kerngen.bench.ceilings import Ceilings, find_ceilings
 from kerngen.bench.measure import Effort
-from kerngen.bench.peers import PEERS, find_peers
+from kerngen.bench.peers import PEERS, asked_for, find_peers
 from kerngen.bench.record import ResultData, RunData, head, result_data
 from kerngen.bench.run import Budget, Contestant, on_context, on_peer, run
 from kerngen.runtime import Context
@@ -47,7 +47,8 @@ def begin(
     if quick:
         effort = Effort(samples=7, seconds=effort.seconds / 4)
     usual = [name for name, kinds in PEERS.items() if ctx.kind in kinds]
-    present, absent = find_peers(usual if peers is None else peers, ctx.kind)
+    names = usual if peers is None else asked_for(peers, ctx.kind)
+    present, absent = find_peers(names, ctx.kind)
     contestants: dict[str, Contestant] = {
         **{name: on_context(each) for name, each in contexts.items()},
         **{peer.name: on_peer(peer) for peer in present},

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
 from kerngen.bench.arguments import random_tensor, rotations, tensors
 from kerngen.bench.case import Unit
 from kerngen.bench.choose import UnknownKernelError, named, suite
+from kerngen.bench.peers import asked_for
 from kerngen.bench.peers import numpy as numpy_peer
 from kerngen.bench.peers import torch as torch_peer
 from kerngen.bench.standard import STANDARD
-from kerngen.bench.system_sizes import step_lengths
+from kerngen.bench.system_sizes import STEP, step_lengths
 from kerngen.runtime import Context, f16, f32, u32
 from kerngen.runtime.calls.choices import kernel_of
 from kerngen_kernels import statistics
@@ -77,6 +82,41 @@ def test_every_kernel_of_the_suite_has_a_twin_in_torch() -> None:
     alone = {"optim.adamw", "recurrence.ema", "recurrence.selective_scan"}
     assert paths - twins == alone
     assert numpy_peer.TWINS.keys() < paths
+
+
+def test_torch_asked_for_on_a_gpu_runs_compiled_too() -> None:
+    assert asked_for(["torch", "numpy"], "gpu") == ["torch", "numpy", "torch_compile"]
+    assert asked_for(["torch"], "software") == ["torch"]
+    compiled = list[object]()
+
+    def compile_(function: object, *, dynamic: bool) -> object:
+        compiled.append((function, dynamic))
+        return function
+
+    def random(shape: list[int], device: str) -> object:
+        return shape, device
+
+    def softmax(x: object, axis: int) -> None:
+        compiled.append((x, axis))
+
+    made = SimpleNamespace(
+        __version__="2",
+        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace())),
+        compiler=SimpleNamespace(reset=lambda: compiled.append("reset")),
+        compile=compile_,
+        rand=random,
+        softmax=softmax,
+    )
+    peer = torch_peer.Torch(cast("ModuleType", made), "cpu", compiled=True)
+    assert peer.name == "torch.compile (CPU)"
+    (case,) = named("softmax", ({"m": 3, "n": 5},), "software")
+    with peer.clock(case) as clock:
+        assert clock is not None
+        clock(1)
+    assert compiled[0] == "reset"
+    assert compiled[-1] == (([3, 5], "cpu"), -1)
+    with peer.clock(replace(case, twin=STEP)) as clock:
+        assert clock is None
 
 
 def test_small_sizes_fit_every_adapter() -> None:

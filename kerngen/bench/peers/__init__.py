@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kerngen.bench.peers.find import PEERS, Peer, find_peers
+from kerngen.bench.peers.find import PEERS, Peer, asked_for, find_peers
 
-__all__ = ["PEERS", "Peer", "find_peers"]
+__all__ = ["PEERS", "Peer", "asked_for", "find_peers"]

@@ -39,6 +39,19 @@ PEERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The peers by name, and beside which kinds of adapter they run unasked."""
 
+BESIDE: Final[Mapping[tuple[str, str], str]] = {("torch", "gpu"): "torch_compile"}
+"""What runs beside a peer that was asked for, on a kind of adapter.
+
+It takes seconds to compile each case: a run that nobody chose peers for goes without.
+"""
+
+
+def asked_for(names: Iterable[str], kind: str) -> list[str]:
+    """Return peers that were asked for, and those that run beside them."""
+    given = list(names)
+    beside = (BESIDE.get((name, kind)) for name in given)
+    return [*given, *(name for name in beside if name)]
+
 
 def find_peers(names: Iterable[str], kind: str) -> tuple[list[Peer], dict[str, str]]:
     """Return the peers of the names that can run here, and why others can't."""

@@ -102,13 +102,16 @@ KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
 
 @final
 class Torch:
-    """PyTorch on one device."""
+    """PyTorch on one device, its functions as they are or `compiled` by `torch.compile`."""
 
-    def __init__(self, torch: ModuleType, device: str) -> None:
+    def __init__(
+        self, torch: ModuleType, device: str, *, compiled: bool = False
+    ) -> None:
         """Use the module on 'cuda' or 'cpu'."""
         self._torch: Any = torch
         self._device = device
-        self.name = f"PyTorch ({device.upper()})"
+        self._compiled = compiled
+        self.name = f"{'torch.compile' if compiled else 'PyTorch'} ({device.upper()})"
         self.version = str(self._torch.__version__)
         self._torch.backends.cuda.matmul.allow_tf32 = False
 
@@ -154,9 +157,9 @@ class Torch:
             "optim.adamw": self._adamw,
             TOPK: self._topk,
         }
-        if case.twin in composed:
+        if case.twin in composed and not self._compiled:
             return composed[case.twin](case.sizes)
-        if case.twin in KEYED:
+        if case.twin in KEYED and not self._compiled:
             return self._keyed(case)
         if case.twin not in TWINS:
             return None
@@ -167,6 +170,16 @@ class Torch:
             for _ in range(rotations(case.bytes, kind))
         ]
         torch = self._torch
+        if self._compiled:
+            # A function has few compiled forms at a time, and beyond them runs as it is.
+            torch.compiler.reset()
+
+            def call(*x: object) -> object:
+                result: object = function(torch, [*x])
+                return result
+
+            compiled = torch.compile(call, dynamic=False)
+            return lambda turn: compiled(*sets[turn % len(sets)])
         return lambda turn: function(torch, sets[turn % len(sets)])
 
     def _keyed(self, case: Case) -> Launch:

@@ -104,7 +104,9 @@ class Operand:
         self._tile = made
         self._neighbours: list[Neighbours] = []
         self._digits: list[Digits] = []
-        self._reader = WindowReader(self.builder, self.factor, self.name)
+        self._reader = WindowReader(
+            self.builder, self.factor, self.name, self.over if self.group else ()
+        )
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
         """Return the tile; of two, the one of that number."""
@@ -141,7 +143,8 @@ class Operand:
             for register in unit.registers
         ]
         digits = (stmt for digits in self._digits for stmt in digits.declare())
-        return [*registers, *digits]
+        forms = self._reader.declare() if self.group else ()
+        return [*registers, *digits, *forms]
 
     def begin(self, first: t.Expr) -> list[t.Stmt]:
         """Load the terms of the first turn, from `first` on, into registers."""

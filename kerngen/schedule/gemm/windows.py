@@ -16,6 +16,7 @@ from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Binary, Constant, Expr, Index, UniformValue
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children, walk
+from kerngen.schedule.gemm.pointwise import pointwise_of
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.values import LANES
@@ -113,27 +114,63 @@ class Digits:
 class WindowReader:
     """Reads four elements of a factor, each by the function for one.
 
-    A factor that divides by numbers of the call has another function for where these are 1.
+    A factor that divides by numbers of the call has another function for where these are 1,
+    and one that is read in windows for where these have one element (`pointwise.py`).
     """
 
-    def __init__(self, builder: ShaderBuilder, factor: Expr, name: str) -> None:
+    def __init__(
+        self,
+        builder: ShaderBuilder,
+        factor: Expr,
+        name: str,
+        over: tuple[Index, ...] = (),
+    ) -> None:
         """Declare nothing yet."""
         self._builder = builder
         self._factor = factor
         self._name = name
         self._declared: dict[Expr, str] = {}
+        self._undivided = _undivided(factor)
+        self._single = pointwise_of(self._undivided, over, builder.function)
+        self._is_single = t.Ident(builder.fresh(f"{name}_is_single"))
+        self._is_undivided = t.Ident(builder.fresh(f"{name}_is_undivided"))
+
+    @property
+    def _divides(self) -> bool:
+        return self._undivided != self._factor
+
+    def declare(self) -> Iterator[t.Stmt]:
+        """Name the conditions of the forms."""
+        s, lowerer = self._builder, Lowerer(self._builder, {}, [])
+        ones: list[t.Expr] = []
+        if self._divides:
+            divisors = sorted({*_divisors(self._factor)}, key=lambda each: each.name)
+            ones = [t.call("u32", lowerer.lower(x).expr).equals(1) for x in divisors]
+            yield t.Let(self._is_undivided.name, t.all_of(*ones))
+            ones = [self._is_undivided]
+        if self._single:
+            found = self._single
+            conditions = [
+                *ones,
+                *(
+                    t.call("u32", lowerer.lower(x).expr).equals(n)
+                    for x, n in found.numbers
+                ),
+                *(s.extent(extent).equals(1) for extent in found.single),
+                *(t.Binary("<=", s.extent(a), s.extent(b)) for a, b in found.within),
+            ]
+            yield t.Let(self._is_single.name, t.all_of(*conditions))
 
     def cases(self) -> Iterator[tuple[Expr, t.Expr | None]]:
         """Yield the forms of the factor, each with the condition that it has."""
-        divisors = sorted({*_divisors(self._factor)}, key=lambda each: each.name)
-        if not divisors:
-            yield self._factor, None
-            return
-        lowerer = Lowerer(self._builder, {}, [])
-        ones = (t.call("u32", lowerer.lower(x).expr).equals(1) for x in divisors)
-        undivided = t.all_of(*ones)
-        yield _undivided(self._factor), undivided
-        yield self._factor, t.Unary("!", undivided)
+        others: list[t.Expr] = []
+        if self._single:
+            yield self._single.element, self._is_single
+            others.append(t.Unary("!", self._is_single))
+        if self._divides:
+            yield self._undivided, t.all_of(*others, self._is_undivided)
+            others = [t.Unary("!", self._is_undivided)]
+        yield self._factor, t.all_of(*others) if others else None
 
     def vector(
         self,

@@ -1,0 +1,145 @@
+"""Windows of one element: where a convolution reads its image as a product reads a matrix.
+
+`x[n, q, i * step + u * skip - edge]`, or 0 beyond the axis, is `x[n, q, i]` where the window
+has one element, the step is 1 and there is no edge: that is a convolution of 1 x 1.  Neither
+bounds nor places are computed then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
+
+from kerngen.ir.analysis.affine import AffineForm, affine_form, as_literal
+from kerngen.ir.analysis.conditions import identity_of
+from kerngen.ir.builtins.evaluate import constant_value
+from kerngen.ir.nodes import (
+    Binary,
+    Constant,
+    DimValue,
+    Expr,
+    Extent,
+    Function,
+    FunctionCall,
+    Index,
+    IndexValue,
+    Load,
+    Select,
+    Subscript,
+)
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import called, map_children, subscript_value
+from kerngen.schedule.conjunctions import all_parts
+
+_BESIDE: Final = identity_of("sum", Scalar.F32)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """The element that a factor is where each window has one, and what must hold there.
+
+    `numbers` are integers of the call with the values that they must have, `single` the
+    lengths that must be 1; of each pair in `within`, the first length is at most the other.
+    """
+
+    element: Load
+    numbers: tuple[tuple[Expr, int], ...]
+    single: tuple[Extent, ...]
+    within: tuple[tuple[Extent, Extent], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A subscript by its affine form, the one index of it that is not summed over, its axis."""
+
+    form: AffineForm
+    index: Index
+    axis: Extent
+
+
+_Places: TypeAlias = Sequence[_Place]
+
+
+def pointwise_of(
+    factor: Expr, over: tuple[Index, ...], function: Callable[[str], Function]
+) -> Pointwise | None:
+    """Return what a factor that does not divide is for windows of one element.
+
+    None if it is none that is read in windows, with 0 beside the axes.
+    """
+    match factor:
+        case Select(condition, Load() as load, otherwise) if otherwise == _BESIDE:
+            found = [*_places(load, over)]
+        case _:
+            return None
+    places = [place for place in found if place]
+    parts = all_parts(_without_calls(condition, function), holds=True)
+    if len(places) < len(found) or not all(
+        holds and _is_met(part, places) for part, holds in parts
+    ):
+        return None
+    subscripts = tuple(
+        own if isinstance(own, IndexValue) else IndexValue(place.index)
+        for own, place in zip(load.subscripts, places, strict=True)
+    )
+    moved = [place for place in places if place.form != _bare(place.index)]
+    if not moved or any(index in over for index in places[0].form.terms):
+        # A sum over the first axis, which is that of images, is a gradient by a kernel:
+        # its windows have as many elements as the image.
+        return None
+    return Pointwise(
+        Load(load.tensor, subscripts, load.path),
+        tuple(dict.fromkeys(each for place in moved for each in _numbers(place))),
+        tuple(i.extent for x in moved for i in x.form.terms if i != x.index),
+        tuple((x.index.extent, x.axis) for x in moved if x.index.extent != x.axis),
+    )
+
+
+def _places(load: Load, over: tuple[Index, ...]) -> Iterator[_Place | None]:
+    """Yield the place on each axis; None for one that is none of a window."""
+    for subscript, axis in zip(load.subscripts, load.tensor.extents, strict=True):
+        form = affine_form(subscript_value(subscript))
+        yield _place(subscript, form, axis, over) if form else None
+
+
+def _place(
+    subscript: Subscript, form: AffineForm, axis: Extent, over: tuple[Index, ...]
+) -> _Place | None:
+    if isinstance(subscript, IndexValue):
+        return _Place(form, subscript.index, axis)
+    own = [index for index in form.terms if index not in over]
+    literals = [as_literal(form.terms[index]) for index in own], as_literal(form.offset)
+    if len(own) != 1 or literals[0][0] not in (None, 1) or literals[1] not in (None, 0):
+        return None
+    return _Place(form, own[0], axis)
+
+
+def _bare(index: Index) -> AffineForm | None:
+    return affine_form(IndexValue(index))
+
+
+def _numbers(place: _Place) -> Iterator[tuple[Expr, int]]:
+    """Yield the numbers of a form that must have a value, and that value."""
+    each = ((place.form.terms[place.index], 1), (place.form.offset, 0))
+    return (pair for pair in each if as_literal(pair[0]) is None)
+
+
+def _without_calls(expr: Expr, function: Callable[[str], Function]) -> Expr:
+    if isinstance(expr, FunctionCall):
+        expr = called(function(expr.function), expr.arguments)
+    return map_children(expr, lambda part: _without_calls(part, function))
+
+
+def _is_met(part: Expr, places: _Places) -> bool:
+    """Whether a condition holds where each place is its index, as that is on the axis."""
+    match part:
+        case Binary(">=", left, Constant(0)):
+            return any(affine_form(left) == place.form for place in places)
+        case Binary("<", left, DimValue(name)):
+            own = [x for x in places if x.form == affine_form(left)]
+            return any(place.axis == name for place in own)
+        case _:
+            return constant_value(part) is True
