@@ -49,7 +49,6 @@ from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.sort import (
-    DIGIT_BITS,
     moves_values,
     renamed,
     sort_scratch,
@@ -57,6 +56,7 @@ from kerngen.schedule.scatter.sort import (
     sorting,
 )
 from kerngen.schedule.sizes import all_divisible, domain_size, to_wgsl
+from kerngen.schedule.sort.tile import DIGIT_BITS
 from kerngen.schedule.trip_count import serial_trips
 from kerngen.shader import tree as t
 
