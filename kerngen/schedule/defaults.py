@@ -45,6 +45,7 @@ from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scan.strategy import fits_scan
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
+from kerngen.schedule.sort.strategy import fits_sort, sort_run
 from kerngen.schedule.task import Options, Task
 
 SHORT_ROW: Final = 16
@@ -73,6 +74,10 @@ MANY_WINDOWED: Final = 2**20
 LIGHT_WINDOW: Final = 640
 """So many results of a convolution, of up to so many terms, keep a device busy without
 shares of tiles, which would cost more than they gain."""
+
+MANY_TO_ORDER: Final = 4096
+"""From so many elements on, twelve dispatches that sort them are faster than to compare
+each with each other one."""
 
 MANY_TRIANGULAR: Final = 2**24
 """So many results of a product under a condition have tiles of their own.  Shares of all
@@ -226,6 +231,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not fits_scan(task):
         yield Choice("scan", "each prefix from the one before")
         return
+    yield from _sorted(task)
     keyed = [*_keyed(task)]
     yield from keyed
     if keyed and keyed[-1].guard is None:
@@ -261,6 +267,14 @@ def _keyed(task: Task) -> Iterator[Choice]:
         return
     yield Choice("scatter", reason, _compare(comparisons, ">", MANY_COMPARISONS))
     yield Choice("generic", "few terms and results")
+
+
+def _sorted(task: Task) -> Iterator[Choice]:
+    """Yield `sort` for places in an order, and what moves elements there."""
+    if not fits_sort(task):
+        many = _compare(_size(task.domain), ">=", MANY_TO_ORDER)
+        together = len(sort_run(task))
+        yield Choice("sort", "elements in their order", many, together=together)
 
 
 def _in_order(task: Task) -> Iterator[Choice]:

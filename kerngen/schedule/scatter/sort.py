@@ -5,8 +5,7 @@ Terms of one bin keep their order, so that sums come out the same each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Final
 
 from kerngen.ir.analysis.reads import loads
@@ -21,6 +20,7 @@ from kerngen.schedule.sort.passes import (
     count_scratch,
     counting,
     placing,
+    renamed,
     scanning,
 )
 from kerngen.schedule.sort.tile import DIGIT_BITS
@@ -69,15 +69,6 @@ def sorted_into(found: Scatter, passes: int) -> dict[str, str]:
     return {task.scratch_name(a): task.scratch_name(b) for a, b in pairs}
 
 
-def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
-    """Return a shader that binds other buffers, by those that it was written for."""
-    bindings = (
-        replace(binding, name=names.get(binding.name, binding.name))
-        for binding in shader.bindings
-    )
-    return replace(shader, bindings=tuple(bindings))
-
-
 def _renamed(found: Scatter, number: int) -> dict[str, str]:
     """Return what the pass of a number moves terms between: each other one goes back."""
     if number % 2 == 0:
@@ -102,10 +93,11 @@ def _terms(found: Scatter, number: int) -> Terms:
             return term
         return shader.scratch(FIRST[word], Scalar.U32, written=False).load(term)
 
-    def write(shader: ShaderBuilder, place: t.Expr, word: int, value: t.Expr) -> t.Stmt:
-        return shader.scratch(SECOND[word], Scalar.U32, written=True).store(
-            place, value
-        )
+    def write(
+        shader: ShaderBuilder, place: t.Expr, word: int, value: t.Expr
+    ) -> tuple[t.Stmt, ...]:
+        to = shader.scratch(SECOND[word], Scalar.U32, written=True)
+        return (to.store(place, value),)
 
     def key(shader: ShaderBuilder, block: list[t.Stmt], word: t.Expr) -> t.Expr:
         del shader, block

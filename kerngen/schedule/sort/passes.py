@@ -10,8 +10,8 @@ Terms with equal keys keep their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.types import Scalar
@@ -37,7 +37,7 @@ single step adds up the counts; of many terms, so many."""
 
 Read = Callable[[ShaderBuilder, list[t.Stmt], t.Expr, int], t.Expr]
 Key = Callable[[ShaderBuilder, list[t.Stmt], t.Expr], t.Expr]
-Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], t.Stmt]
+Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
 
 
 @final
@@ -90,6 +90,15 @@ class _Digit:
         return t.Binary("&", t.Binary(">>", key, self.by), t.u32(DIGITS - 1))
 
 
+def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
+    """Return a shader that binds other buffers, by those that it was written for."""
+    bindings = (
+        replace(binding, name=names.get(binding.name, binding.name))
+        for binding in shader.bindings
+    )
+    return replace(shader, bindings=tuple(bindings))
+
+
 def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
     """Return the buffers of what is counted."""
     name = terms.task.scratch_name
@@ -104,25 +113,20 @@ def counting(terms: Terms, shift: int) -> Shader:
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     own = shader.workgroup_array("own", f"array<atomic<u32>, {DIGITS}>", 4 * DIGITS)
-    block, first, term = (
-        t.Ident(shader.fresh(name)) for name in ("block", "first", "term")
+    block, rounds, round_ = (
+        t.Ident(shader.fresh(name)) for name in ("block", "rounds", "round")
     )
-    inner: list[t.Stmt] = []
-    word = terms.read(shader, inner, term, 0)
-    digit = terms.digit(shader, shift)(inner, word)
-    inner.append(t.Evaluate(t.call("atomicAdd", t.Unary("&", own[digit]), t.ONE)))
-    end, rounds = (t.Ident(shader.fresh(name)) for name in ("end", "rounds"))
     place = t.Unary("&", own[shader.lane])
     blocks = to_wgsl(terms.blocks, shader)
-    after = t.call("min", first + rounds * TILE, to_wgsl(terms.count, shader))
+    first = (block * rounds + round_) * TILE + shader.lane
     body: list[t.Stmt] = [
         t.Let(block.name, linear_group(shader)),
+        t.Let(rounds.name, to_wgsl(terms.rounds, shader)),
         t.Evaluate(t.call("atomicStore", place, t.ZERO)),
         t.BARRIER,
-        t.Let(rounds.name, to_wgsl(terms.rounds, shader)),
-        t.Let(first.name, block * rounds * TILE),
-        t.Let(end.name, after),
-        t.count_up(term.name, first + shader.lane, end, DIGITS, *inner),
+        t.count_up(
+            round_.name, 0, rounds, 1, *_count(terms, shader, own, shift, first)
+        ),
         t.BARRIER,
         t.If(
             block < blocks,
@@ -138,6 +142,25 @@ def counting(terms: Terms, shift: int) -> Shader:
         terms=terms.count + terms.rounds * TILE,
         trips=terms.rounds * EACH,
     )
+
+
+def _count(
+    terms: Terms, shader: ShaderBuilder, own: t.Expr, shift: int, first: t.Expr
+) -> Iterator[t.Stmt]:
+    """Yield what counts the terms of a tile: all are read before any is counted."""
+    count, digit = to_wgsl(terms.count, shader), terms.digit(shader, shift)
+    words = [t.Ident(shader.fresh("word")) for _ in range(EACH)]
+    places = [first + number * DIGITS for number in range(EACH)]
+    for word, place in zip(words, places, strict=True):
+        block: list[t.Stmt] = []
+        at = t.call("min", place, count - 1)
+        block.append(t.Let(word.name, terms.read(shader, block, at, 0)))
+        yield from block
+    for word, place in zip(words, places, strict=True):
+        block = []
+        counter = t.Unary("&", own[digit(block, word)])
+        block.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
+        yield t.If(place < count, tuple(block))
 
 
 def scanning(terms: Terms) -> Shader:
@@ -253,8 +276,10 @@ class _Placing:
         left = t.call("max", count, first) - first
         yield t.Let(self._many.name, t.call("min", left, t.u32(TILE)))
         yield from tile.declare()
+        last = t.Ident(self._shader.fresh("last"))
+        yield t.Let(last.name, count - 1)
         for number in range(EACH):
-            yield t.If(self._is_term(number), tuple(self._read(number)))
+            yield from self._read(number, last)
         yield from tile.sort(self._many)
         for number in range(EACH):
             yield self._if_begins(number)
@@ -265,8 +290,12 @@ class _Placing:
     def _is_term(self, number: int) -> t.Expr:
         return self._tile.slot(number) < self._many
 
-    def _read(self, number: int) -> Iterator[t.Stmt]:
-        place = self._first + self._tile.slot(number)
+    def _read(self, number: int, last: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what reads a term; behind the last one that again.
+
+        No condition is between the reads of a lane, so that all are on their way at once.
+        """
+        place = t.call("min", self._first + self._tile.slot(number), last)
         for which, word in enumerate(self._tile.words):
             block: list[t.Stmt] = []
             value = self._terms.read(self._shader, block, place, which)
@@ -299,7 +328,7 @@ class _Placing:
         block.append(t.Let(digit.name, own))
         block.append(t.Let(place.name, self._base[digit] + slot))
         for which, word in enumerate(self._tile.words):
-            block.append(self._terms.write(shader, place, which, word[number]))
+            block += self._terms.write(shader, place, which, word[number])
         following = self._tile.at(t.call("min", slot + 1, t.u32(TILE - 1)))
         other = self._digit(block, following)
         block.append(t.Let(after.name, other))
