@@ -26,7 +26,7 @@ from kerngen.schedule.sort.tile import (
     EACH,
     TILE,
     TileSort,
-    running_sums,
+    sums_before,
 )
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
@@ -149,18 +149,17 @@ def _count(
 ) -> Iterator[t.Stmt]:
     """Yield what counts the terms of a tile: all are read before any is counted."""
     count, digit = to_wgsl(terms.count, shader), terms.digit(shader, shift)
-    words = [t.Ident(shader.fresh("word")) for _ in range(EACH)]
-    places = [first + number * DIGITS for number in range(EACH)]
-    for word, place in zip(words, places, strict=True):
-        block: list[t.Stmt] = []
-        at = t.call("min", place, count - 1)
-        block.append(t.Let(word.name, terms.read(shader, block, at, 0)))
-        yield from block
-    for word, place in zip(words, places, strict=True):
-        block = []
-        counter = t.Unary("&", own[digit(block, word)])
-        block.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
-        yield t.If(place < count, tuple(block))
+    words, number = (t.Ident(shader.fresh(name)) for name in ("words", "number"))
+    place, block = first + number * DIGITS, list[t.Stmt]()
+    word = terms.read(shader, block, t.call("min", place, count - 1), 0)
+    block.append(t.Assign(words[number], word))
+    yield t.Var(words.name, type=f"array<u32, {EACH}>")
+    yield t.count_up(number.name, 0, t.u32(EACH), 1, *block)
+    block = []
+    counter = t.Unary("&", own[digit(block, words[number])])
+    block.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
+    counted = t.If(place < count, tuple(block))
+    yield t.count_up(number.name, 0, t.u32(EACH), 1, counted)
 
 
 def scanning(terms: Terms) -> Shader:
@@ -168,22 +167,21 @@ def scanning(terms: Terms) -> Shader:
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     totals = shader.scratch("totals", Scalar.U32, written=True)
-    digit, blocks, before, first, block, count, sum_ = (
+    digit, blocks, before, first, block, count = (
         t.Ident(shader.fresh(name))
-        for name in ("digit", "blocks", "before", "first", "block", "count", "sum")
+        for name in ("digit", "blocks", "before", "first", "block", "count")
     )
-    running, total = running_sums(shader)(sum_)
+    found = t.Ident(shader.fresh("found"))
     loop: tuple[t.Stmt, ...] = (
         t.Let(block.name, first + shader.lane),
         t.Var(count.name, t.ZERO),
         t.If(block < blocks, (t.Assign(count, counts.load(digit * blocks + block)),)),
-        t.Var(sum_.name, count),
-        *running,
+        t.Let(found.name, sums_before(shader)(count)),
         t.If(
             block < blocks,
-            (counts.store(digit * blocks + block, before + sum_ - count),),
+            (counts.store(digit * blocks + block, before + found.member("x")),),
         ),
-        t.Assign(before, total, "+="),
+        t.Assign(before, found.member("y"), "+="),
         t.BARRIER,
     )
     body: list[t.Stmt] = [
@@ -235,21 +233,18 @@ class _Placing:
             shader.scratch(name, Scalar.U32, written=False)
             for name in ("counts", "totals")
         )
-        block, blocks, sum_, round_, rounds = (
+        block, blocks, round_, rounds = (
             t.Ident(shader.fresh(name))
-            for name in ("block", "blocks", "sum", "round", "rounds")
+            for name in ("block", "blocks", "round", "rounds")
         )
-        running, _ = self._tile.running_sums(sum_)
-        before = totals.load(lane)
+        before = self._tile.sums_before(totals.load(lane)).member("x")
         own = counts.load(lane * blocks + block)
         body: list[t.Stmt] = [
             t.Let(block.name, linear_group(shader)),
             t.Let(blocks.name, to_wgsl(terms.blocks, shader)),
             t.If(t.Binary(">=", block, blocks), (t.Return(),)),
             t.Let(rounds.name, to_wgsl(terms.rounds, shader)),
-            t.Var(sum_.name, before),
-            *running,
-            t.Assign(self._next[lane], sum_ - before + own),
+            t.Assign(self._next[lane], before + own),
             t.count_up(
                 round_.name,
                 0,
@@ -274,23 +269,22 @@ class _Placing:
         tile, first, shader = self._tile, self._first, self._shader
         count = to_wgsl(self._terms.count, shader)
         left = t.call("max", count, first) - first
+        last = t.Ident(self._shader.fresh("last"))
         yield t.Let(self._many.name, t.call("min", left, t.u32(TILE)))
         yield from tile.declare()
-        last = t.Ident(self._shader.fresh("last"))
         yield t.Let(last.name, count - 1)
-        for number in range(EACH):
-            yield from self._read(number, last)
+        yield from tile.each(lambda number: self._read(number, last))
         yield from tile.sort(self._many)
-        for number in range(EACH):
-            yield self._if_begins(number)
+        yield from tile.each(lambda number: [self._if_begins(number)])
         yield t.BARRIER
-        for number in range(EACH):
-            yield t.If(self._is_term(number), tuple(self._write(number)))
+        yield from tile.each(
+            lambda number: [t.If(self._is_term(number), tuple(self._write(number)))]
+        )
 
-    def _is_term(self, number: int) -> t.Expr:
+    def _is_term(self, number: t.Expr) -> t.Expr:
         return self._tile.slot(number) < self._many
 
-    def _read(self, number: int, last: t.Expr) -> Iterator[t.Stmt]:
+    def _read(self, number: t.Expr, last: t.Expr) -> Iterator[t.Stmt]:
         """Yield what reads a term; behind the last one that again.
 
         No condition is between the reads of a lane, so that all are on their way at once.
@@ -302,7 +296,7 @@ class _Placing:
             yield from block
             yield t.Assign(word[number], value)
 
-    def _if_begins(self, number: int) -> t.Stmt:
+    def _if_begins(self, number: t.Expr) -> t.Stmt:
         """Return what keeps where the terms of a digit begin, if a term is the first."""
         slot, block = self._tile.slot(number), list[t.Stmt]()
         digit, before = (
@@ -318,7 +312,7 @@ class _Placing:
         block.append(t.If(begins, (keep,)))
         return t.If(self._is_term(number), tuple(block))
 
-    def _write(self, number: int) -> Iterator[t.Stmt]:
+    def _write(self, number: t.Expr) -> Iterator[t.Stmt]:
         """Yield what writes a term; the last of its digit keeps where the next goes."""
         shader, slot, block = self._shader, self._tile.slot(number), list[t.Stmt]()
         digit, place, after = (

@@ -13,7 +13,7 @@ digit stay in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, final
 
 from kerngen.schedule.lowering.builder import ShaderBuilder
@@ -34,6 +34,8 @@ COUNTERS: Final = 8
 HALF: Final = 4
 """How many bits are sorted by at a time."""
 
+UNROLLED = False
+
 Digit = Callable[[list[t.Stmt], t.Expr], t.Expr]
 """Writes what is needed to find the eight bits of a term in its first word; returns them."""
 
@@ -47,9 +49,10 @@ class TileSort:
         self._shader, self._lane, self._digit_of = shader, shader.lane, digit
         size = max(TILE, DIGITS * COUNTERS)
         self._shared = shader.workgroup_array("tile", f"array<u32, {size}>", 4 * size)
-        self.running_sums = running_sums(shader)
+        self.sums_before = sums_before(shader)
         self.words = [self._array("word") for _ in range(words)]
         self._digit, self._place = self._array("digit"), self._array("slot")
+        self._number, self._row = self._array("term"), self._array("row")
         self._swizzled = shader.fresh("swizzled")
         text = f"fn {self._swizzled}(slot: u32) -> u32 {{\n    return slot ^ ((slot >> 5u) & 31u);\n}}"
         shader.declare("function swizzled", wgsl.Verbatim(text))
@@ -57,19 +60,28 @@ class TileSort:
     def _array(self, wanted: str) -> t.Ident:
         return t.Ident(self._shader.fresh(wanted))
 
+    def each(self, body: Callable[[t.Expr], Iterable[t.Stmt]]) -> Iterator[t.Stmt]:
+        """Yield what is done with each of the lane's terms, by its number."""
+        if UNROLLED:
+            for k in range(EACH):
+                yield t.Block(f"term {k}", tuple(body(t.u32(k))))
+            return
+        number = self._number
+        yield t.count_up(number.name, 0, t.u32(EACH), 1, *body(number))
+
     def declare(self) -> Iterator[t.Stmt]:
         """Yield the lane's variables."""
         for name in (*self.words, self._digit, self._place):
             yield t.Var(name.name, type=f"array<u32, {EACH}>")
 
-    def slot(self, number: int) -> t.Expr:
+    def slot(self, number: t.Expr) -> t.Expr:
         """Return the slot of the lane's term of a number when terms are read and written.
 
         Neighbours have neighbouring slots: what they touch in memory is contiguous.
         """
-        return number * t.u32(DIGITS) + self._lane
+        return number * DIGITS + self._lane
 
-    def _own(self, number: int) -> t.Expr:
+    def _own(self, number: t.Expr) -> t.Expr:
         """Return its slot when terms are sorted: a lane's follow each other."""
         return self._lane * EACH + number
 
@@ -98,32 +110,32 @@ class TileSort:
     def _exchange(
         self,
         word: t.Expr,
-        source: Callable[[int], t.Expr],
-        target: Callable[[int], t.Expr],
+        source: Callable[[t.Expr], t.Expr],
+        target: Callable[[t.Expr], t.Expr],
     ) -> Iterator[t.Stmt]:
         """Yield what puts the words into slots, and takes those of others."""
         yield t.BARRIER
-        for number in range(EACH):
-            yield t.Assign(self.at(source(number)), word[number])
+        yield from self.each(lambda k: [t.Assign(self.at(source(k)), word[k])])
         yield t.BARRIER
-        for number in range(EACH):
-            yield t.Assign(word[number], self.at(target(number)))
+        yield from self.each(lambda k: [t.Assign(word[k], self.at(target(k)))])
 
     def _rank(self, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
         """Yield what finds the slot of each term by four bits."""
         yield t.BARRIER
-        for row in range(COUNTERS):
-            yield t.Assign(self.at(row * t.u32(DIGITS) + self._lane), t.ZERO)
-        for number in range(EACH):
-            yield t.Block(f"term {number}", tuple(self._count(number, shift, many)))
+        row = self._row
+        reset = t.Assign(self.at(row * DIGITS + self._lane), t.ZERO)
+        yield t.count_up(row.name, 0, t.u32(COUNTERS), 1, reset)
+        yield from self.each(lambda k: self._count(k, shift, many))
         yield t.BARRIER
         yield from self._sum_up()
         yield t.BARRIER
-        for number in range(EACH):
-            before = self._counted(self._digit[number])
-            yield t.Assign(self._place[number], before, "+=")
+        yield from self.each(lambda k: [self._add_before(k)])
 
-    def _count(self, number: int, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
+    def _add_before(self, number: t.Expr) -> t.Stmt:
+        before = self._counted(self._digit[number])
+        return t.Assign(self._place[number], before, "+=")
+
+    def _count(self, number: t.Expr, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
         """Yield what counts a term's digit; what is no term has the last digit of all."""
         block: list[t.Stmt] = []
         byte = self._digit_of(block, self.words[0][number])
@@ -145,22 +157,26 @@ class TileSort:
 
     def _sum_up(self) -> Iterator[t.Stmt]:
         """Yield what makes of all counters the sums of those before them."""
-        own = [self.at(self._lane * COUNTERS + row) for row in range(COUNTERS)]
-        sum_, before, counter = map(self._array, ("sum", "before", "counter"))
-        first, *others = own
-        body: list[t.Stmt] = [t.Var(sum_.name, first)]
-        body += (t.Assign(sum_, other, "+=") for other in others)
-        body.append(t.Var(before.name, t.Binary("-", t.ZERO, sum_)))
-        running, total = self.running_sums(sum_)
-        body += running
+        row = self._row
+        sum_, found, before, counter = map(
+            self._array, ("sum", "found", "before", "counter")
+        )
+        own, rows = self.at(self._lane * COUNTERS + row), t.u32(COUNTERS)
+        yield t.Var(sum_.name, t.ZERO)
+        yield t.count_up(row.name, 0, rows, 1, t.Assign(sum_, own, "+="))
+        yield t.Let(found.name, self.sums_before(sum_))
         # The digits of the upper halves come behind all of the lower ones.
-        lower = t.Binary("<<", total, t.u32(16))
-        body += [t.Assign(before, sum_ + lower, "+="), t.Var(counter.name, t.ZERO)]
-        for each in own:
-            body.append(t.Assign(counter, each))
-            body.append(t.Assign(each, before))
-            body.append(t.Assign(before, counter, "+="))
-        yield t.Block("the sums of the counters before", tuple(body))
+        lower = t.Binary("<<", found.member("y"), t.u32(16))
+        yield t.Var(before.name, found.member("x") + lower)
+        yield t.count_up(
+            row.name,
+            0,
+            rows,
+            1,
+            t.Let(counter.name, own),
+            t.Assign(own, before),
+            t.Assign(before, counter, "+="),
+        )
 
 
 def _half(digit: t.Expr) -> t.Expr:
@@ -168,27 +184,30 @@ def _half(digit: t.Expr) -> t.Expr:
     return digit // COUNTERS * 16
 
 
-def running_sums(
-    shader: ShaderBuilder,
-) -> Callable[[t.Ident], tuple[tuple[t.Stmt, ...], t.Expr]]:
-    """Return what adds to each lane's number those of the lanes before.
+_SUMS = """fn {name}(value: u32, lane: u32) -> vec2u {{
+    var sum = value;
+    var base = 0u;
+    for (var step = 1u; step < {count}u; step <<= 1u) {{
+        {sums}[base + lane] = sum;
+        workgroupBarrier();
+        if (lane >= step) {{
+            sum += {sums}[base + lane - step];
+        }}
+        base = {count}u - base;
+    }}
+    {sums}[base + lane] = sum;
+    workgroupBarrier();
+    return vec2u(sum - value, {sums}[base + {count}u - 1u]);
+}}"""
+"""Two arrays are written in turn, so that a step needs a single barrier."""
 
-    It returns statements, and where the sum of all is then.  Two arrays are written in
-    turn, so that a step needs a single barrier.
-    """
+
+def sums_before(shader: ShaderBuilder) -> Callable[[t.Expr], t.Expr]:
+    """Return a call that returns the sum of the numbers of lanes before, and of all."""
     size = 2 * DIGITS
     own = shader.workgroup_array("sums", f"array<u32, {size}>", 4 * size)
-    lane = shader.lane
-
-    def write(sum_: t.Ident) -> tuple[tuple[t.Stmt, ...], t.Expr]:
-        body: list[t.Stmt] = []
-        base, step = 0, 1
-        while step < DIGITS:
-            body += [t.Assign(own[lane + base], sum_), t.BARRIER]
-            lower = t.Assign(sum_, own[t.Binary("-", lane + base, t.u32(step))], "+=")
-            body.append(t.If(t.Binary(">=", lane, t.u32(step)), (lower,)))
-            base, step = DIGITS - base, step * 2
-        body += [t.Assign(own[lane + base], sum_), t.BARRIER]
-        return tuple(body), own[base + DIGITS - 1]
-
-    return write
+    assert isinstance(own, t.Ident)
+    name = shader.fresh("sums_before")
+    text = _SUMS.format(name=name, sums=own.name, count=DIGITS)
+    shader.declare("function sums_before", wgsl.Verbatim(text))
+    return lambda value: t.call(name, value, shader.lane)
