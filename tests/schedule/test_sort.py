@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,8 @@ WORDS = """kernel f(k: T[n], x: f32[n]) -> y: T[n], z: f32[n], at: u32[n] {
 }
 schedule f.place { sort }
 """
-DRAWN = {
-    "u32": lambda r, n: r.integers(0, 2**32, n, np.uint32),
-    "i32": lambda r, n: r.integers(-(2**31), 2**31, n, np.int32),
+DRAWN: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "all": lambda r, n: r.integers(0, 2**32, n, np.uint32),
     "few": lambda r, n: r.integers(0, 3, n, np.uint32),
     "bytes": lambda r, n: r.integers(0, 256, n).astype(np.uint32) << 16,
     "one": lambda _, n: np.full(n, 2**32 - 1, np.uint32),
@@ -39,24 +40,22 @@ def moved(ctx: gpu.Context, kernel: Kernel, *tensors: Array) -> list[Array]:
     return [output.numpy() for output in outputs]
 
 
-@pytest.mark.parametrize("drawn", DRAWN)
-def test_words_in_the_order_of_keys(ctx: gpu.Context, drawn: str) -> None:
-    element = "i32" if drawn == "i32" else "u32"
-    with built(WORDS.replace("T", element)) as (kernel,):
-        for n in (0, 1, 255, 2048, 2049, 30_011):
-            random = np.random.default_rng(n)
-            k, x = DRAWN[drawn](random, n), random.standard_normal(n)
-            compare(ctx, kernel, k, x.astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    "n", [600_011, pytest.param(4_300_017, marks=pytest.mark.nightly)]
-)
-def test_many_tiles_in_a_block_and_many_blocks(ctx: gpu.Context, n: int) -> None:
-    random = np.random.default_rng(n)
-    k = random.integers(0, 2**32, n, np.uint32)
+def test_words_in_the_order_of_keys(ctx: gpu.Context) -> None:
     with built(WORDS.replace("T", "u32")) as (kernel,):
-        compare(ctx, kernel, k, np.arange(n, dtype=np.float32))
+        for drawn, n in product(DRAWN.values(), (0, 1, 255, 2048, 2049, 30_011)):
+            random = np.random.default_rng(n)
+            x = random.standard_normal(n).astype(np.float32)
+            compare(ctx, kernel, drawn(random, n), x)
+        # A block of two tiles.
+        k = random.integers(0, 2**32, 600_011, np.uint32)
+        compare(ctx, kernel, k, k.astype(np.float32))
+
+
+@pytest.mark.nightly
+def test_many_blocks(ctx: gpu.Context) -> None:
+    k = np.random.default_rng(0).integers(0, 2**32, 4_300_017, np.uint32)
+    with built(WORDS.replace("T", "u32")) as (kernel,):
+        compare(ctx, kernel, k, k.astype(np.float32))
 
 
 def compare(ctx: gpu.Context, kernel: Kernel, k: Array, x: Array) -> None:
@@ -69,12 +68,17 @@ def compare(ctx: gpu.Context, kernel: Kernel, k: Array, x: Array) -> None:
 
 
 def test_greater_keys_first(ctx: gpu.Context) -> None:
-    text = WORDS.replace("T", "i32").replace("<", ">", 1)
+    text = """kernel f(k: i32[n]) -> y: i32[n] {
+        let place[i] = sum[j when k[j] > k[i] or k[j] == k[i] and j < i] 1;
+        y[p] = sum[i when place[i] == p] k[i];
+    }
+    schedule f.place { sort }
+    """
     with built(text) as (kernel,):
         k = np.random.default_rng(0).integers(-9, 9, 5000).astype(np.int32)
-        order = np.argsort(-k, kind="stable")
-        _, _, at = moved(ctx, kernel, k, np.zeros(5000, np.float32))
-        np.testing.assert_array_equal(at, order)
+        k[:2] = -(2**31), 2**31 - 1
+        (y,) = kernel.launch(ctx, (ctx.tensor(k),), (), (None,))
+        np.testing.assert_array_equal(y.numpy(), np.sort(k)[::-1])
 
 
 def sorts(body: str) -> list[str]:
