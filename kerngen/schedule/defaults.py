@@ -39,9 +39,11 @@ from kerngen.schedule.per_element import shares_reads
 from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
+from kerngen.schedule.recurrence.turn import loop_of
 from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
 from kerngen.schedule.scalar_only import is_scalar_only
+from kerngen.schedule.scan.affine_form import affine_step
 from kerngen.schedule.scan.strategy import fits_scan
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
@@ -74,6 +76,11 @@ MANY_WINDOWED: Final = 2**20
 LIGHT_WINDOW: Final = 640
 """So many results of a convolution, of up to so many terms, keep a device busy without
 shares of tiles, which would cost more than they gain."""
+
+LONG_SEGMENTS: Final = 512
+FEW_SEGMENTS: Final = 1024
+"""Rows of so many elements are work for the lanes of a workgroup; where neighbours are
+those of other rows, only of fewer rows than that."""
 
 MANY_TO_ORDER: Final = 4096
 """From so many elements on, twelve dispatches that sort them are faster than to compare
@@ -285,12 +292,27 @@ def _in_order(task: Task) -> Iterator[Choice]:
     if not fits_steps(task):
         yield Choice("steps", "a step reads other elements of the one before")
         return
-    # Strategy scan is no default here: products of factors may overflow where steps don't.
     if not fits_fold(task):
         reason = "a recurrence whose states are reduced, and not stored"
         yield Choice("fold", reason, together=2)
         return
+    yield from _sums_of_segments(task)
     yield Choice("recur", "a recurrence at each element of the other indices")
+
+
+def _sums_of_segments(task: Task) -> Iterator[Choice]:
+    """Yield `scan` for recurrences whose factors are 0, 1 or -1, of long rows.
+
+    Products of other factors may overflow where a loop's steps don't.
+    """
+    step = affine_step(task.stage)
+    if isinstance(step, str) or not step.keeps_or_forgets or fits_scan(task):
+        return
+    loop, domain = loop_of(task.stage), task.domain
+    long = _compare(domain[loop.axis].extent, ">=", LONG_SEGMENTS)
+    if domain[-1] != domain[loop.axis]:
+        long = _both(long, _compare(_size(task.stage.others), "<", FEW_SEGMENTS))
+    yield Choice("scan", "sums of segments, each from the one before", long)
 
 
 def _is_whole_product(task: Task) -> bool:
