@@ -15,7 +15,16 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import Literal, Size, ceil_div, maximum, minimum
+from kerngen.plan.size import (
+    Guard,
+    Literal,
+    Size,
+    ceil_div,
+    compare,
+    maximum,
+    minimum,
+    select,
+)
 from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.per_element import linear_group
@@ -34,6 +43,10 @@ from kerngen.shader import tree as t
 MOST_ROUNDS: Final = 8
 """A block has a tile for each round: as few as leave 256 blocks or less, for which a
 single step adds up the counts; of many terms, so many."""
+
+FEW_BLOCKS: Final = 8
+"""So few counts of a digit are added up by each block, without a dispatch for it: that
+takes 6 us on an H200, as long as the rest of a pass over 8,192 terms."""
 
 Read = Callable[[ShaderBuilder, list[t.Stmt], t.Expr, int], t.Expr]
 Key = Callable[[ShaderBuilder, list[t.Stmt], t.Expr], t.Expr]
@@ -70,6 +83,11 @@ class Terms:
     def blocks(self) -> Size:
         """How many blocks there are."""
         return ceil_div(self.count, self.rounds * TILE)
+
+    @property
+    def are_few(self) -> Guard:
+        """Whether each block adds up the counts of those before."""
+        return compare("<=", self.blocks, FEW_BLOCKS)
 
     def digit(self, shader: ShaderBuilder, shift: int) -> _Digit:
         """Return what finds the eight bits of a key that a pass sorts by."""
@@ -193,7 +211,7 @@ def scanning(terms: Terms) -> Shader:
     ]
     return shader.finish(
         body,
-        groups=Literal(DIGITS),
+        groups=select(terms.are_few, 0, DIGITS),
         workgroup_size=DIGITS,
         summary="sort, second of three dispatches: how many terms of a digit are in blocks before.",
         variant="sort_scan",
@@ -228,31 +246,19 @@ class _Placing:
 
     def shader(self) -> Shader:
         """Return the shader."""
-        terms, shader, lane = self._terms, self._shader, self._shader.lane
-        counts, totals = (
-            shader.scratch(name, Scalar.U32, written=False)
-            for name in ("counts", "totals")
-        )
+        terms, shader = self._terms, self._shader
         block, blocks, round_, rounds = (
             t.Ident(shader.fresh(name))
             for name in ("block", "blocks", "round", "rounds")
         )
-        before = self._tile.sums_before(totals.load(lane)).member("x")
-        own = counts.load(lane * blocks + block)
+        first = t.Let(self._first.name, (block * rounds + round_) * TILE)
         body: list[t.Stmt] = [
             t.Let(block.name, linear_group(shader)),
             t.Let(blocks.name, to_wgsl(terms.blocks, shader)),
             t.If(t.Binary(">=", block, blocks), (t.Return(),)),
+            *self._begin(block, blocks),
             t.Let(rounds.name, to_wgsl(terms.rounds, shader)),
-            t.Assign(self._next[lane], before + own),
-            t.count_up(
-                round_.name,
-                0,
-                rounds,
-                1,
-                t.Let(self._first.name, (block * rounds + round_) * TILE),
-                *self._round(),
-            ),
+            t.count_up(round_.name, 0, rounds, 1, first, *self._round()),
         ]
         return shader.finish(
             body,
@@ -263,6 +269,34 @@ class _Placing:
             terms=terms.count + terms.rounds * TILE,
             trips=terms.rounds,
         )
+
+    def _begin(self, block: t.Expr, blocks: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what finds where the first term of each digit goes to."""
+        shader, lane = self._shader, self._shader.lane
+        counts, totals = (
+            shader.scratch(name, Scalar.U32, written=False)
+            for name in ("counts", "totals")
+        )
+        before, total, which, few = (
+            t.Ident(shader.fresh(name)) for name in ("before", "total", "which", "few")
+        )
+        count = counts.load(lane * blocks + which)
+        added = (
+            t.Assign(total, count, "+="),
+            t.If(which < block, (t.Assign(before, count, "+="),)),
+        )
+        scanned = (
+            t.Assign(before, counts.load(lane * blocks + block)),
+            t.Assign(total, totals.load(lane)),
+        )
+        yield t.Var(before.name, t.ZERO)
+        yield t.Var(total.name, t.ZERO)
+        yield t.Let(few.name, t.Binary("<=", blocks, t.u32(FEW_BLOCKS)))
+        end = t.call("select", t.ZERO, blocks, few)
+        yield t.count_up(which.name, 0, end, 1, *added)
+        yield t.If(t.Unary("!", few), scanned)
+        lesser = self._tile.sums_before(total).member("x")
+        yield t.Assign(self._next[lane], lesser + before)
 
     def _round(self) -> Iterator[t.Stmt]:
         """Yield what moves the terms of a tile."""
