@@ -133,6 +133,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             tried=((256,), (128,), (512,), (64,), (1024,)),
         ),
         "subgroups": SUBGROUPS,
+        "redo": OptionRule("redo(0 or 1)", 1, lowest=0, highest=1, tried=((0,), (1,))),
     },
     "scatter": {
         "lists": OptionRule(

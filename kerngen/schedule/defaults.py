@@ -44,7 +44,7 @@ from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
 from kerngen.schedule.scalar_only import is_scalar_only
 from kerngen.schedule.scan.affine_form import affine_step
-from kerngen.schedule.scan.strategy import fits_scan
+from kerngen.schedule.scan.strategy import fits_scan, suits_scan
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
 from kerngen.schedule.sort.strategy import fits_sort, sort_run
@@ -77,8 +77,8 @@ LIGHT_WINDOW: Final = 640
 """So many results of a convolution, of up to so many terms, keep a device busy without
 shares of tiles, which would cost more than they gain."""
 
-LONG_SEGMENTS: Final = 512
-FEW_SEGMENTS: Final = 1024
+LONG_SERIES: Final = 512
+FEW_SERIES: Final = 1024
 """Rows of so many elements are work for the lanes of a workgroup; where neighbours are
 those of other rows, only of fewer rows than that."""
 
@@ -296,23 +296,27 @@ def _in_order(task: Task) -> Iterator[Choice]:
         reason = "a recurrence whose states are reduced, and not stored"
         yield Choice("fold", reason, together=2)
         return
-    yield from _sums_of_segments(task)
+    yield from _scan_of_steps(task)
     yield Choice("recur", "a recurrence at each element of the other indices")
 
 
-def _sums_of_segments(task: Task) -> Iterator[Choice]:
-    """Yield `scan` for recurrences whose factors are 0, 1 or -1, of long rows.
+def _scan_of_steps(task: Task) -> Iterator[Choice]:
+    """Yield `scan` for recurrences of long rows whose steps are `a * h + b`.
 
-    Products of other factors may overflow where a loop's steps don't.
+    Products of factors may overflow where a loop's steps don't: rows of such are done
+    again, but where all factors are 0, 1 or -1.
     """
     step = affine_step(task.stage)
-    if isinstance(step, str) or not step.keeps_or_forgets or fits_scan(task):
+    if isinstance(step, str) or fits_scan(task):
+        return
+    options: Options = {} if step.keeps_or_forgets else {"redo": (1,)}
+    if suits_scan(task, options):
         return
     loop, domain = loop_of(task.stage), task.domain
-    long = _compare(domain[loop.axis].extent, ">=", LONG_SEGMENTS)
+    long = _compare(domain[loop.axis].extent, ">=", LONG_SERIES)
     if domain[-1] != domain[loop.axis]:
-        long = _both(long, _compare(_size(task.stage.others), "<", FEW_SEGMENTS))
-    yield Choice("scan", "sums of segments, each from the one before", long)
+        long = _both(long, _compare(_size(task.stage.others), "<", FEW_SERIES))
+    yield Choice("scan", "long rows, of which lanes share the steps", long, options)
 
 
 def _is_whole_product(task: Task) -> bool:

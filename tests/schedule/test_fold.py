@@ -80,7 +80,7 @@ def test_no_state_is_stored() -> None:
         f"{s.stem}.{s.variant}": s.code.count("var<storage") for s in program.shaders
     }
     folds = {stem.split(".")[-1]: n for stem, n in bound.items() if "fold" in stem}
-    lanes = {way: 5 for way in ("fours4", "fours16", "lanes4", "lanes16", "lanes64")}
+    lanes = dict.fromkeys(("fours4", "fours16", "lanes4", "lanes16", "lanes64"), 5)
     assert folds == {**lanes, "many": 6}
 
 
