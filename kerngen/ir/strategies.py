@@ -133,6 +133,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             tried=((256,), (128,), (512,), (64,), (1024,)),
         ),
         "subgroups": SUBGROUPS,
+        "redo": OptionRule("redo(0 or 1)", 1, lowest=0, highest=1, tried=((0,), (1,))),
     },
     "scatter": {
         "lists": OptionRule(
@@ -142,6 +143,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, OptionRule]]] = {
             "private(0 or 1)", 1, lowest=0, highest=1, tried=((1,), (0,))
         ),
     },
+    "sort": {},
     "flash": {
         "tile": OptionRule("tile(queries, keys, columns)", 3, tried=FLASH_TILES),
         "micro": OptionRule("micro(queries, keys)", 2, tried=((8, 8), (8, 4), (4, 4))),

@@ -215,6 +215,16 @@ def suffixes(
     return _first(join, np.flip(terms, axis), axis, counts, nothing)
 
 
+def places(keys: Array, axis: int, dtype: DTypeLike) -> Array:
+    """Return where each key is in the order of those along an axis; the first of equals first."""
+    order = np.argsort(keys, axis, kind="stable")
+    found = np.empty(keys.shape, dtype)
+    numbers = np.arange(keys.shape[axis], dtype=dtype)
+    along = (-1, *(1,) * (keys.ndim - 1 - axis))
+    np.put_along_axis(found, order, numbers.reshape(along), axis)
+    return found
+
+
 def _first(
     join: np.ufunc, terms: Array, axis: int, counts: Array, nothing: float
 ) -> Array:

@@ -39,12 +39,15 @@ from kerngen.schedule.per_element import shares_reads
 from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
+from kerngen.schedule.recurrence.turn import loop_of
 from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
 from kerngen.schedule.scalar_only import is_scalar_only
-from kerngen.schedule.scan.strategy import fits_scan
+from kerngen.schedule.scan.affine_form import affine_step
+from kerngen.schedule.scan.strategy import fits_scan, suits_scan
 from kerngen.schedule.scatter.shape import scatter_of
 from kerngen.schedule.scatter.strategy import by_lists, fits_scatter
+from kerngen.schedule.sort.strategy import fits_sort, sort_run
 from kerngen.schedule.task import Options, Task
 
 SHORT_ROW: Final = 16
@@ -73,6 +76,15 @@ MANY_WINDOWED: Final = 2**20
 LIGHT_WINDOW: Final = 640
 """So many results of a convolution, of up to so many terms, keep a device busy without
 shares of tiles, which would cost more than they gain."""
+
+LONG_SERIES: Final = 512
+FEW_SERIES: Final = 1024
+"""Rows of so many elements are work for the lanes of a workgroup; where neighbours are
+those of other rows, only of fewer rows than that."""
+
+MANY_TO_ORDER: Final = 4096
+"""From so many elements on, twelve dispatches that sort them are faster than to compare
+each with each other one."""
 
 MANY_TRIANGULAR: Final = 2**24
 """So many results of a product under a condition have tiles of their own.  Shares of all
@@ -226,6 +238,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if not fits_scan(task):
         yield Choice("scan", "each prefix from the one before")
         return
+    yield from _sorted(task)
     keyed = [*_keyed(task)]
     yield from keyed
     if keyed and keyed[-1].guard is None:
@@ -263,6 +276,14 @@ def _keyed(task: Task) -> Iterator[Choice]:
     yield Choice("generic", "few terms and results")
 
 
+def _sorted(task: Task) -> Iterator[Choice]:
+    """Yield `sort` for places in an order, and what moves elements there."""
+    if not fits_sort(task):
+        many = _compare(_size(task.domain), ">=", MANY_TO_ORDER)
+        together = len(sort_run(task))
+        yield Choice("sort", "elements in their order", many, together=together)
+
+
 def _in_order(task: Task) -> Iterator[Choice]:
     """Yield what computes a recurrence."""
     if not fits_loop(task):
@@ -271,12 +292,31 @@ def _in_order(task: Task) -> Iterator[Choice]:
     if not fits_steps(task):
         yield Choice("steps", "a step reads other elements of the one before")
         return
-    # Strategy scan is no default here: products of factors may overflow where steps don't.
     if not fits_fold(task):
         reason = "a recurrence whose states are reduced, and not stored"
         yield Choice("fold", reason, together=2)
         return
+    yield from _scan_of_steps(task)
     yield Choice("recur", "a recurrence at each element of the other indices")
+
+
+def _scan_of_steps(task: Task) -> Iterator[Choice]:
+    """Yield `scan` for recurrences of long rows whose steps are `a * h + b`.
+
+    Products of factors may overflow where a loop's steps don't: rows of such are done
+    again, but where all factors are 0, 1 or -1.
+    """
+    step = affine_step(task.stage)
+    if isinstance(step, str) or fits_scan(task):
+        return
+    options: Options = {} if step.keeps_or_forgets else {"redo": (1,)}
+    if suits_scan(task, options):
+        return
+    loop, domain = loop_of(task.stage), task.domain
+    long = _compare(domain[loop.axis].extent, ">=", LONG_SERIES)
+    if domain[-1] != domain[loop.axis]:
+        long = _both(long, _compare(_size(task.stage.others), "<", FEW_SERIES))
+    yield Choice("scan", "long rows, of which lanes share the steps", long, options)
 
 
 def _is_whole_product(task: Task) -> bool:

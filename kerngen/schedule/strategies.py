@@ -59,6 +59,7 @@ from kerngen.schedule.scatter.strategy import (
     scatter_options,
     suits_scatter,
 )
+from kerngen.schedule.sort.strategy import fits_sort, lower_sort, sort_run
 from kerngen.schedule.task import Options, Task
 
 
@@ -200,6 +201,7 @@ _AT_ONCE: Final = map(
             suits=suits_scatter,
             settled=scatter_options,
         ),
+        Strategy("sort", _plain(fits_sort), lower_sort, sort_run),
         Strategy(
             "flash",
             _plain(fits_flash),
@@ -235,9 +237,10 @@ _IN_ORDER: Final = (
 def _by_rank(strategy: Strategy) -> Strategy:
     """Return a strategy that compares floats by their ranks.
 
-    `flash` has no need to: a score that is NaN makes the total of its row NaN.
+    `flash` has no need to: a score that is NaN makes the total of its row NaN.  `sort`
+    compares integers alone.
     """
-    if strategy.name == "flash":
+    if strategy.name in {"flash", "sort"}:
         return strategy
 
     def lower(task: Task, options: Options) -> Iterator[Variant]:

@@ -1,7 +1,7 @@
-"""Sorting, by radix sort: four bits of all keys at a time, the lowest first.
+"""Sorting, by a radix sort on the device.
 
-It is stable: of equal keys, the first comes first.  i32 and f32 are sorted as the u32
-that order as they do.  NaN comes last, and both zeros are equal, as in NumPy.
+It is stable: of equal keys, the first comes first.  NaN comes last, and both zeros are
+equal, as in NumPy.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from kerngen.runtime import ShapeError, f32, i32, u32
 from kerngen.sort.vectors import AnyTensor, check_rows, check_vector
 from kerngen_kernels import sort as kernels
 
-DIGIT: Final = 4
-"""How many bits of a key are sorted by at a time."""
-
-_BLOCKS: Final[Mapping[type, Callable[[Any], AnyTensor]]] = {
-    f32: kernels.blocks_of_f32,
-    i32: kernels.blocks_of_i32,
-    u32: kernels.blocks_of_u32,
+_SORT: Final[Mapping[type, Callable[[Any], AnyTensor]]] = {
+    f32: kernels.sort_f32,
+    i32: kernels.sort_i32,
+    u32: kernels.sort_u32,
+}
+_ARGSORT: Final[Mapping[type, Callable[[Any], AnyTensor]]] = {
+    f32: kernels.argsort_f32,
+    i32: kernels.argsort_i32,
+    u32: kernels.argsort_u32,
 }
 _TAKE: Final[Mapping[type, Callable[[Any, Any], AnyTensor]]] = {
     f32: kernels.take_f32,
@@ -43,10 +45,9 @@ def sort(x: AnyTensor) -> AnyTensor:
         ShapeError: If x has no axis.
     """
     x = check_rows("sort", "x", x)
-    if x.ndim > 1 or x.element is f32:  # both zeros are one key
+    if x.ndim > 1:
         return take(x.reshape(x.size), _order(x)).reshape(x.shape)
-    keys = _sorted_keys(x)
-    return kernels.i32_of_keys(keys) if x.element is i32 else keys
+    return _SORT[x.element](x)
 
 
 def argsort(x: AnyTensor) -> AnyTensor:
@@ -95,48 +96,12 @@ def take(x: AnyTensor, places: AnyTensor) -> AnyTensor:
     return _TAKE[x.element](x, places)
 
 
-def _sorted_keys(x: AnyTensor) -> AnyTensor:
-    """Return the keys of a vector, sorted."""
-    key = _BLOCKS[x.element](x)
-    for shift in range(0, 32, DIGIT):
-        rank, starts = _places(key, shift)
-        key = kernels.move_by_digit(key, key, rank, starts, shift=shift)
-        key = key.reshape(rank.shape)
-    return key.reshape(key.size)[: x.size]
-
-
 def _order(x: AnyTensor) -> AnyTensor:
-    """Return the places of all elements, in the order of their keys in each row.
+    """Return the places of all elements, in their order in each row.
 
     They are sorted by their keys, then by their rows, which keeps them in that order.
     """
-    if not x.size:
-        return kernels.numbers(n=0, ctx=x.ctx)
-    key = _BLOCKS[x.element](x.reshape(x.size))
-    order = kernels.numbers(n=key.size, ctx=x.ctx).reshape(key.shape)
-    order = _moved(order, key, 32)
-    if x.ndim > 1:
-        length = x.shape[-1]
-        last = (order.size - 1) // length
-        key = kernels.rows_of(order, length=length)
-        order = _moved(order, key, last.bit_length())
-    return order.reshape(order.size)[: x.size]
-
-
-def _moved(x: AnyTensor, key: AnyTensor, width: int) -> AnyTensor:
-    """Return elements, in blocks, in the order of keys of so many bits."""
-    for shift in range(0, width, DIGIT):
-        rank, starts = _places(key, shift)
-        x = kernels.move_by_digit(x, key, rank, starts, shift=shift)
-        x = x.reshape(rank.shape)
-        if shift + DIGIT < width:
-            key = kernels.move_by_digit(key, key, rank, starts, shift=shift)
-            key = key.reshape(rank.shape)
-    return x
-
-
-def _places(key: AnyTensor, shift: int) -> tuple[AnyTensor, AnyTensor]:
-    """Return each key's place among its digit in its block, and where those begin."""
-    rank, counts = kernels.count_digits(key, shift=shift)
-    starts = kernels.sums_before(counts.reshape(counts.size))
-    return rank, starts.reshape(counts.shape)
+    order = _ARGSORT[x.element](x.reshape(x.size))
+    if x.ndim == 1:
+        return order
+    return kernels.order_by_rows(order, length=x.shape[-1])

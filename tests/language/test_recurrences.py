@@ -189,7 +189,12 @@ def test_a_distance_beyond_the_length(
 
 @pytest.mark.parametrize(
     ("name", "strategy"),
-    [("ema", "recur"), ("root", "loop"), ("mandelbrot", "loop"), ("ragged", "loop")],
+    [
+        ("ema", "scan_redo1"),
+        ("root", "loop"),
+        ("mandelbrot", "loop"),
+        ("ragged", "loop"),
+    ],
 )
 def test_what_is_not_read_is_not_stored(kernels: Any, name: str, strategy: str) -> None:
     kernel = getattr(kernels, f"_{name.upper()}")

@@ -407,21 +407,15 @@ DOMAINS: Mapping[str, Domain] = {
     ),
     "bincount_weighted": Domain(inputs={"x": labels}, scalars={"bins": (0, 1, 6)}),
     **_all("argmax argmin", Domain(inputs={"x": ties})),
+    "nonzero": Domain(lengths={"n": (0, 3000)}),
     **_all(
-        "blocks_of_u32 blocks_of_i32 blocks_of_f32 sums_before numbers nonzero",
-        Domain(lengths={"n": (0, 3000)}, scalars={"n": (0, 1, 300)}),
+        "sort_u32 sort_i32 argsort_u32 argsort_i32",
+        Domain(lengths={"n": (0, 900)}, inputs={"x": bits}),
     ),
+    **_all("sort_f32 argsort_f32", Domain(inputs={"x": ties})),
     **_all(
-        "count_digits move_by_digit",
-        Domain(
-            lengths={"c": (0, 4)},
-            inputs={"key": bits, "x": bits, "rank": labels, "starts": labels},
-            scalars={"shift": (0, 28, 12)},
-        ),
-    ),
-    **_all(
-        "rows_of places_in_rows",
-        Domain(lengths={"c": (0, 4), "n": (0, 900)}, scalars={"length": (1, 7, 300)}),
+        "order_by_rows places_in_rows",
+        Domain(lengths={"n": (0, 900)}, scalars={"length": (1, 7, 300)}),
     ),
     **_all(
         "take_f32 take_i32 take_u32 take_places",
@@ -431,7 +425,7 @@ DOMAINS: Mapping[str, Domain] = {
         "begins_u32 begins_i32 begins_f32 is_nonzero_i32 is_nonzero_f32",
         Domain(inputs={"x": ties}),
     ),
-    **_all("run_lengths i32_of_keys", Domain(inputs={"starts": labels, "key": bits})),
+    "run_lengths": Domain(inputs={"starts": labels}),
     **_all(
         "find_more greatest_of_chunks greatest_of_uneven_chunks take_chunks "
         "places_in_row",

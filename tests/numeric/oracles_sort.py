@@ -16,60 +16,20 @@ Places: TypeAlias = NDArray[np.int64]
 AT_ONCE = 6
 
 
-def in_blocks(keys: Any) -> Words:
-    """Rows of 256, the last filled up with the highest."""
-    padded = np.pad(keys, (0, -len(keys) % 256), constant_values=2**32 - 1)
-    return padded.reshape(-1, 256).astype(np.uint32)
+def in_order(x: Any) -> Any:
+    """NumPy's; of numbers with errors, their places are exact."""
+    return x[argsort(x)]
 
 
-def blocks_of_i32(x: Places) -> Words:
-    """From the lowest on."""
-    return in_blocks(np.asarray(x, np.int64) + 2**31)
+def argsort(x: Any) -> Places:
+    """The first of equals first; both zeros are equal, and NaN is last."""
+    values = exactly(x) if hasattr(x, "value") else x
+    return np.argsort(values, kind="stable")
 
 
-def blocks_of_f32(x: Array) -> Words:
-    """Words with the sign's bit flipped, and all of those below 0; one zero."""
-    word = (exactly(x) + 0.0).astype(np.float32).view(np.uint32)
-    return in_blocks(np.where(word >> 31, ~word, word | 2**31))
-
-
-def digits(key: Words, shift: int) -> Words:
-    """Four bits."""
-    return (key >> np.uint32(shift)) & np.uint32(15)
-
-
-def count_digits(key: Words, *, shift: int) -> tuple[Places, Places]:
-    """By comparing all with all."""
-    own = digits(key, shift)
-    is_one = own[:, :, None] == np.arange(16)
-    before = is_one.cumsum(1) - is_one
-    return (
-        np.take_along_axis(before, own[:, :, None].astype(np.int64), 2)[..., 0],
-        is_one.sum(1).T,
-    )
-
-
-def sums_before(counts: Words) -> Words:
-    """Sums without the last term."""
-    total = counts.cumsum(dtype=np.uint32)
-    return total - counts
-
-
-def move_by_digit(
-    x: Words, key: Words, rank: Words, starts: Words, *, shift: int
-) -> Words:
-    """Each to its place, if there is one."""
-    own = digits(key, shift)
-    place = starts[own, np.arange(len(key))[:, None]] + rank
-    y = np.zeros(x.size, np.uint32)
-    inside = place < x.size
-    np.add.at(y, place[inside], x[inside])
-    return y
-
-
-def rows_of(order: Words, *, length: int) -> Words:
-    """How many whole rows come before."""
-    return np.floor_divide(order, np.uint32(length))
+def order_by_rows(order: Words, *, length: int) -> Words:
+    """By how many whole rows come before."""
+    return order[argsort(np.floor_divide(order, np.uint32(length)))]
 
 
 def places_in_rows(order: Words, *, length: int) -> Words:
@@ -107,16 +67,6 @@ def run_lengths(starts: Words) -> Places:
     ends = np.append(starts[1:].astype(np.int64), n)
     lengths = np.minimum(ends, n) - starts.astype(np.int64)
     return np.where(starts < n, lengths, 0) % 2**32
-
-
-def numbers(*_: object, n: int) -> Places:
-    """From 0 on."""
-    return np.arange(n)
-
-
-def i32_of_keys(key: Words) -> Places:
-    """From the lowest on."""
-    return key.astype(np.int64) - 2**31
 
 
 def find_more(x: Array, found: Places, *, count: int = 0) -> Places:
@@ -181,15 +131,14 @@ def take_places(x: Array, at: Places) -> tuple[Array, Words]:
 
 SORT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "sort": {
-        "blocks_of_u32": in_blocks,
-        "blocks_of_i32": blocks_of_i32,
-        "blocks_of_f32": blocks_of_f32,
-        "count_digits": count_digits,
-        "sums_before": sums_before,
-        "move_by_digit": move_by_digit,
-        "rows_of": rows_of,
+        "sort_u32": in_order,
+        "sort_i32": in_order,
+        "sort_f32": in_order,
+        "argsort_u32": argsort,
+        "argsort_i32": argsort,
+        "argsort_f32": argsort,
+        "order_by_rows": order_by_rows,
         "places_in_rows": places_in_rows,
-        "numbers": numbers,
         "take_f32": take,
         "take_i32": take,
         "take_u32": take,
@@ -199,7 +148,6 @@ SORT: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "begins_u32": begins,
         "begins_i32": begins,
         "begins_f32": begins,
-        "i32_of_keys": i32_of_keys,
         "run_lengths": run_lengths,
     },
     "topk": {

@@ -21,7 +21,7 @@ Structs: TypeAlias = dict[str, dict[str, str]]
 """The types of members, by struct and name."""
 
 _VARIABLE = re.compile(r"var<[^>]+>\s+(\w+)\s*:\s*(.+);")
-_LOCAL = re.compile(r"var\s+(\w+)\s*=\s*(array<[^>]+>|vec[234]f)\(")
+_LOCAL = re.compile(r"var\s+(\w+)\s*[=:]\s*(array<[^>]+>|vec[234]f)[(;]")
 _STRUCT = re.compile(r"struct\s+(\w+)\s*\{(.*?)\n\}", re.DOTALL)
 _MEMBER = re.compile(r"(\w+)\s*:\s*([^:]+?),\s*(?://.*)?$", re.MULTILINE)
 _UNTOLD = re.compile(r"\[(?!kept_inside\(|u32\(clamp\(|\d+[ui]?\]).*")

@@ -166,6 +166,7 @@ SUMMATIONS: Mapping[tuple[str, bool], Summation] = {
     **{(name, False): NO_SUM for name in ("recur", "loop", "steps")},
     ("fold", False): SERIAL,
     ("gemm", False): SERIAL,
+    ("sort", False): NO_SUM,
     ("flash", False): Summation(by_tiles, longest=1024),
     ("gemv", False): Summation(products, longest=1500),
     ("reduce", False): Summation(parts_or_columns, longest=1500),

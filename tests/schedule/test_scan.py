@@ -201,3 +201,33 @@ def test_says_which_options_suit() -> None:
     with pytest.raises(CompileError) as caught:
         compile_text(text, "scan.kern")
     assert "memory runs across its rows" in str(caught.value)
+
+
+SEGMENTS = """kernel f(x: f32[n], ids: u32[n], w: f32[m]) -> y: f32[n] {
+    let begins[i < n] = sum[r when u32(w[r]) == u32(i)] 1;
+    let h[i] = FACTOR * (if i > 0 and begins[i] == 0 { h[i - 1] } else { 0.0 }) + x[i];
+    y[i] = h[i];
+}
+"""
+
+
+def test_sums_of_segments_are_scans() -> None:
+    """Other factors may overflow together; the reduction is no part of the recurrence."""
+    for factor, wanted in (("1.0", "scan"), ("0.5", "scan_redo1")):
+        text = SEGMENTS.replace("FACTOR", factor)
+        begins, h = compile_text(text, "t.kern").programs[0].stages
+        assert [each.label for each in h.schedules] == [wanted, "recur"]
+        assert begins.schedules[0].strategy == "scatter"
+
+
+def test_segments_behind_nan(ctx: gpu.Context) -> None:
+    random = np.random.default_rng(0)
+    x = random.integers(-9, 10, 9001).astype(np.float32)
+    x[[5, 4000]] = np.nan, np.inf
+    starts = np.array([0, 6, 6, 9, 4001, 4100, 9000], np.float32)
+    with built(SEGMENTS.replace("FACTOR", "1.0")) as (kernel,):
+        given = x, np.zeros(9001, np.uint32), starts
+        (y,) = kernel.launch(ctx, (*map(ctx.tensor, given),), (), kernel.no_out)
+    parts = np.split(x.astype(np.float64), starts[1:].astype(int))
+    wanted = np.concatenate([part.cumsum() for part in parts])
+    np.testing.assert_array_equal(y.numpy(), wanted)

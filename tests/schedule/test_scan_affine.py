@@ -129,10 +129,34 @@ def test_an_order_that_is_fixed(ctx: gpu.Context) -> None:
             np.testing.assert_array_equal(first, other)
 
 
-def test_the_default_is_a_loop(ctx: gpu.Context) -> None:
-    """A product of factors may overflow where no state does: 0.5, then many of 2."""
+def test_rows_whose_factors_grow_are_done_again(ctx: gpu.Context) -> None:
+    """By default, as products of factors may overflow where no state does."""
     a, x = np.full((1, 2000), 0.5, np.float32), np.zeros((1, 2000), np.float32)
     a[0, 100:290], x[0, 0] = 2, 1
-    with built(TEXT) as (ahead, *_):
+    with built(TEXT) as (ahead, back, *_):
         y, _ = run(ctx, ahead, (1.0,), a, x)
-    near(y, meaning(a, x)[0])
+        near(y, meaning(a, x)[0])
+        for n in (600, 601, 9001):
+            a, x = np.random.default_rng(n).uniform(-1, 1, (2, 3, n)).astype(np.float32)
+            # 2 * 1 - 1 is 1 for ever; in any other grouping, 2^n - 2^n.
+            a[1], x[1] = 2, -1
+            x[1, 0] = 1
+            y, _ = run(ctx, ahead, (1.0,), a, x)
+            near(y[::2], meaning(a[::2], x[::2])[0])
+            np.testing.assert_array_equal(y[1], 1)
+            a[2], x[2, 3] = 0.5, np.inf  # 0.5^200 is 0
+            y, _ = run(ctx, ahead, (1.0,), a, x)
+            np.testing.assert_array_equal(y[2, 3:], np.inf)
+            (y,) = run(ctx, back, (), a[:, ::-1], -x[:, ::-1])
+            np.testing.assert_array_equal(y[1, 1:-1], 1)
+
+
+def test_what_is_written_over_is_not_scanned_by_default() -> None:
+    source = (
+        "kernel f(mut x: f32[n], a: f32[n]) {"
+        " let h[t] = (if t > 0 { a[t] * h[t - 1] } else { 0.0 }) + x[t]; x[t] = h[t]; }"
+    )
+    (stage,) = compile_text(source, "f.kern").programs[0].stages
+    assert [each.label for each in stage.schedules] == ["recur"]
+    with pytest.raises(CompileError, match="'x' is written over"):
+        compile_text(f"{source} schedule f {{ scan redo(1) }}", "f.kern")

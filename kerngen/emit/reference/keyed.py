@@ -10,6 +10,7 @@ from kerngen.emit.reference.empty import empty_array, limit_of, unless_empty
 from kerngen.emit.reference.runs import Frame
 from kerngen.emit.reference.scope import Printer
 from kerngen.ir.analysis.conditions import unconditional
+from kerngen.ir.analysis.ordering import Order, order_of
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Index, IndexValue, Reduce, ReduceKind
 from kerngen.ir.staging.keyed import Key, Keyed, Prefix, keyed, prefix_of
@@ -28,6 +29,9 @@ def print_keyed(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
     """Return the reduction laid along the frame; None where it must be printed otherwise."""
     if expr.condition is None or not isinstance(expr.type, Scalar):
         return None
+    order = order_of(expr)
+    if order is not None and order.index in frame:
+        return _ordered(printer, expr, order, frame)
     by_key = keyed(expr)
     if by_key is not None and all(key.index in frame for key in by_key.keys):
         return _scattered(printer, by_key, frame)
@@ -35,6 +39,26 @@ def print_keyed(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
     if prefix is not None and prefix.index in frame:
         return _running(printer, prefix, frame)
     return None
+
+
+def _ordered(printer: Printer, expr: Reduce, order: Order, frame: Frame) -> Code | None:
+    """
+    Find the places of elements by sorting them.
+
+    Before:  sum[j when x[j] < x[i] or x[j] == x[i] and j < i] 1
+    After:   ref.places(x, 0, np.int32)
+    """
+    used = free_indices(order.key)
+    outer = tuple(index for index in frame if index in used)
+    if find_carrier(order.key, frozenset(outer), printer.scope.loops) is None:
+        return None
+    key = printer.print(order.key, outer).text
+    axis = outer.index(order.index)
+    dtype = printer.scope.dtype(expr.type)
+    places = call(
+        "ref.places", [f"~{key}" if order.descending else key, str(axis), dtype]
+    )
+    return align(places, outer, frame)
 
 
 def _scattered(printer: Printer, found: Keyed, frame: Frame) -> Code | None:

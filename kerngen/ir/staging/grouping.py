@@ -253,6 +253,8 @@ class _Joined:
             follows = is_let or self.written.intersection(tensors_read(statement.value))
             return "" if follows else "its elements need no order"
         if loop is None:
+            if any(holds_reduce(m.value) for m in self.members):
+                return "its elements are computed in an order, and reductions need none"
             are_lets = all(m.target.role is Role.LET for m in self.members)
             return "" if are_lets else "its elements are computed in an order"
         same = (loop.along.axis, loop.along.descending) if loop.along else None

@@ -16,19 +16,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from kerngen.ir.analysis.reads import holds_reduce
-from kerngen.ir.nodes import Expr, Index, IndexValue, Load, LocalValue, Reduce, Role
+from kerngen.ir.analysis.reads import holds_reduce, loads
+from kerngen.ir.nodes import (
+    Expr,
+    Extent,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    Role,
+)
 from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.types import Scalar
 from kerngen.ir.walk import map_children
-from kerngen.plan.size import ALWAYS, NEVER, ceil_div, compare
+from kerngen.plan.size import ALWAYS, NEVER, all_of, ceil_div, compare
 from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.addresses import is_contiguous, varies
 from kerngen.schedule.lowering.builder import ShaderBuilder, wgsl_type
 from kerngen.schedule.lowering.cooperation import reduction_label, value_bytes
 from kerngen.schedule.lowering.expressions import Lowerer
-from kerngen.schedule.lowering.identities import accumulate, identity
-from kerngen.schedule.lowering.steps import write_steps
+from kerngen.schedule.lowering.identities import accumulate, across, identity
+from kerngen.schedule.lowering.steps import tensors_in_runs, write_steps
 from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
 from kerngen.schedule.program import Shader, Variant
@@ -36,11 +46,21 @@ from kerngen.schedule.recurrence.blocks import turns_of
 from kerngen.schedule.recurrence.strategy import fits_recur
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
 from kerngen.schedule.rows.run import names_of
-from kerngen.schedule.sizes import domain_size, extent_size
+from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
 from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
 
 INVOCATIONS: Final = 64
+SHARING_FOURS: Final = (4, 16)
+FEWEST_FOURS: Final = 8
+"""How many lanes share an element where each has four states, from so many states on.
+
+A lane then reads 2.5 numbers for a state, and not 4: that, and their addresses, is most
+of the work where there are many elements.
+"""
+
+_NUMBERS: Final = (Scalar.F32, Scalar.I32, Scalar.U32)
+
 SHARING: Final = (4, 16, 64)
 """How many lanes share an element: the fewest that have a state each, if some do."""
 
@@ -148,6 +168,19 @@ def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
     assert isinstance(found, Folded), found
     together = _together(task, found)
     count = extent_size(found.own.extent)
+    names = _read_by_fours(found)
+    extents = _last_extents(found, names)
+    whole = all_divisible((found.own.extent, *extents), LANES)
+    for lanes in SHARING_FOURS:
+        some = all_of(
+            compare(">=", count, FEWEST_FOURS), compare("<=", count, lanes * LANES)
+        )
+        when = all_of(some, whole) if names else NEVER
+        if when != NEVER:
+            shader = _Fold(together, found, lanes, names, at_once=True).shader()
+            yield Variant(f"fours{lanes}", when, (shader,))
+        if when == ALWAYS:
+            return
     for lanes in SHARING:
         when = compare("<=", count, lanes)
         if when != NEVER:
@@ -160,6 +193,31 @@ def lower_fold(task: Task, options: Options) -> Iterator[Variant]:
     scratch = Scratch(task.scratch_name("sums"), length)
     shader = _Fold(together, found, SHARING[-1], at_once=False).shader()
     yield Variant("many", ALWAYS, (shader,), (scratch,))
+
+
+def _read_by_fours(found: Folded) -> frozenset[str]:
+    """Return the tensors that a lane reads for four states at once; none if it can't."""
+    states = [state.now.type for state in loop_of(found.steps).states]
+    numbers = all(type_ in _NUMBERS for type_ in (*states, found.reduce.type))
+    if not numbers:
+        return frozenset()
+    steps, body = tuple(s.value for s in turns_of(found.steps)), (found.reduce.body,)
+    own, term = found.own, found.reduce.indices[0]
+    names = tensors_in_runs(steps, own) | tensors_in_runs(body, term)
+    odd = {x.tensor.name for e in steps for x in loads(e) if _is_odd(x, own)}
+    odd |= {x.tensor.name for e in body for x in loads(e) if _is_odd(x, term)}
+    return frozenset(names - odd)
+
+
+def _is_odd(load: Load, index: Index) -> bool:
+    return varies(load, index) and not is_contiguous(load, index)
+
+
+def _last_extents(found: Folded, names: frozenset[str]) -> list[Extent]:
+    read = found.steps.tensors_read | found.sums.tensors_read
+    return [
+        x.extents[-1] for x in sorted(read, key=lambda x: x.name) if x.name in names
+    ]
 
 
 def _together(task: Task, found: Folded) -> Task:
@@ -175,15 +233,24 @@ def _together(task: Task, found: Folded) -> Task:
 class _Fold:
     """Writes the shader; all states of an element are held `at_once`, or some."""
 
-    def __init__(self, task: Task, found: Folded, lanes: int, *, at_once: bool) -> None:
-        """Start a shader."""
+    def __init__(
+        self,
+        task: Task,
+        found: Folded,
+        lanes: int,
+        names: frozenset[str] = frozenset(),
+        *,
+        at_once: bool,
+    ) -> None:
+        """Start a shader; with `names`, which are read by fours, a lane has four states."""
+        self._each = LANES if names else 1
         self._task = task
         self._found = found
         self._lanes = lanes
         self._at_once = at_once
-        self._shader = shader = ShaderBuilder(task, {})
+        self._shader = shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
         kind, type_ = found.reduce.kind, found.reduce.type
-        self._turns = min(lanes, MOST_TURNS)
+        self._turns = MOST_TURNS if names else min(lanes, MOST_TURNS)
         self._nothing = identity(shader, kind, type_, LANES)
         count = INVOCATIONS * self._turns // LANES
         array = f"array<{wgsl_type(type_, LANES)}, {count}>"
@@ -215,9 +282,15 @@ class _Fold:
             groups=ceil_div(domain_size(found.elements), each),
             workgroup_size=INVOCATIONS,
             summary=f"{lanes} lanes per element, along {found.along.name}.",
-            variant=f"lanes{lanes}" if self._at_once else "many",
+            variant=self._variant,
             trips=ceil_div(length, self._turns) * (lanes + 1) * rounds,
         )
+
+    @property
+    def _variant(self) -> str:
+        if self._each > 1:
+            return f"fours{self._lanes}"
+        return f"lanes{self._lanes}" if self._at_once else "many"
 
     def _write(self, to: Lowerer) -> None:
         """Write the loop over turns; around it that over the states, if they are many."""
@@ -225,7 +298,7 @@ class _Fold:
         own = t.Ident(shader.name(found.own.name))
         length = shader.extent(found.along.extent)
         if self._at_once:
-            to.block.append(t.Let(own.name, self._place))
+            to.block.append(t.Let(own.name, self._place * self._each))
             self._along(to, own, length)
             return
         inner = to.nested({})
@@ -237,6 +310,8 @@ class _Fold:
 
     def _along(self, to: Lowerer, own: t.Ident, length: t.Expr) -> None:
         to.at[self._found.own] = own
+        if self._each > 1:
+            to = replace(to, vector=self._found.own)
         declare_registers(to, loop_of(self._found.steps))
         turns = to.nested({})
         self._take_turns(turns, own, length)
@@ -255,9 +330,8 @@ class _Fold:
             steps = tuple(s for s in turns_of(found.steps) if isinstance(s, Define))
             write_steps(turn, replace(found.steps, steps=steps, loop=None))
             named = {i: turn.at[j] for i, j in found.names.items()}
-            value = replace(turn, at={**turn.at, **named}).lower(found.reduce.body)
             part = t.Member(terms[number // LANES], COMPONENTS[number % LANES])
-            turn.block.append(t.Assign(part, value.expr))
+            turn.block.append(t.Assign(part, self._term(turn, named)))
             finish_turn(turn, found.steps, turn.at[found.along])
             lane.block.append(t.Block(f"turn {number}", tuple(turn.block)))
         has_state = t.all_of(self._inside, own < shader.extent(found.own.extent))
@@ -269,16 +343,29 @@ class _Fold:
         self._join(to, length)
         to.block.append(t.BARRIER)
 
+    def _term(self, turn: Lowerer, named: dict[Index, t.Expr]) -> t.Expr:
+        """Return the term of the lane's state; of four states, theirs joined."""
+        reduce = self._found.reduce
+        inner = replace(turn, at={**turn.at, **named})
+        if self._each == 1:
+            return inner.lower(reduce.body).expr
+        inner = replace(inner, vector=reduce.indices[0])
+        value = inner.widen(inner.lower(reduce.body), reduce.body.type)
+        terms = t.Ident(self._shader.fresh("terms_of_four"))
+        turn.block.append(t.Let(terms.name, value))
+        return across(reduce.kind, terms)
+
     def _join(self, to: Lowerer, length: t.Expr) -> None:
         """Let lanes of an element join the terms of a turn each, and finish it."""
         shader, found = self._shader, self._found
         reduce, stage = found.reduce, self._task.stage
         total, other = (t.Ident(shader.fresh(name)) for name in ("total", "other"))
-        joins = to.nested({})
+        joins = replace(to.nested({}), vector=None)
         first = t.Binary("-", shader.lane, self._place)
-        row = self._place // LANES * INVOCATIONS + first
-        term = self._shared[row + other][self._place % LANES]
-        turn = self._block + self._place
+        number = t.Ident(shader.fresh("joined"))
+        row = number // LANES * INVOCATIONS + first
+        term = self._shared[row + other][number % LANES]
+        turn = self._block + number
         element = t.Ident(shader.name(found.along.name))
         joins.block.append(t.Let(element.name, self._element(turn, length)))
         joins.at[found.along] = element
@@ -296,8 +383,9 @@ class _Fold:
             joins.block.extend((t.Var(total.name, start), loop, *finish.block))
         else:
             joins.block.extend(self._in_rounds(joins, total, loop, finish.block))
-        writes = t.all_of(self._inside, self._place < self._turns, turn < length)
-        to.block.append(t.If(writes, tuple(joins.block)))
+        write = t.If(t.all_of(self._inside, turn < length), tuple(joins.block))
+        turns, lanes = t.u32(self._turns), self._lanes
+        to.block.append(t.count_up(number.name, self._place, turns, lanes, write))
 
     def _in_rounds(
         self, to: Lowerer, total: t.Ident, loop: t.Stmt, finish: list[t.Stmt]

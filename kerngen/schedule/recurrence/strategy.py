@@ -6,7 +6,7 @@ It goes along the index of a recurrence in order, and keeps the turns before in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -54,14 +54,21 @@ def lower_recurrence(task: Task, options: Options) -> Iterator[Variant]:
     names, extent = in_vectors(stage), stage.domain[loop_of(stage).axis].extent
     aligned = divides(LANES, extent_size(extent))
     if names and aligned != NEVER:
-        yield Variant("aligned", aligned, (_shader(task, names),))
-    yield Variant("edge" if names else "", ALWAYS, (_shader(task, set()),))
+        yield Variant("aligned", aligned, (row_shader(task, names),))
+    yield Variant("edge" if names else "", ALWAYS, (row_shader(task, set()),))
 
 
-def _shader(task: Task, names: set[str]) -> Shader:
+def row_shader(
+    task: Task,
+    names: set[str],
+    leave: Callable[[ShaderBuilder, t.Expr], Iterable[t.Stmt]] | None = None,
+) -> Shader:
+    """Return the shader of an invocation per row; `leave` writes which rows it leaves."""
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
     stage, loop = task.stage, loop_of(task.stage)
     body, at = start_invocation(shader, SIZE, shader.size(stage.others))
+    if leave:
+        body += leave(shader, at)
     lowerer = Lowerer(shader, {}, body)
     lowerer.at.update(unravel(shader, body, stage.others, at))
     outer = replace(stage, domain=stage.others, loop=None)
@@ -79,7 +86,7 @@ def _shader(task: Task, names: set[str]) -> Shader:
         groups=ceil_div(domain_size(stage.others), SIZE),
         workgroup_size=SIZE,
         summary=f"one invocation per element, along {along}{how}.",
-        variant="" if names or not in_vectors(stage) else "edge",
+        variant="redo" if leave else "" if names or not in_vectors(stage) else "edge",
         trips=_trips(task, LANES if names else 1),
     )
 

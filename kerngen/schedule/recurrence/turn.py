@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kerngen.ir.nodes import LocalValue
 from kerngen.ir.staging.stages import Loop, Stage
 from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.settling import same_bits, settles
-from kerngen.schedule.lowering.values import Value
+from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.shader import tree as t
 
 
@@ -19,13 +20,19 @@ def loop_of(stage: Stage) -> Loop:
 
 
 def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
-    """Declare what turns leave to later ones, and to the end; WGSL fills it with zeros."""
+    """Declare what turns leave to later ones, and to the end; WGSL fills it with zeros.
+
+    With a vector index, they leave that of four neighbours.
+    """
+    wide = lowerer.vector is not None
     kept = [local for state in loop.states for local in state.before]
     kept += [capture.local for capture in loop.captures]
     for local in kept:
         name = lowerer.shader.name(local.name)
-        lowerer.block.append(t.Var(name, type=wgsl_type(local.type)))
-        lowerer.locals[local.name] = Value(t.Ident(name))
+        lowerer.block.append(
+            t.Var(name, type=wgsl_type(local.type, LANES if wide else 1))
+        )
+        lowerer.locals[local.name] = Value(t.Ident(name), wide)
 
 
 def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
@@ -42,9 +49,15 @@ def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
         same = t.all_of(t.Binary(">", at, t.ZERO), *_unchanged(turn, loop))
         turn.block.append(t.If(same, (t.Break(),)))
     for state in loop.states:
-        values = [known[x.name].expr for x in (state.now, *state.before)]
+        values = [_register(turn, x) for x in (state.now, *state.before)]
         pairs = [*zip(values[1:], values, strict=False)]
         turn.block.extend(t.Assign(old, new) for old, new in reversed(pairs))
+
+
+def _register(turn: Lowerer, local: LocalValue) -> t.Expr:
+    """Return a value as registers have it: with a vector index, of four neighbours."""
+    value = turn.locals[local.name]
+    return value.expr if turn.vector is None else turn.widen(value, local.type)
 
 
 def _unchanged(turn: Lowerer, loop: Loop) -> Iterator[t.Expr]:

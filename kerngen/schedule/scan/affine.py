@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Final, final
 
 from kerngen.ir.nodes import Index, Load
-from kerngen.ir.staging.stages import Stage
+from kerngen.ir.staging.stages import Stage, Write
 from kerngen.ir.types import Scalar, Vector
 from kerngen.plan.size import (
     ALWAYS,
@@ -48,6 +48,7 @@ from kerngen.schedule.recurrence.blocks import (
     vector_read,
     write_turn,
 )
+from kerngen.schedule.recurrence.strategy import row_shader
 from kerngen.schedule.recurrence.turn import declare_registers, finish_turn, loop_of
 from kerngen.schedule.scan.affine_form import AffineStep, affine_step
 from kerngen.schedule.scan.part import PartOfRow
@@ -68,41 +69,94 @@ def fits_affine(task: Task) -> str:
     return found if isinstance(found, str) else ""
 
 
-def lower_affine(task: Task, lanes: int | None) -> Iterator[Variant]:
-    """Yield the variants: by how rows align, and whole rows or parts of them."""
+MOST_GROWTH: Final = 2.0
+"""What the joined factors of steps come to at most, or a row is done again.
+
+A larger one may overflow, or leave of terms that cancel each other the rounding errors.
+So is a row with a term that is not finite: a factor that has become 0 makes NaN of it.
+"""
+
+
+LARGEST: Final = t.Literal("3.4028234e38")
+
+
+def suits_redo(task: Task) -> str:
+    """Say why rows can't be done again; empty if they can."""
+    written = {s.tensor for s in turns_of(task.stage) if isinstance(s, Write)}
+    over = sorted(each.name for each in written & task.stage.tensors_read)
+    return f"'{over[0]}' is written over, and can't be read again" if over else ""
+
+
+def lower_affine(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
+    """Yield the variants: by how rows align, and whole rows or parts of them.
+
+    With `redo`, a last dispatch does rows again whose factors grow, step by step.
+    """
+    for variant in _variants(task, lanes, redo=redo):
+        yield _with_redo(task, variant) if redo else variant
+
+
+def _with_redo(task: Task, variant: Variant) -> Variant:
+    """Return a variant with a dispatch that does rows again whose factors grow."""
+    again = row_shader(task, set(), _unless_wild)
+    wild = Scratch(task.scratch_name("wild"), domain_size(task.stage.others))
+    shaders, scratch = (*variant.shaders, again), (*variant.scratch, wild)
+    return replace(variant, shaders=shaders, scratch=scratch)
+
+
+def _unless_wild(shader: ShaderBuilder, row: t.Expr) -> list[t.Stmt]:
+    """Return what leaves a row whose factors do not grow."""
+    wild = shader.scratch("wild", Scalar.U32, written=False)
+    return [t.If(wild.load(row).equals(0), (t.Return(),))]
+
+
+def _cut(task: Task, lanes: int | None) -> Cut:
+    index = task.stage.domain[loop_of(task.stage).axis]
+    return Cut(index, (lanes or INVOCATIONS) * LANES, Literal(MAX_PARTS))
+
+
+def _variants(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
     stage, lanes = task.stage, lanes or INVOCATIONS
     index = stage.domain[loop_of(stage).axis]
     names, aligned = in_vectors(stage), divides(LANES, extent_size(index.extent))
     ways: list[tuple[str, Guard, set[str]]] = [("edge", ALWAYS, set())]
     if names and aligned != NEVER:
         ways.insert(0, ("aligned", aligned, names))
-    cut = Cut(index, lanes * LANES, Literal(MAX_PARTS))
+    cut = _cut(task, lanes)
     for name, when, read in ways:
         whole = cut.is_needless(LONG_ROW, stage.others, MANY_ROWS)
         if (wanted := all_of(when, whole)) != NEVER:
-            yield Variant(name, wanted, (_of_whole_rows(task, cut, lanes, read),))
+            yield Variant(
+                name, wanted, (_of_whole_rows(task, cut, lanes, read, redo=redo),)
+            )
         if whole != ALWAYS:
-            shaders = _of_totals(task, cut, lanes, read), _behind(
-                task, cut, lanes, read
+            shaders = (
+                _of_totals(task, cut, lanes, read, redo=redo),
+                _behind(task, cut, lanes, read, redo=redo),
             )
             length = domain_size(stage.others) * cut.count * (value_bytes(_STEP) // 4)
             scratch = Scratch(task.scratch_name("parts"), length)
             yield Variant(f"parts_{name}", when, shaders, (scratch,))
 
 
-def _of_whole_rows(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
+def _of_whole_rows(
+    task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
+) -> Shader:
     """Return the shader that scans whole rows."""
-    to = _Tiles.start(task, lanes, names)
+    to = _Tiles.start(task, lanes, names, redo=redo)
     row, body = t.Ident(to.shader.fresh("row")), to.body
     body.append(t.Let(row.name, linear_group(to.shader)))
     body.append(t.If(row >= to.shader.size(task.stage.others), (t.Return(),)))
     length = to.shader.extent(cut.index.extent)
     to.enter(row)
     to.write(t.ZERO, length, None)
+    to.note("atomicStore", row)
     return to.finish(cut, "a workgroup per row, four steps a lane.", "")
 
 
-def _of_totals(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
+def _of_totals(
+    task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool
+) -> Shader:
     """Return the shader that leaves each part as one step."""
     to = _Tiles.start(task, lanes, names)
     part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
@@ -111,13 +165,15 @@ def _of_totals(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
     parts = to.shader.scratch("parts", _STEP, written=True)
     store = parts.store(part.group, total)
     to.body.append(t.If(to.shader.lane.equals(0), (store,)))
+    if redo:
+        to.note_nothing(part.row)
     summary = "first of two dispatches: all steps of a part as one."
     return to.finish(cut, summary, "totals_")
 
 
-def _behind(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
+def _behind(task: Task, cut: Cut, lanes: int, names: set[str], *, redo: bool) -> Shader:
     """Return the shader that scans each part behind those before it."""
-    to = _Tiles.start(task, lanes, names)
+    to = _Tiles.start(task, lanes, names, redo=redo)
     part = PartOfRow.named(to.shader, to.body, cut, to.stage.others)
     to.enter(part.row)
     shader = to.shader
@@ -139,6 +195,7 @@ def _behind(task: Task, cut: Cut, lanes: int, names: set[str]) -> Shader:
     carried = t.Ident(shader.fresh("carried"))
     to.body.extend((t.Let(carried.name, t.Member(whole, "y")), t.BARRIER))
     to.write(part.start, part.end, carried)
+    to.note("atomicOr", part.row)
     return to.finish(
         cut, "second of two dispatches: each part behind those before.", "behind_"
     )
@@ -157,9 +214,13 @@ class _Tiles:
     body: list[t.Stmt]
     to: Lowerer
     shared: t.Expr
+    wild: t.Ident | None = None
+    """Whether factors of the lane grow, where that is noted."""
 
     @classmethod
-    def start(cls, task: Task, lanes: int, names: set[str]) -> _Tiles:
+    def start(
+        cls, task: Task, lanes: int, names: set[str], *, redo: bool = False
+    ) -> _Tiles:
         """Start a shader."""
         step = affine_step(task.stage)
         assert isinstance(step, AffineStep), step
@@ -169,7 +230,9 @@ class _Tiles:
         shared = shader.workgroup_array("steps", array, 2 * lanes * size)
         body = list[t.Stmt]()
         to = Lowerer(shader, {}, body)
-        return cls(task, step, shader, lanes, names, body, to, shared)
+        wild = t.Ident(shader.fresh("grows")) if redo else None
+        body += [t.Var(wild.name, t.ZERO)] if wild else []
+        return cls(task, step, shader, lanes, names, body, to, shared, wild)
 
     @property
     def stage(self) -> Stage:
@@ -236,6 +299,32 @@ class _Tiles:
             )
         )
 
+    def note(self, change: str, row: t.Expr) -> None:
+        """Write whether factors of any lane grow: an atomic operation notes it for a row."""
+        if self.wild is None:
+            return
+        noted = self.shader.workgroup_array("noted", "array<atomic<u32>, 1>", 4)
+        own = t.Unary("&", noted[t.ZERO])
+        self.body.extend((t.Evaluate(t.call("atomicOr", own, self.wild)), t.BARRIER))
+        self._note(change, row, t.call("atomicLoad", own))
+
+    def _note(self, change: str, row: t.Expr, value: t.Expr) -> None:
+        place = t.Unary("&", self.shader.atomics("wild").expr[row])
+        write = t.Evaluate(t.call(change, place, value))
+        self.body.append(t.If(self.shader.lane.equals(0), (write,)))
+
+    def note_nothing(self, row: t.Expr) -> None:
+        """Write that nothing is known to grow."""
+        self._note("atomicStore", row, t.ZERO)
+
+    def _check(self, own: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what looks at a joined step, which others are put before."""
+        if self.wild:
+            factor, term = (t.call("abs", t.Member(own, part)) for part in "xy")
+            small = t.Binary("<=", factor, t.Literal(str(MOST_GROWTH)))
+            tame = t.all_of(small, t.Binary("<=", term, LARGEST))
+            yield t.If(t.Unary("!", tame), (t.Assign(self.wild, t.ONE),))
+
     def scan(self, own: t.Expr, body: list[t.Stmt]) -> tuple[t.Expr, t.Expr]:
         """Scan the steps of all lanes; return those before the own one, and all, joined.
 
@@ -252,6 +341,7 @@ class _Tiles:
             return t.If(lane >= distance, (t.Assign(own, self.then(other, own)),))
 
         step = (
+            *self._check(own),
             t.Assign(shared[mine], own),
             t.BARRIER,
             *(take(apart * number) for number in range(1, JOINED)),

@@ -43,6 +43,26 @@ class AffineStep:
     forgets: Expr
     free: tuple[Define, ...]
 
+    @property
+    def keeps_or_forgets(self) -> bool:
+        """Whether all factors are 0, 1 or -1, as in sums of segments.
+
+        Their products are such, too, and overflow nowhere.
+        """
+        return _is_unit(self.factor)
+
+
+def _is_unit(factor: Expr) -> bool:
+    match factor:
+        case Constant(value):
+            return value in {-1, 0, 1}
+        case Unary("-", operand):
+            return _is_unit(operand)
+        case Select(_, then, otherwise):
+            return _is_unit(then) and _is_unit(otherwise)
+        case _:
+            return False
+
 
 _Form: TypeAlias = "tuple[Expr, Expr, Expr]"
 _Known: TypeAlias = "Mapping[str, _Form | None]"

@@ -18,7 +18,7 @@ from kerngen.schedule.lowering.joining import by_subgroups
 from kerngen.schedule.program import Variant
 from kerngen.schedule.scalar_only import WITH_VECTORS, is_scalar_only
 from kerngen.schedule.scan.across import lower_across
-from kerngen.schedule.scan.affine import fits_affine, lower_affine
+from kerngen.schedule.scan.affine import fits_affine, lower_affine, suits_redo
 from kerngen.schedule.scan.form import fits_prefixes, scan_in
 from kerngen.schedule.scan.rows import ScannedRows
 from kerngen.schedule.scan.shape import ALONE
@@ -34,7 +34,11 @@ def fits_scan(task: Task) -> str:
 
 def scan_options(options: Options) -> Hashable:
     """Return what a schedule asks for: how many lanes, and whether subgroups."""
-    return options.get("lanes"), by_subgroups(options)
+    return options.get("lanes"), by_subgroups(options), _redoes(options)
+
+
+def _redoes(options: Options) -> bool:
+    return options.get("redo", (0,)) == (1,)
 
 
 def suits_scan(task: Task, options: Options) -> str:
@@ -43,7 +47,11 @@ def suits_scan(task: Task, options: Options) -> str:
     if lanes & (lanes - 1):
         return f"{lanes} lanes are not a power of two"
     if task.stage.loop is not None:
-        return "no subgroup joins steps" if by_subgroups(options) else ""
+        if by_subgroups(options):
+            return "no subgroup joins steps"
+        return suits_redo(task) if _redoes(options) else ""
+    if _redoes(options):
+        return "prefixes have no factors that grow"
     if "lanes" in options and lanes < ALONE and by_subgroups(options):
         return f"rows of fewer than {ALONE} lanes share a workgroup, not subgroups"
     if runs_across(task) and options:
@@ -60,7 +68,7 @@ def lower_scan(task: Task, options: Options) -> Iterator[Variant]:
     """Yield the variants by how many and how long the rows are, and how they align."""
     (lanes,) = options.get("lanes", (None,))
     if task.stage.loop is not None:
-        yield from lower_affine(task, lanes)
+        yield from lower_affine(task, lanes, redo=_redoes(options))
         return
     if runs_across(task):
         yield from lower_across(task)

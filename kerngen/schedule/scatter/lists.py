@@ -49,14 +49,14 @@ from kerngen.schedule.per_element import start_invocation, unravel
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.scatter.shape import Scatter
 from kerngen.schedule.scatter.sort import (
-    DIGIT_BITS,
     moves_values,
-    renamed,
     sort_scratch,
     sorted_into,
     sorting,
 )
 from kerngen.schedule.sizes import all_divisible, domain_size, to_wgsl
+from kerngen.schedule.sort.passes import renamed
+from kerngen.schedule.sort.tile import DIGIT_BITS
 from kerngen.schedule.trip_count import serial_trips
 from kerngen.shader import tree as t
 

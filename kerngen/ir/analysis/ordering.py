@@ -1,0 +1,86 @@
+"""Places of elements in their order: the sum that counts which ones come before.
+
+    place[i] = sum[j when key[j] < key[i] or key[j] == key[i] and j < i] 1
+
+Elements with smaller keys come before, and of those with the same key the first ones: a
+stable sort.  So no element need be compared with each other one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from kerngen.ir.nodes import Binary, Constant, Expr, Index, IndexValue, Reduce
+from kerngen.ir.walk import walk, with_indices
+
+_FLIPPED = {"<": ">", ">": "<"}
+
+
+@final
+@dataclass(frozen=True)
+class Order:
+    """Where the element `index` is in order of its key; greater ones first if `descending`.
+
+    The key is an integer: floats have NaN, which is in no order with others.
+    """
+
+    key: Expr
+    index: Index
+    descending: bool
+
+
+def order_of(reduce: Reduce) -> Order | None:
+    """Return the order that a reduction finds places in; None if it does not."""
+    counts = isinstance(reduce.body, Constant) and reduce.body.value == 1
+    if not counts or reduce.kind != "sum" or len(reduce.indices) != 1:
+        return None
+    match reduce.condition:
+        case Binary("or", Binary("and") as equal, unlike) | Binary(
+            "or", unlike, Binary("and") as equal
+        ):
+            return _order(reduce.indices[0], equal, unlike)
+        case _:
+            return None
+
+
+def _order(own: Index, equal: Binary, unlike: Expr) -> Order | None:
+    """Return the order by two conditions: of elements of one key, and of others."""
+    for same, earlier in ((equal.left, equal.right), (equal.right, equal.left)):
+        index = _follows(own, earlier)
+        if index is None or index.extent != own.extent:
+            continue
+        keys = _compared(own, unlike)
+        if keys is None or not isinstance(same, Binary) or same.op != "==":
+            continue
+        other, key, op = keys
+        if {same.left, same.right} == {other, key} and _is_key(own, index, other, key):
+            return Order(key, index, descending=op == ">")
+    return None
+
+
+def _follows(own: Index, earlier: Expr) -> Index | None:
+    """Return i of `j < i` or `i > j`."""
+    match earlier:
+        case Binary("<", IndexValue(first), IndexValue(index)) | Binary(
+            ">", IndexValue(index), IndexValue(first)
+        ) if (first == own):
+            return index
+        case _:
+            return None
+
+
+def _compared(own: Index, unlike: Expr) -> tuple[Expr, Expr, str] | None:
+    """Return the two keys of a comparison, that of the other element first, and how."""
+    if not isinstance(unlike, Binary) or unlike.op not in _FLIPPED:
+        return None
+    left, right = unlike.left, unlike.right
+    if any(isinstance(n, IndexValue) and n.index == own for n in walk(left)):
+        return left, right, unlike.op
+    return right, left, _FLIPPED[unlike.op]
+
+
+def _is_key(own: Index, index: Index, other: Expr, key: Expr) -> bool:
+    """Whether two integers are the same value of two elements."""
+    there = with_indices(other, {own: IndexValue(index)})
+    return key.type.is_integer and there == key and other != key

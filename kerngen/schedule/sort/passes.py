@@ -1,0 +1,365 @@
+"""Radix sort of many terms: eight bits at a time, the lowest first, in three dispatches.
+
+How often each digit occurs in each block of terms; how many terms with the same digit are
+in blocks before; each term to its place.  A block is sorted tile by tile in workgroup
+memory before it is written, so that terms of one digit are written side by side: of
+2^26 keys on an H200, a pass that wrote each alone took 2.1 ms.
+
+Terms with equal keys keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir.types import Scalar
+from kerngen.plan.size import (
+    Guard,
+    Literal,
+    Size,
+    ceil_div,
+    compare,
+    maximum,
+    minimum,
+    select,
+)
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.per_element import linear_group
+from kerngen.schedule.program import Shader
+from kerngen.schedule.sizes import to_wgsl
+from kerngen.schedule.sort.tile import (
+    DIGITS,
+    EACH,
+    TILE,
+    TileSort,
+    sums_before,
+)
+from kerngen.schedule.task import Task
+from kerngen.shader import tree as t
+
+MOST_ROUNDS: Final = 8
+"""A block has a tile for each round: as few as leave 256 blocks or less, for which a
+single step adds up the counts; of many terms, so many."""
+
+FEW_BLOCKS: Final = 8
+"""So few counts of a digit are added up by each block, without a dispatch for it: that
+takes 6 us on an H200, as long as the rest of a pass over 8,192 terms."""
+
+Read = Callable[[ShaderBuilder, list[t.Stmt], t.Expr, int], t.Expr]
+Key = Callable[[ShaderBuilder, list[t.Stmt], t.Expr], t.Expr]
+Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
+
+
+@final
+@dataclass(frozen=True)
+class Terms:
+    """What a pass sorts: `count` terms, of so many words of 32 bits each.
+
+    `read` returns a word of a term, by its number; `key` the key of a term, by its first
+    word; `write` returns what stores a word at a place.  They write into a block what
+    else they need.  `variant` distinguishes passes that read or write other things, and
+    `key_variant` those that read other keys.
+    """
+
+    task: Task
+    count: Size
+    words: int
+    read: Read
+    key: Key
+    write: Write
+    variant: str = ""
+    key_variant: str = ""
+
+    @property
+    def rounds(self) -> Size:
+        """How many tiles a block has."""
+        needed = ceil_div(self.count, TILE * DIGITS)
+        return maximum(minimum(needed, MOST_ROUNDS), 1)
+
+    @property
+    def blocks(self) -> Size:
+        """How many blocks there are."""
+        return ceil_div(self.count, self.rounds * TILE)
+
+    @property
+    def are_few(self) -> Guard:
+        """Whether each block adds up the counts of those before."""
+        return compare("<=", self.blocks, FEW_BLOCKS)
+
+    def digit(self, shader: ShaderBuilder, shift: int) -> _Digit:
+        """Return what finds the eight bits of a key that a pass sorts by."""
+        return _Digit(self, shader, shader.override("SHIFT", shift))
+
+
+@final
+@dataclass(frozen=True)
+class _Digit:
+    """Finds eight bits of a key, from one on: the pipeline has its number."""
+
+    terms: Terms
+    shader: ShaderBuilder
+    by: t.Expr
+
+    def __call__(self, block: list[t.Stmt], word: t.Expr) -> t.Expr:
+        key = self.terms.key(self.shader, block, word)
+        return t.Binary("&", t.Binary(">>", key, self.by), t.u32(DIGITS - 1))
+
+
+def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
+    """Return a shader that binds other buffers, by those that it was written for."""
+    bindings = (
+        replace(binding, name=names.get(binding.name, binding.name))
+        for binding in shader.bindings
+    )
+    return replace(shader, bindings=tuple(bindings))
+
+
+def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
+    """Return the buffers of what is counted."""
+    name = terms.task.scratch_name
+    return (
+        Scratch(name("counts"), terms.blocks * DIGITS),
+        Scratch(name("totals"), Literal(DIGITS)),
+    )
+
+
+def counting(terms: Terms, shift: int) -> Shader:
+    """Count the digits of each block."""
+    shader = ShaderBuilder(terms.task, {})
+    counts = shader.scratch("counts", Scalar.U32, written=True)
+    own = shader.workgroup_array("own", f"array<atomic<u32>, {DIGITS}>", 4 * DIGITS)
+    block, rounds, round_ = (
+        t.Ident(shader.fresh(name)) for name in ("block", "rounds", "round")
+    )
+    place = t.Unary("&", own[shader.lane])
+    blocks = to_wgsl(terms.blocks, shader)
+    first = (block * rounds + round_) * TILE + shader.lane
+    body: list[t.Stmt] = [
+        t.Let(block.name, linear_group(shader)),
+        t.Let(rounds.name, to_wgsl(terms.rounds, shader)),
+        t.Evaluate(t.call("atomicStore", place, t.ZERO)),
+        t.BARRIER,
+        t.count_up(
+            round_.name, 0, rounds, 1, *_count(terms, shader, own, shift, first)
+        ),
+        t.BARRIER,
+        t.If(
+            block < blocks,
+            (counts.store(shader.lane * blocks + block, t.call("atomicLoad", place)),),
+        ),
+    ]
+    return shader.finish(
+        body,
+        groups=terms.blocks,
+        workgroup_size=DIGITS,
+        summary="sort, first of three dispatches: count the digits of each block.",
+        variant=f"sort_count{terms.key_variant}",
+        terms=terms.count + terms.rounds * TILE,
+        trips=terms.rounds * EACH,
+    )
+
+
+def _count(
+    terms: Terms, shader: ShaderBuilder, own: t.Expr, shift: int, first: t.Expr
+) -> Iterator[t.Stmt]:
+    """Yield what counts the terms of a tile: all are read before any is counted."""
+    count, digit = to_wgsl(terms.count, shader), terms.digit(shader, shift)
+    words, number = (t.Ident(shader.fresh(name)) for name in ("words", "number"))
+    place, block = first + number * DIGITS, list[t.Stmt]()
+    word = terms.read(shader, block, t.call("min", place, count - 1), 0)
+    block.append(t.Assign(words[number], word))
+    yield t.Var(words.name, type=f"array<u32, {EACH}>")
+    yield t.count_up(number.name, 0, t.u32(EACH), 1, *block)
+    block = []
+    counter = t.Unary("&", own[digit(block, words[number])])
+    block.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
+    counted = t.If(place < count, tuple(block))
+    yield t.count_up(number.name, 0, t.u32(EACH), 1, counted)
+
+
+def scanning(terms: Terms) -> Shader:
+    """Let a workgroup go over the blocks for each digit, and add up the counts before."""
+    shader = ShaderBuilder(terms.task, {})
+    counts = shader.scratch("counts", Scalar.U32, written=True)
+    totals = shader.scratch("totals", Scalar.U32, written=True)
+    digit, blocks, before, first, block, count = (
+        t.Ident(shader.fresh(name))
+        for name in ("digit", "blocks", "before", "first", "block", "count")
+    )
+    found = t.Ident(shader.fresh("found"))
+    loop: tuple[t.Stmt, ...] = (
+        t.Let(block.name, first + shader.lane),
+        t.Var(count.name, t.ZERO),
+        t.If(block < blocks, (t.Assign(count, counts.load(digit * blocks + block)),)),
+        t.Let(found.name, sums_before(shader)(count)),
+        t.If(
+            block < blocks,
+            (counts.store(digit * blocks + block, before + found.member("x")),),
+        ),
+        t.Assign(before, found.member("y"), "+="),
+        t.BARRIER,
+    )
+    body: list[t.Stmt] = [
+        t.Let(digit.name, linear_group(shader)),
+        t.Let(blocks.name, to_wgsl(terms.blocks, shader)),
+        t.Var(before.name, t.ZERO),
+        t.count_up(first.name, 0, blocks, DIGITS, *loop),
+        t.If(shader.lane.equals(0), (totals.store(digit, before),)),
+    ]
+    return shader.finish(
+        body,
+        groups=select(terms.are_few, 0, DIGITS),
+        workgroup_size=DIGITS,
+        summary="sort, second of three dispatches: how many terms of a digit are in blocks before.",
+        variant="sort_scan",
+        trips=ceil_div(terms.blocks, DIGITS),
+    )
+
+
+def placing(terms: Terms, shift: int) -> Shader:
+    """Move the terms of a block behind those of the same digit that come before them."""
+    shader = ShaderBuilder(terms.task, {})
+    return _Placing(terms, shader, shift).shader()
+
+
+@final
+class _Placing:
+    """Writes the shader of `placing`.
+
+    `_next` is where the next term of each digit goes to.  `_base` is that without the
+    slot of the digit's first term in the tile: a term's place is `_base` and its slot.
+    """
+
+    def __init__(self, terms: Terms, shader: ShaderBuilder, shift: int) -> None:
+        self._terms, self._shader = terms, shader
+        self._digit = terms.digit(shader, shift)
+        self._tile = TileSort(shader, terms.words, self._digit)
+        array = f"array<u32, {DIGITS}>"
+        self._next = shader.workgroup_array("next", array, 4 * DIGITS)
+        self._base = shader.workgroup_array("base", array, 4 * DIGITS)
+        self._first, self._many = (
+            t.Ident(shader.fresh(name)) for name in ("first", "many")
+        )
+
+    def shader(self) -> Shader:
+        """Return the shader."""
+        terms, shader = self._terms, self._shader
+        block, blocks, round_, rounds = (
+            t.Ident(shader.fresh(name))
+            for name in ("block", "blocks", "round", "rounds")
+        )
+        first = t.Let(self._first.name, (block * rounds + round_) * TILE)
+        body: list[t.Stmt] = [
+            t.Let(block.name, linear_group(shader)),
+            t.Let(blocks.name, to_wgsl(terms.blocks, shader)),
+            t.If(t.Binary(">=", block, blocks), (t.Return(),)),
+            *self._begin(block, blocks),
+            t.Let(rounds.name, to_wgsl(terms.rounds, shader)),
+            t.count_up(round_.name, 0, rounds, 1, first, *self._round()),
+        ]
+        return shader.finish(
+            body,
+            groups=terms.blocks,
+            workgroup_size=DIGITS,
+            summary="sort, last of three dispatches: move each term behind those before it.",
+            variant=f"sort_place{terms.variant}",
+            terms=terms.count + terms.rounds * TILE,
+            trips=terms.rounds,
+        )
+
+    def _begin(self, block: t.Expr, blocks: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what finds where the first term of each digit goes to."""
+        shader, lane = self._shader, self._shader.lane
+        counts, totals = (
+            shader.scratch(name, Scalar.U32, written=False)
+            for name in ("counts", "totals")
+        )
+        before, total, which, few = (
+            t.Ident(shader.fresh(name)) for name in ("before", "total", "which", "few")
+        )
+        count = counts.load(lane * blocks + which)
+        added = (
+            t.Assign(total, count, "+="),
+            t.If(which < block, (t.Assign(before, count, "+="),)),
+        )
+        scanned = (
+            t.Assign(before, counts.load(lane * blocks + block)),
+            t.Assign(total, totals.load(lane)),
+        )
+        yield t.Var(before.name, t.ZERO)
+        yield t.Var(total.name, t.ZERO)
+        yield t.Let(few.name, t.Binary("<=", blocks, t.u32(FEW_BLOCKS)))
+        end = t.call("select", t.ZERO, blocks, few)
+        yield t.count_up(which.name, 0, end, 1, *added)
+        yield t.If(t.Unary("!", few), scanned)
+        lesser = self._tile.sums_before(total).member("x")
+        yield t.Assign(self._next[lane], lesser + before)
+
+    def _round(self) -> Iterator[t.Stmt]:
+        """Yield what moves the terms of a tile."""
+        tile, first, shader = self._tile, self._first, self._shader
+        count = to_wgsl(self._terms.count, shader)
+        left = t.call("max", count, first) - first
+        last = t.Ident(self._shader.fresh("last"))
+        yield t.Let(self._many.name, t.call("min", left, t.u32(TILE)))
+        yield from tile.declare()
+        yield t.Let(last.name, count - 1)
+        yield from tile.each(lambda number: self._read(number, last))
+        yield from tile.sort(self._many)
+        yield from tile.each(lambda number: [self._if_begins(number)])
+        yield t.BARRIER
+        yield from tile.each(
+            lambda number: [t.If(self._is_term(number), tuple(self._write(number)))]
+        )
+
+    def _is_term(self, number: t.Expr) -> t.Expr:
+        return self._tile.slot(number) < self._many
+
+    def _read(self, number: t.Expr, last: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what reads a term; behind the last one that again.
+
+        No condition is between the reads of a lane, so that all are on their way at once.
+        """
+        place = t.call("min", self._first + self._tile.slot(number), last)
+        for which, word in enumerate(self._tile.words):
+            block: list[t.Stmt] = []
+            value = self._terms.read(self._shader, block, place, which)
+            yield from block
+            yield t.Assign(word[number], value)
+
+    def _if_begins(self, number: t.Expr) -> t.Stmt:
+        """Return what keeps where the terms of a digit begin, if a term is the first."""
+        slot, block = self._tile.slot(number), list[t.Stmt]()
+        digit, before = (
+            t.Ident(self._shader.fresh(name)) for name in ("own_digit", "digit_before")
+        )
+        own = self._digit(block, self._tile.words[0][number])
+        block.append(t.Let(digit.name, own))
+        last = self._tile.at(t.call("max", slot, 1) - 1)
+        other = self._digit(block, last)
+        block.append(t.Let(before.name, other))
+        begins = t.any_of(slot.equals(0), t.Binary("!=", digit, before))
+        keep = t.Assign(self._base[digit], self._next[digit] - slot)
+        block.append(t.If(begins, (keep,)))
+        return t.If(self._is_term(number), tuple(block))
+
+    def _write(self, number: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what writes a term; the last of its digit keeps where the next goes."""
+        shader, slot, block = self._shader, self._tile.slot(number), list[t.Stmt]()
+        digit, place, after = (
+            t.Ident(shader.fresh(name)) for name in ("own_digit", "to", "digit_after")
+        )
+        own = self._digit(block, self._tile.words[0][number])
+        block.append(t.Let(digit.name, own))
+        block.append(t.Let(place.name, self._base[digit] + slot))
+        for which, word in enumerate(self._tile.words):
+            block += self._terms.write(shader, place, which, word[number])
+        following = self._tile.at(t.call("min", slot + 1, t.u32(TILE - 1)))
+        other = self._digit(block, following)
+        block.append(t.Let(after.name, other))
+        ends = t.any_of((slot + 1).equals(self._many), t.Binary("!=", digit, after))
+        block.append(t.If(ends, (t.Assign(self._next[digit], place + 1),)))
+        yield from block

@@ -1,0 +1,170 @@
+"""Strategy `sort`: elements in the order of their keys, by a radix sort in four passes.
+
+    let place[i] = sum[j when key[j] < key[i] or key[j] == key[i] and j < i] 1;
+    y[p] = sum[i when place[i] == p] x[i];
+
+The first pass reads the tensors, the last one writes the results; places are not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from kerngen.ir.staging.stages import Stage
+from kerngen.ir.types import Scalar, ValueType
+from kerngen.plan.size import ALWAYS
+from kerngen.plan.tree import Scratch
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.values import Value
+from kerngen.schedule.program import Shader, Variant
+from kerngen.schedule.rows.run import names_of
+from kerngen.schedule.sizes import extent_size
+from kerngen.schedule.sort.found import Sorted, sorted_of
+from kerngen.schedule.sort.passes import (
+    Terms,
+    count_scratch,
+    counting,
+    placing,
+    renamed,
+    scanning,
+)
+from kerngen.schedule.sort.tile import DIGIT_BITS
+from kerngen.schedule.task import Options, Task
+from kerngen.shader import tree as t
+
+PASSES: Final = 32 // DIGIT_BITS
+LAST: Final = PASSES - 1
+
+
+def fits_sort(task: Task) -> str:
+    """Say why no order begins with the stage; empty if one does."""
+    found = sorted_of(task)
+    return found if isinstance(found, str) else ""
+
+
+def sort_run(task: Task) -> tuple[Stage, ...]:
+    """Return the stages that run together."""
+    found = sorted_of(task)
+    return (task.stage,) if isinstance(found, str) else found.stages
+
+
+def lower_sort(task: Task, options: Options) -> Iterator[Variant]:
+    """Yield the only variant: three dispatches for each eight bits."""
+    del options
+    found = sorted_of(task)
+    assert isinstance(found, Sorted), found
+    sorting = _Sorting(_together(task, found), found)
+    yield Variant("", ALWAYS, tuple(sorting.shaders()), sorting.scratch())
+
+
+def _together(task: Task, found: Sorted) -> Task:
+    """Return a task whose stage has all that is written."""
+    steps = tuple(step for move in found.moves for step in move.stage.steps)
+    stage = replace(found.places, name=names_of(found.stages), steps=steps)
+    stem = task.stem
+    if len(task.staged.stages) == len(found.stages):
+        stem = stem.removesuffix(f".{task.stage.name}")
+    return replace(task, stage=stage, stem=stem)
+
+
+@final
+@dataclass(frozen=True)
+class _Sorting:
+    """Writes the shaders: words are moved between two sets of buffers in turn."""
+
+    task: Task
+    found: Sorted
+
+    def scratch(self) -> tuple[Scratch, ...]:
+        """Return the buffers."""
+        name, count = self.task.scratch_name, extent_size(self.found.index.extent)
+        words = range(len(self.found.words))
+        moved = (
+            Scratch(name(_buffer(s, word)), count) for s in (0, 1) for word in words
+        )
+        return (*moved, *count_scratch(self._terms(0)))
+
+    def shaders(self) -> Iterator[Shader]:
+        """Yield the dispatches of all passes."""
+        for number in range(PASSES):
+            terms, shift = self._terms(number), number * DIGIT_BITS
+            names = self._names(number)
+            yield renamed(counting(terms, shift), names)
+            yield scanning(terms)
+            yield renamed(placing(terms, shift), names)
+
+    def _names(self, number: int) -> dict[str, str]:
+        """Return what a pass reads and writes, by what its shader is written for."""
+        if number % 2:
+            return {}
+        name, words = self.task.scratch_name, range(len(self.found.words))
+        return {
+            name(_buffer(s, word)): name(_buffer(1 - s, word))
+            for s in (0, 1)
+            for word in words
+        }
+
+    def _terms(self, number: int) -> Terms:
+        count = extent_size(self.found.index.extent)
+        words = len(self.found.words)
+        variant = {0: ".first", LAST: ".last"}.get(number, "")
+        first = ".first" if number == 0 else ""
+        read = self._read_first if number == 0 else self._read
+        write = self._write_last if number == LAST else self._write
+        return Terms(self.task, count, words, read, self._key, write, variant, first)
+
+    def _read_first(
+        self, shader: ShaderBuilder, block: list[t.Stmt], term: t.Expr, word: int
+    ) -> t.Expr:
+        value = self.found.words[word]
+        lowered = Lowerer(shader, {self.found.index: term}, block).lower(value).expr
+        return _as_word(lowered, value.type)
+
+    def _read(
+        self, shader: ShaderBuilder, block: list[t.Stmt], term: t.Expr, word: int
+    ) -> t.Expr:
+        del block
+        return shader.scratch(_buffer(0, word), Scalar.U32, written=False).load(term)
+
+    def _key(self, shader: ShaderBuilder, block: list[t.Stmt], word: t.Expr) -> t.Expr:
+        """Return the u32 that orders as the key does."""
+        found = self.found
+        own = Value(_of_word(word, found.words[0].type))
+        lowerer = Lowerer(shader, {}, block, locals={"word": own})
+        key = lowerer.lower(found.key).expr
+        if found.order.key.type is Scalar.I32:
+            sign = t.Literal("0x80000000u")
+            key = t.Binary("^", _as_word(key, Scalar.I32), sign)
+        return t.Unary("~", key) if found.order.descending else key
+
+    def _write(
+        self, shader: ShaderBuilder, place: t.Expr, word: int, value: t.Expr
+    ) -> tuple[t.Stmt, ...]:
+        to = shader.scratch(_buffer(1, word), Scalar.U32, written=True)
+        return (to.store(place, value),)
+
+    def _write_last(
+        self, shader: ShaderBuilder, place: t.Expr, word: int, value: t.Expr
+    ) -> tuple[t.Stmt, ...]:
+        """Write a word to the results that it is; the key may be none."""
+        own = self.found.words[word]
+        to = (move.target for move in self.found.moves if move.value == own)
+        shown = _of_word(value, own.type)
+        return tuple(shader.buffer(each).store(place, shown) for each in to)
+
+
+def _buffer(side: int, word: int) -> str:
+    """Return the name of a buffer of words: `moved`, `moved_back_1`."""
+    name = "moved_back" if side else "moved"
+    return f"{name}_{word}" if word else name
+
+
+def _as_word(value: t.Expr, type_: ValueType) -> t.Expr:
+    return value if type_ is Scalar.U32 else t.call("bitcast<u32>", value)
+
+
+def _of_word(word: t.Expr, type_: ValueType) -> t.Expr:
+    return word if type_ is Scalar.U32 else t.call(f"bitcast<{type_.spelling}>", word)

@@ -1,0 +1,213 @@
+"""Sort a tile of terms by eight bits of their keys, in workgroup memory.
+
+Each lane has `EACH` terms that follow each other.  Four bits are sorted by at a time.  A
+lane counts the digits of its own terms, in 16 counters of 16 bits:
+
+    digit d:  word d % 8, its lower half for d < 8, else its upper half
+
+The counters lie digit by digit, and those of a digit lane by lane.  So a term's place is
+what all counters before hold, with the terms of its own lane and digit before it.  A lane
+changes no counter of another's, and no atomic operation is needed: terms with the same
+digit stay in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, final
+
+from kerngen.schedule.lowering.builder import ShaderBuilder
+from kerngen.shader import declarations as wgsl
+from kerngen.shader import tree as t
+
+DIGIT_BITS: Final = 8
+DIGITS: Final = 1 << DIGIT_BITS
+"""Also the lanes of a workgroup: each has a digit of its own."""
+
+EACH: Final = 8
+"""How many terms a lane has; a tile and the counters of its lanes take 8 KiB each."""
+
+TILE: Final = DIGITS * EACH
+COUNTERS: Final = 8
+"""How many words have the counters of a lane."""
+
+HALF: Final = 4
+"""How many bits are sorted by at a time."""
+
+UNROLLED = False
+
+Digit = Callable[[list[t.Stmt], t.Expr], t.Expr]
+"""Writes what is needed to find the eight bits of a term in its first word; returns them."""
+
+
+@final
+class TileSort:
+    """Writes the sort of a tile; a term has some words of 32 bits, the first its key."""
+
+    def __init__(self, shader: ShaderBuilder, words: int, digit: Digit) -> None:
+        """Declare memory of the workgroup, and variables of the lane."""
+        self._shader, self._lane, self._digit_of = shader, shader.lane, digit
+        size = max(TILE, DIGITS * COUNTERS)
+        self._shared = shader.workgroup_array("tile", f"array<u32, {size}>", 4 * size)
+        self.sums_before = sums_before(shader)
+        self.words = [self._array("word") for _ in range(words)]
+        self._digit, self._place = self._array("digit"), self._array("slot")
+        self._number, self._row = self._array("term"), self._array("row")
+        self._swizzled = shader.fresh("swizzled")
+        text = f"fn {self._swizzled}(slot: u32) -> u32 {{\n    return slot ^ ((slot >> 5u) & 31u);\n}}"
+        shader.declare("function swizzled", wgsl.Verbatim(text))
+
+    def _array(self, wanted: str) -> t.Ident:
+        return t.Ident(self._shader.fresh(wanted))
+
+    def each(self, body: Callable[[t.Expr], Iterable[t.Stmt]]) -> Iterator[t.Stmt]:
+        """Yield what is done with each of the lane's terms, by its number."""
+        if UNROLLED:
+            for k in range(EACH):
+                yield t.Block(f"term {k}", tuple(body(t.u32(k))))
+            return
+        number = self._number
+        yield t.count_up(number.name, 0, t.u32(EACH), 1, *body(number))
+
+    def declare(self) -> Iterator[t.Stmt]:
+        """Yield the lane's variables."""
+        for name in (*self.words, self._digit, self._place):
+            yield t.Var(name.name, type=f"array<u32, {EACH}>")
+
+    def slot(self, number: t.Expr) -> t.Expr:
+        """Return the slot of the lane's term of a number when terms are read and written.
+
+        Neighbours have neighbouring slots: what they touch in memory is contiguous.
+        """
+        return number * DIGITS + self._lane
+
+    def _own(self, number: t.Expr) -> t.Expr:
+        """Return its slot when terms are sorted: a lane's follow each other."""
+        return self._lane * EACH + number
+
+    def at(self, slot: t.Expr) -> t.Expr:
+        """Return the word of a slot.
+
+        Neighbours that each take 8 slots would meet in the same banks of memory; so the
+        places of 32 slots are exchanged, in a way that differs from each 32 to the next.
+        """
+        return self._shared[t.call(self._swizzled, slot)]
+
+    def sort(self, many: t.Expr) -> Iterator[t.Stmt]:
+        """Yield the sort of the words that the lanes have read: so `many` are terms.
+
+        Afterwards each word is that of `slot(number)`, and the keys are at their slots.
+        """
+        for word in self.words:
+            yield from self._exchange(word, self.slot, self._own)
+        for shift in range(0, DIGIT_BITS, HALF):
+            yield from self._rank(shift, many)
+            last = shift + HALF == DIGIT_BITS
+            to = self.slot if last else self._own
+            for word in reversed(self.words):
+                yield from self._exchange(word, self._place.__getitem__, to)
+
+    def _exchange(
+        self,
+        word: t.Expr,
+        source: Callable[[t.Expr], t.Expr],
+        target: Callable[[t.Expr], t.Expr],
+    ) -> Iterator[t.Stmt]:
+        """Yield what puts the words into slots, and takes those of others."""
+        yield t.BARRIER
+        yield from self.each(lambda k: [t.Assign(self.at(source(k)), word[k])])
+        yield t.BARRIER
+        yield from self.each(lambda k: [t.Assign(word[k], self.at(target(k)))])
+
+    def _rank(self, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what finds the slot of each term by four bits."""
+        yield t.BARRIER
+        row = self._row
+        reset = t.Assign(self.at(row * DIGITS + self._lane), t.ZERO)
+        yield t.count_up(row.name, 0, t.u32(COUNTERS), 1, reset)
+        yield from self.each(lambda k: self._count(k, shift, many))
+        yield t.BARRIER
+        yield from self._sum_up()
+        yield t.BARRIER
+        yield from self.each(lambda k: [self._add_before(k)])
+
+    def _add_before(self, number: t.Expr) -> t.Stmt:
+        before = self._counted(self._digit[number])
+        return t.Assign(self._place[number], before, "+=")
+
+    def _count(self, number: t.Expr, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what counts a term's digit; what is no term has the last digit of all."""
+        block: list[t.Stmt] = []
+        byte = self._digit_of(block, self.words[0][number])
+        yield from block
+        last = t.u32(DIGITS - 1)
+        chosen = t.call("select", last, byte, self._own(number) < many)
+        digit = self._digit[number]
+        yield t.Assign(digit, t.Binary(">>", chosen, t.u32(shift)) % (1 << HALF))
+        yield t.Assign(self._place[number], self._counted(digit))
+        one = t.Binary("<<", t.ONE, _half(digit))
+        yield t.Assign(self._counter(digit), one, "+=")
+
+    def _counter(self, digit: t.Expr) -> t.Expr:
+        return self.at(digit % COUNTERS * DIGITS + self._lane)
+
+    def _counted(self, digit: t.Expr) -> t.Expr:
+        value = t.Binary(">>", self._counter(digit), _half(digit))
+        return t.Binary("&", value, t.u32(0xFFFF))
+
+    def _sum_up(self) -> Iterator[t.Stmt]:
+        """Yield what makes of all counters the sums of those before them."""
+        row = self._row
+        sum_, found, before, counter = map(
+            self._array, ("sum", "found", "before", "counter")
+        )
+        own, rows = self.at(self._lane * COUNTERS + row), t.u32(COUNTERS)
+        yield t.Var(sum_.name, t.ZERO)
+        yield t.count_up(row.name, 0, rows, 1, t.Assign(sum_, own, "+="))
+        yield t.Let(found.name, self.sums_before(sum_))
+        # The digits of the upper halves come behind all of the lower ones.
+        lower = t.Binary("<<", found.member("y"), t.u32(16))
+        yield t.Var(before.name, found.member("x") + lower)
+        yield t.count_up(
+            row.name,
+            0,
+            rows,
+            1,
+            t.Let(counter.name, own),
+            t.Assign(own, before),
+            t.Assign(before, counter, "+="),
+        )
+
+
+def _half(digit: t.Expr) -> t.Expr:
+    """Return the lowest bit of a digit's counter."""
+    return digit // COUNTERS * 16
+
+
+_SUMS = """fn {name}(value: u32, lane: u32) -> vec2u {{
+    var sum = value;
+    var base = 0u;
+    for (var step = 1u; step < {count}u; step <<= 1u) {{
+        {sums}[base + lane] = sum;
+        workgroupBarrier();
+        if (lane >= step) {{
+            sum += {sums}[base + lane - step];
+        }}
+        base = {count}u - base;
+    }}
+    {sums}[base + lane] = sum;
+    workgroupBarrier();
+    return vec2u(sum - value, {sums}[base + {count}u - 1u]);
+}}"""
+"""Two arrays are written in turn, so that a step needs a single barrier."""
+
+
+def sums_before(shader: ShaderBuilder) -> Callable[[t.Expr], t.Expr]:
+    """Return a call that returns the sum of the numbers of lanes before, and of all."""
+    size = 2 * DIGITS
+    own = shader.workgroup_array("sums", f"array<u32, {size}>", 4 * size)
+    assert isinstance(own, t.Ident)
+    name = shader.fresh("sums_before")
+    text = _SUMS.format(name=name, sums=own.name, count=DIGITS)
+    shader.declare("function sums_before", wgsl.Verbatim(text))
+    return lambda value: t.call(name, value, shader.lane)
