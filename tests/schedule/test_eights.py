@@ -65,4 +65,7 @@ def test_a_word_is_read_once_and_nothing_is_converted() -> None:
     code = aligned.shaders[0].code
     assert code.count("w[at]") == 2
     assert "vec4f(w_four" not in code
+    assert ">> vec4u(" not in code
+    # A block of the axis that is as long as there are blocks is inside of it.
+    assert "clamp(" not in code
     assert "w_half_0" not in edge.shaders[0].code
