@@ -7,10 +7,10 @@ A weight is often an integer times the scale of its block, less a zero point:
 What is the same for eight neighbours, as the scale, is read once and multiplied with their
 sum.  Eight of 4 bits are a word, of 8 bits two.
 
-An integer n becomes an f32 without a conversion or a shift, of which GPUs do half as many
-as additions.  Where n is k bits from the right, the last bit of 2^(23 - k) has the value
-2^-k: the bits of n, where they are, among those of 2^(23 - k) make 2^(23 - k) + n.  That
-and the zero point are subtracted together, exactly.
+An integer n becomes an f32 without a conversion or a shift of its own; of both GPUs do half
+as many as of additions.  Where n is k bits from the right, the last bit of 2^(23 - k) has
+the value 2^-k: the bits of n, where they are, among those of 2^(23 - k) make 2^(23 - k) + n.
+That and the zero point are subtracted together, exactly.
 """
 
 from __future__ import annotations
