@@ -65,4 +65,29 @@ def test_a_word_is_read_once_and_nothing_is_converted() -> None:
     code = aligned.shaders[0].code
     assert code.count("w[at]") == 2
     assert "vec4f(w_four" not in code
+    assert ">> vec4u(" not in code
+    # A block of the axis that is as long as there are blocks is inside of it.
+    assert "clamp(" not in code
     assert "w_half_0" not in edge.shaders[0].code
+
+
+@pytest.mark.parametrize(
+    ("axes", "is_clamped"),
+    [
+        ("x: f32[d], scale: f32[(d + 31) / 32]", False),
+        ("x: f32[d], scale: f32[(d + 30) / 32]", True),
+        ("x: f32[d], scale: f32[(d + 31) / 33]", True),
+        ("x: f32[d], scale: f32[e]", True),
+        ("x: f32[65], scale: f32[3]", False),
+        ("x: f32[65], scale: f32[2]", True),
+    ],
+)
+def test_a_block_is_clamped_unless_its_axis_has_all_blocks(
+    axes: str, *, is_clamped: bool
+) -> None:
+    text = f"kernel f({axes}) -> y: f32[n] {{ y[i] = x[i] * scale[i / 32]; }}"
+    text = text.replace("f32[n]", "f32[65]" if "65" in axes else "f32[d]")
+    (program,) = compile_text(text, "f.kern").programs
+    variants = program.stages[0].schedules[0].variants
+    codes = [shader.code for variant in variants for shader in variant.shaders]
+    assert all(("clamp(" in code) == is_clamped for code in codes)

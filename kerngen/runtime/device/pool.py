@@ -28,14 +28,21 @@ activations take more freed and made them for each batch: 0.12 s to free them on
 """
 
 
-def size_class(nbytes: int) -> int:
-    """Return the capacity for a size: four steps to each power of two.
+LARGE = 8 << 20
+"""From here on what a size class wastes weighs more than how often one is met again.
 
-    At most a quarter of a buffer is wasted.
+The weights of a model of 8.8 GB took 226 MB more in classes of a quarter.
+"""
+
+
+def size_class(nbytes: int) -> int:
+    """Return the capacity for a size: four steps to each power of two, 64 if it is large.
+
+    At most a quarter of a buffer is wasted, of a large one at most 1/64.
     """
     if nbytes <= SMALLEST:
         return SMALLEST
-    step = 1 << ((nbytes - 1).bit_length() - 3)
+    step = 1 << ((nbytes - 1).bit_length() - (3 if nbytes <= LARGE else 7))
     return -(-nbytes // step) * step
 
 
@@ -88,11 +95,11 @@ class Pool(Generic[T]):
         """Return a block of a capacity that `capacity_for` returned."""
         if self.returned:
             self.collect()
-        free = self._free.get(capacity)
+        free = self._free.get(capacity) or self._near(capacity)
         if free:
             self.hits += 1
-            self.free_bytes -= capacity
             block = heappop(free)[1]
+            self.free_bytes -= block.capacity
         else:
             self.misses += 1
             self._evict(self.used_bytes + capacity)
@@ -101,6 +108,14 @@ class Pool(Generic[T]):
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         self._used[block.uid] = block
         return block
+
+    def _near(self, capacity: int) -> list[tuple[int, Block[T]]] | None:
+        """Return free blocks that are larger than a large one needs, by a quarter at most."""
+        if capacity <= LARGE:
+            return None
+        most = capacity + capacity // 4
+        found = (c for c, free in self._free.items() if free and capacity < c <= most)
+        return self._free.get(min(found, default=0))
 
     def release(self, block: Block[T]) -> None:
         """Take a block back, or free it if it is not ours; the pool may be too full then."""

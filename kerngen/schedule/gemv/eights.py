@@ -5,9 +5,12 @@ A weight is often an integer times the scale of its block, less a zero point:
     sum[p] x[i, p] * (scale[j, p / 32] * (f32(w[j, p]) - f32(zero[j, p / 32])))
 
 What is the same for eight neighbours, as the scale, is read once and multiplied with their
-sum.  Eight of 4 bits are a word, of 8 bits two.  An integer n becomes an f32 without a
-conversion, of which GPUs do half as many as additions: the bits of n among those of 2^23
-are 2^23 + n, and 2^23 and the zero point are subtracted together, exactly.
+sum.  Eight of 4 bits are a word, of 8 bits two.
+
+An integer n becomes an f32 without a conversion or a shift of its own; of both GPUs do half
+as many as of additions.  Where n is k bits from the right, the last bit of 2^(23 - k) has
+the value 2^-k: the bits of n, where they are, among those of 2^(23 - k) make 2^(23 - k) + n.
+That and the zero point are subtracted together, exactly.
 """
 
 from __future__ import annotations
@@ -39,13 +42,14 @@ from kerngen.shader import tree as t
 EIGHT: Final = 8
 HALVES: Final = EIGHT // LANES
 
-_TWO_TO_23: Final = 1 << 23
+_MANTISSA: Final = 23
+_EXPONENT_OF_0: Final = 127
 
 _HALF: Final = """\
-// Half {half} of the eight neighbours of {name} with number `at`: 2^23 + {bias} + each.
+// Half {half} of the eight neighbours of {name} with number `at`: {powers} more than each.
 fn {function}(at: u32) -> vec4f {{
-    let codes = (vec4u({word}) >> vec4u({shifts})) & vec4u({mask}u);
-    return bitcast<vec4f>(codes | vec4u(0x4B000000u));
+    let codes = {word} & vec4u({masks});
+    return bitcast<vec4f>(codes ^ vec4u({bits}));
 }}"""
 
 
@@ -138,8 +142,10 @@ class EightReader:
         """Return a local for integers, from which a zero point is subtracted."""
         assert isinstance(cast, Cast), "what is a code is one"
         assert isinstance(cast.operand, Load), "what is a code is one"
-        bias = _TWO_TO_23 + _bias(cast.operand.tensor.narrow)
-        less: t.Expr = t.Literal(f"{bias}.0")
+        storage = cast.operand.tensor.narrow
+        assert storage is not None, "what is a code is narrow"
+        more = [f"{(1 << power) + _bias(storage)}.0" for power in _powers(storage)]
+        less: t.Expr = t.call("vec4f", *map(t.Literal, more))
         if zero is not None:
             less = self._named("zero", t.Binary("+", less, zero))
         name = f"codes {len(self._codes)}"
@@ -180,29 +186,44 @@ class EightReader:
 
 
 def _half_reader(function: str, name: str, storage: Storage, half: int) -> str:
-    """Return the text of the function that reads half of eight integers, plus 2^23."""
-    bits, words = storage.bits, EIGHT // storage.per_word
-    bias = _bias(storage)
-    word = f"{name}[at]" if words == 1 else f"{name}[at * {words}u + {half}u]"
-    if bias:
-        # The sign's bit flipped, a number in two's complement is unsigned, plus the bias.
-        flipped = sum(bias << bits * n for n in range(storage.per_word))
-        word = f"{word} ^ 0x{flipped:08x}u"
-    first = half * LANES if words == 1 else 0
+    """Return the text of the function that reads half of eight integers, each plus a power."""
+    words, bias = EIGHT // storage.per_word, _bias(storage)
+    places, powers = _places(storage), _powers(storage)
+    # The sign's bit flipped, a number in two's complement is unsigned, plus the bias.
+    bits = [
+        (power + _EXPONENT_OF_0 << _MANTISSA) ^ (bias << place)
+        for place, power in zip(places, powers, strict=True)
+    ]
+    masks = [(1 << storage.bits) - 1 << place for place in places]
+    if words == 1:
+        word = f"vec4u({name}[at] >> {half * 16}u)" if half else f"vec4u({name}[at])"
+    else:
+        pair = f"{name}[at * {words}u + {half}u]"
+        word = f"vec4u(vec2u({pair}), vec2u({pair} >> 16u))"
     return _HALF.format(
         half=half,
         name=name,
-        bias=bias,
         function=function,
         word=word,
-        shifts=", ".join(f"{bits * (first + n)}u" for n in range(LANES)),
-        mask=(1 << bits) - 1,
+        powers=", ".join(f"{(1 << power) + bias}" for power in powers),
+        masks=", ".join(f"0x{mask:x}u" for mask in masks),
+        bits=", ".join(f"0x{each:08x}u" for each in bits),
     )
 
 
-def _bias(storage: Storage | None) -> int:
-    signed = {Storage.I8: 128, Storage.I4: 8}
-    return 0 if storage is None else signed.get(storage, 0)
+def _places(storage: Storage) -> list[int]:
+    """Return where four integers lie, in bits: from the right of 16 bits that hold them."""
+    return [storage.bits * n % 16 for n in range(LANES)]
+
+
+def _powers(storage: Storage) -> list[int]:
+    """Return the logarithms of what each of four integers is added to."""
+    return [_MANTISSA - place for place in _places(storage)]
+
+
+def _bias(storage: Storage) -> int:
+    """Return what is added to an integer with a sign, so that it is none below 0."""
+    return {Storage.I8: 128, Storage.I4: 8}.get(storage, 0)
 
 
 def _factors(expr: Expr) -> Iterator[Expr]:

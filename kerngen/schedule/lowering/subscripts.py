@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from kerngen.ir.analysis.affine import subscript_form
+from kerngen.ir.analysis.affine import as_literal, subscript_form
 from kerngen.ir.analysis.signs import lies_within
-from kerngen.ir.nodes import Affine, Clamped, Expr, Extent, IndexValue, Subscript
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    Clamped,
+    Constant,
+    DimValue,
+    Expr,
+    Extent,
+    Index,
+    IndexValue,
+    Subscript,
+)
 from kerngen.ir.types import Scalar
 from kerngen.schedule.lowering.affine import index_position, lower_affine
 from kerngen.schedule.lowering.builder import wgsl_type
@@ -26,10 +37,36 @@ def lower_subscript(to: Lowerer, subscript: Subscript, extent: Extent) -> Value:
             form = subscript_form(subscript)
             assert form is not None, "only a clamped subscript has none"
             return lower_affine(to, form)
+        case Clamped(Binary("/", IndexValue(index), by)) if _is_block(
+            to, index, as_literal(by), extent
+        ):
+            return _block(to, index, as_literal(by) or 1)
         case Clamped(expr):
             return _clamped(to, expr, extent)
         case _:
             assert_never(subscript)
+
+
+def _is_block(to: Lowerer, index: Index, by: int | None, extent: Extent) -> bool:
+    """Whether `p / 32` lies in an axis: of (d + 31) / 32 elements, where p is below d."""
+    if by is None or by < 1:
+        return False
+    if isinstance(index.extent, int):
+        return isinstance(extent, int) and (index.extent - 1) // by < extent
+    lengths = {dim.name: dim.value for dim in to.shader.task.kernel.derived}
+    match lengths.get(str(extent)):
+        case Binary("/", Binary("+", DimValue(name), Constant(value=more)), whole):
+            same = name == index.extent and as_literal(whole) == by
+            return same and more == by - 1
+        case _:
+            return False
+
+
+def _block(to: Lowerer, index: Index, by: int) -> Value:
+    """Return `p / 32`, which is one number for four neighbours where p counts vectors."""
+    if index != to.vector or (to.counts_vectors and by % LANES == 0):
+        return Value(to.at[index] // by)
+    return Value(t.Binary("/", index_position(to, index), t.u32(by)), wide=True)
 
 
 def _clamped(to: Lowerer, expr: Expr, extent: Extent) -> Value:
