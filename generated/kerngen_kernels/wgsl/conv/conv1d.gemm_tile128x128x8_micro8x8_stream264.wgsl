@@ -31,13 +31,18 @@ fn a_vector(f: u32, term: u32) -> vec4f {
     return vec4f(k[min(f, u.o - 1u) * (u.c * u.s) + nearest], k[min(f + 1u, u.o - 1u) * (u.c * u.s) + nearest], k[min(f + 2u, u.o - 1u) * (u.c * u.s) + nearest], k[min(f + 3u, u.o - 1u) * (u.c * u.s) + nearest]);
 }
 
+// An element of the operand b.
+fn b_element(n: u32, j: u32, q: u32, v: u32) -> f32 {
+    return x[(n * u.c + q) * u.w + j];
+}
+
 // Whether a place lies on an axis.
 fn on_axis(place: i32, length_: i32) -> bool {
     return place >= 0 && place < length_;
 }
 
 // An element of the operand b.
-fn b_element(n: u32, j: u32, q: u32, v: u32) -> f32 {
+fn b_element_(n: u32, j: u32, q: u32, v: u32) -> f32 {
     return select(0.0, x[(n * u.c + q) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
 }
 
@@ -122,11 +127,17 @@ fn edge(
         var b_v: u32;
         let b_step_q = 8u / u.s;
         var b_q: u32;
+        let b_is_single = u32(u.step) == 1u && u32(-u.edge) == 0u && u.s == 1u && u.y_axis_2 <= u.w;
         if (begin < last_term) {
             a_load = a_vector(a_f, begin + a_term);
             b_v = (begin + b_term) % u.s;
             b_q = (begin + b_term) / u.s;
-            b_load = vec4f(b_element(b_n_0, b_j_0, min(b_q, u.c - 1u), b_v), b_element(b_n_1, b_j_1, min(b_q, u.c - 1u), b_v), b_element(b_n_2, b_j_2, min(b_q, u.c - 1u), b_v), b_element(b_n_3, b_j_3, min(b_q, u.c - 1u), b_v));
+            if (b_is_single) {
+                b_load = vec4f(b_element(b_n_0, b_j_0, min(b_q, u.c - 1u), b_v), b_element(b_n_1, b_j_1, min(b_q, u.c - 1u), b_v), b_element(b_n_2, b_j_2, min(b_q, u.c - 1u), b_v), b_element(b_n_3, b_j_3, min(b_q, u.c - 1u), b_v));
+            }
+            if (!b_is_single) {
+                b_load = vec4f(b_element_(b_n_0, b_j_0, min(b_q, u.c - 1u), b_v), b_element_(b_n_1, b_j_1, min(b_q, u.c - 1u), b_v), b_element_(b_n_2, b_j_2, min(b_q, u.c - 1u), b_v), b_element_(b_n_3, b_j_3, min(b_q, u.c - 1u), b_v));
+            }
         }
         for (var following = begin + 8u; following < last_term + 8u; following += 8u) {
             if (following > last_term) {
@@ -144,7 +155,12 @@ fn edge(
                 b_v = b_v - u.s;
                 b_q += 1u;
             }
-            b_load = vec4f(b_element(b_n_0, b_j_0, min(b_q, u.c - 1u), b_v), b_element(b_n_1, b_j_1, min(b_q, u.c - 1u), b_v), b_element(b_n_2, b_j_2, min(b_q, u.c - 1u), b_v), b_element(b_n_3, b_j_3, min(b_q, u.c - 1u), b_v));
+            if (b_is_single) {
+                b_load = vec4f(b_element(b_n_0, b_j_0, min(b_q, u.c - 1u), b_v), b_element(b_n_1, b_j_1, min(b_q, u.c - 1u), b_v), b_element(b_n_2, b_j_2, min(b_q, u.c - 1u), b_v), b_element(b_n_3, b_j_3, min(b_q, u.c - 1u), b_v));
+            }
+            if (!b_is_single) {
+                b_load = vec4f(b_element_(b_n_0, b_j_0, min(b_q, u.c - 1u), b_v), b_element_(b_n_1, b_j_1, min(b_q, u.c - 1u), b_v), b_element_(b_n_2, b_j_2, min(b_q, u.c - 1u), b_v), b_element_(b_n_3, b_j_3, min(b_q, u.c - 1u), b_v));
+            }
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let a_1 = a_tile[0u][1u][row];

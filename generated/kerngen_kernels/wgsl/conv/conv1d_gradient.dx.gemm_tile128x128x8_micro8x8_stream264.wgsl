@@ -32,6 +32,11 @@ fn a_element(q: u32, f: u32, v: u32) -> f32 {
 
 // An element of the operand b.
 fn b_element(n: u32, j: u32, f: u32, v: u32) -> f32 {
+    return dy[(n * u.o + f) * u.p + j];
+}
+
+// An element of the operand b.
+fn b_element_(n: u32, j: u32, f: u32, v: u32) -> f32 {
     return select(0.0, dy[(n * u.o + f) * u.p + u32(clamp(i32(j) + u.edge - i32(v) * u.skip, 0, i32(u.p) - 1))], 0 == 0 && i32(j) + u.edge - i32(v) * u.skip >= 0 && i32(j) + u.edge - i32(v) * u.skip < i32(u.p));
 }
 
@@ -42,7 +47,7 @@ fn remainder(x: i32, y: i32) -> i32 {
 }
 
 // An element of the operand b.
-fn b_element_(n: u32, j: u32, f: u32, v: u32) -> f32 {
+fn b_element_2(n: u32, j: u32, f: u32, v: u32) -> f32 {
     return select(0.0, dy[(n * u.o + f) * u.p + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.p));
 }
 
@@ -138,17 +143,22 @@ fn edge(
         var b_v: u32;
         let b_step_f = 8u / u.s;
         var b_f: u32;
+        let b_is_undivided = u32(u.step) == 1u;
+        let b_is_single = b_is_undivided && u32(u.edge) == 0u && u.s == 1u && u.w <= u.p;
         if (begin < last_term) {
             a_v = (begin + a_term) % u.s;
             a_f = (begin + a_term) / u.s;
             a_load = vec4f(a_element(a_q_0, min(a_f, u.o - 1u), a_v), a_element(a_q_1, min(a_f, u.o - 1u), a_v), a_element(a_q_2, min(a_f, u.o - 1u), a_v), a_element(a_q_3, min(a_f, u.o - 1u), a_v));
             b_v = (begin + b_term) % u.s;
             b_f = (begin + b_term) / u.s;
-            if (u32(u.step) == 1u) {
+            if (b_is_single) {
                 b_load = vec4f(b_element(b_n_0, b_j_0, min(b_f, u.o - 1u), b_v), b_element(b_n_1, b_j_1, min(b_f, u.o - 1u), b_v), b_element(b_n_2, b_j_2, min(b_f, u.o - 1u), b_v), b_element(b_n_3, b_j_3, min(b_f, u.o - 1u), b_v));
             }
-            if (!(u32(u.step) == 1u)) {
+            if (!b_is_single && b_is_undivided) {
                 b_load = vec4f(b_element_(b_n_0, b_j_0, min(b_f, u.o - 1u), b_v), b_element_(b_n_1, b_j_1, min(b_f, u.o - 1u), b_v), b_element_(b_n_2, b_j_2, min(b_f, u.o - 1u), b_v), b_element_(b_n_3, b_j_3, min(b_f, u.o - 1u), b_v));
+            }
+            if (!b_is_undivided) {
+                b_load = vec4f(b_element_2(b_n_0, b_j_0, min(b_f, u.o - 1u), b_v), b_element_2(b_n_1, b_j_1, min(b_f, u.o - 1u), b_v), b_element_2(b_n_2, b_j_2, min(b_f, u.o - 1u), b_v), b_element_2(b_n_3, b_j_3, min(b_f, u.o - 1u), b_v));
             }
         }
         for (var following = begin + 8u; following < last_term + 8u; following += 8u) {
@@ -173,11 +183,14 @@ fn edge(
                 b_v = b_v - u.s;
                 b_f += 1u;
             }
-            if (u32(u.step) == 1u) {
+            if (b_is_single) {
                 b_load = vec4f(b_element(b_n_0, b_j_0, min(b_f, u.o - 1u), b_v), b_element(b_n_1, b_j_1, min(b_f, u.o - 1u), b_v), b_element(b_n_2, b_j_2, min(b_f, u.o - 1u), b_v), b_element(b_n_3, b_j_3, min(b_f, u.o - 1u), b_v));
             }
-            if (!(u32(u.step) == 1u)) {
+            if (!b_is_single && b_is_undivided) {
                 b_load = vec4f(b_element_(b_n_0, b_j_0, min(b_f, u.o - 1u), b_v), b_element_(b_n_1, b_j_1, min(b_f, u.o - 1u), b_v), b_element_(b_n_2, b_j_2, min(b_f, u.o - 1u), b_v), b_element_(b_n_3, b_j_3, min(b_f, u.o - 1u), b_v));
+            }
+            if (!b_is_undivided) {
+                b_load = vec4f(b_element_2(b_n_0, b_j_0, min(b_f, u.o - 1u), b_v), b_element_2(b_n_1, b_j_1, min(b_f, u.o - 1u), b_v), b_element_2(b_n_2, b_j_2, min(b_f, u.o - 1u), b_v), b_element_2(b_n_3, b_j_3, min(b_f, u.o - 1u), b_v));
             }
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];

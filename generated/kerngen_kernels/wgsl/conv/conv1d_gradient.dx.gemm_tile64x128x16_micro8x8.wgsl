@@ -31,6 +31,11 @@ fn a_element(q: u32, f: u32, v: u32) -> f32 {
 
 // An element of the operand b.
 fn b_element(n: u32, j: u32, f: u32, v: u32) -> f32 {
+    return dy[(n * u.o + f) * u.p + j];
+}
+
+// An element of the operand b.
+fn b_element_(n: u32, j: u32, f: u32, v: u32) -> f32 {
     return select(0.0, dy[(n * u.o + f) * u.p + u32(clamp(i32(j) + u.edge - i32(v) * u.skip, 0, i32(u.p) - 1))], 0 == 0 && i32(j) + u.edge - i32(v) * u.skip >= 0 && i32(j) + u.edge - i32(v) * u.skip < i32(u.p));
 }
 
@@ -41,7 +46,7 @@ fn remainder(x: i32, y: i32) -> i32 {
 }
 
 // An element of the operand b.
-fn b_element_(n: u32, j: u32, f: u32, v: u32) -> f32 {
+fn b_element_2(n: u32, j: u32, f: u32, v: u32) -> f32 {
     return select(0.0, dy[(n * u.o + f) * u.p + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.p) - 1))], remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.p));
 }
 
@@ -162,6 +167,8 @@ fn edge(
     var b_3_v: u32;
     let b_3_step_f = 16u / u.s;
     var b_3_f: u32;
+    let b_is_undivided = u32(u.step) == 1u;
+    let b_is_single = b_is_undivided && u32(u.edge) == 0u && u.s == 1u && u.w <= u.p;
     if (0u < u.o * u.s) {
         a_0_v = a_term_0 % u.s;
         a_0_f = a_term_0 / u.s;
@@ -175,17 +182,23 @@ fn edge(
         b_2_f = b_term_2 / u.s;
         b_3_v = b_term_3 % u.s;
         b_3_f = b_term_3 / u.s;
-        if (u32(u.step) == 1u) {
+        if (b_is_single) {
             b_load_0 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_v), b_element(b_0_n_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_v), b_element(b_0_n_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_v), b_element(b_0_n_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_v));
             b_load_1 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_v), b_element(b_0_n_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_v), b_element(b_0_n_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_v), b_element(b_0_n_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_v));
             b_load_2 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_v), b_element(b_0_n_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_v), b_element(b_0_n_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_v), b_element(b_0_n_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_v));
             b_load_3 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_v), b_element(b_0_n_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_v), b_element(b_0_n_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_v), b_element(b_0_n_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_v));
         }
-        if (!(u32(u.step) == 1u)) {
+        if (!b_is_single && b_is_undivided) {
             b_load_0 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_v), b_element_(b_0_n_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_v), b_element_(b_0_n_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_v), b_element_(b_0_n_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_v));
             b_load_1 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_v), b_element_(b_0_n_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_v), b_element_(b_0_n_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_v), b_element_(b_0_n_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_v));
             b_load_2 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_v), b_element_(b_0_n_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_v), b_element_(b_0_n_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_v), b_element_(b_0_n_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_v));
             b_load_3 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_v), b_element_(b_0_n_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_v), b_element_(b_0_n_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_v), b_element_(b_0_n_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_v));
+        }
+        if (!b_is_undivided) {
+            b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_v), b_element_2(b_0_n_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_v), b_element_2(b_0_n_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_v), b_element_2(b_0_n_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_v));
+            b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_v), b_element_2(b_0_n_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_v), b_element_2(b_0_n_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_v), b_element_2(b_0_n_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_v));
+            b_load_2 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_v), b_element_2(b_0_n_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_v), b_element_2(b_0_n_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_v), b_element_2(b_0_n_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_v));
+            b_load_3 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_v), b_element_2(b_0_n_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_v), b_element_2(b_0_n_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_v), b_element_2(b_0_n_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_v));
         }
     }
     for (var following = 16u; following < u.o * u.s + 16u; following += 16u) {
@@ -237,17 +250,23 @@ fn edge(
             b_3_v = b_3_v - u.s;
             b_3_f += 1u;
         }
-        if (u32(u.step) == 1u) {
+        if (b_is_single) {
             b_load_0 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_v), b_element(b_0_n_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_v), b_element(b_0_n_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_v), b_element(b_0_n_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_v));
             b_load_1 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_v), b_element(b_0_n_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_v), b_element(b_0_n_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_v), b_element(b_0_n_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_v));
             b_load_2 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_v), b_element(b_0_n_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_v), b_element(b_0_n_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_v), b_element(b_0_n_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_v));
             b_load_3 = vec4f(b_element(b_0_n_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_v), b_element(b_0_n_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_v), b_element(b_0_n_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_v), b_element(b_0_n_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_v));
         }
-        if (!(u32(u.step) == 1u)) {
+        if (!b_is_single && b_is_undivided) {
             b_load_0 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_v), b_element_(b_0_n_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_v), b_element_(b_0_n_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_v), b_element_(b_0_n_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_v));
             b_load_1 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_v), b_element_(b_0_n_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_v), b_element_(b_0_n_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_v), b_element_(b_0_n_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_v));
             b_load_2 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_v), b_element_(b_0_n_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_v), b_element_(b_0_n_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_v), b_element_(b_0_n_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_v));
             b_load_3 = vec4f(b_element_(b_0_n_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_v), b_element_(b_0_n_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_v), b_element_(b_0_n_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_v), b_element_(b_0_n_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_v));
+        }
+        if (!b_is_undivided) {
+            b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_v), b_element_2(b_0_n_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_v), b_element_2(b_0_n_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_v), b_element_2(b_0_n_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_v));
+            b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_v), b_element_2(b_0_n_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_v), b_element_2(b_0_n_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_v), b_element_2(b_0_n_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_v));
+            b_load_2 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_v), b_element_2(b_0_n_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_v), b_element_2(b_0_n_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_v), b_element_2(b_0_n_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_v));
+            b_load_3 = vec4f(b_element_2(b_0_n_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_v), b_element_2(b_0_n_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_v), b_element_2(b_0_n_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_v), b_element_2(b_0_n_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_v));
         }
         {  // term = 0
             let a_0 = a_tile[0u][0u][row];

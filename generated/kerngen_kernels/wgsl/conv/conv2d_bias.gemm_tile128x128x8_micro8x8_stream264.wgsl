@@ -35,13 +35,18 @@ fn a_vector(f: u32, term: u32) -> vec4f {
     return vec4f(k[min(f, u.o - 1u) * (u.c * u.r * u.s) + nearest], k[min(f + 1u, u.o - 1u) * (u.c * u.r * u.s) + nearest], k[min(f + 2u, u.o - 1u) * (u.c * u.r * u.s) + nearest], k[min(f + 3u, u.o - 1u) * (u.c * u.r * u.s) + nearest]);
 }
 
+// An element of the operand b.
+fn b_element(n: u32, i: u32, j: u32, q: u32, u_: u32, v: u32) -> f32 {
+    return x[((n * u.c + q) * u.h + i) * u.w + j];
+}
+
 // Whether a place lies on an axis.
 fn on_axis(place: i32, length_: i32) -> bool {
     return place >= 0 && place < length_;
 }
 
 // An element of the operand b.
-fn b_element(n: u32, i: u32, j: u32, q: u32, u_: u32, v: u32) -> f32 {
+fn b_element_(n: u32, i: u32, j: u32, q: u32, u_: u32, v: u32) -> f32 {
     return select(0.0, x[((n * u.c + q) * u.h + u32(clamp(i32(i) * u.step + i32(u_) * u.skip - u.edge, 0, i32(u.h) - 1))) * u.w + u32(clamp(i32(j) * u.step + i32(v) * u.skip - u.edge, 0, i32(u.w) - 1))], on_axis(i32(i) * u.step + i32(u_) * u.skip - u.edge, i32(u.h)) && on_axis(i32(j) * u.step + i32(v) * u.skip - u.edge, i32(u.w)));
 }
 
@@ -133,12 +138,18 @@ fn edge(
         var b_u: u32;
         let b_step_q = 8u / u.s / u.r;
         var b_q: u32;
+        let b_is_single = u32(u.step) == 1u && u32(-u.edge) == 0u && u.r == 1u && u.s == 1u && u.y_axis_2 <= u.h && u.y_axis_3 <= u.w;
         if (begin < last_term) {
             a_load = a_vector(a_f, begin + a_term);
             b_v = (begin + b_term) % u.s;
             b_u = (begin + b_term) / u.s % u.r;
             b_q = (begin + b_term) / u.s / u.r;
-            b_load = vec4f(b_element(b_n_0, b_i_0, b_j_0, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_1, b_i_1, b_j_1, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_2, b_i_2, b_j_2, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_3, b_i_3, b_j_3, min(b_q, u.c - 1u), b_u, b_v));
+            if (b_is_single) {
+                b_load = vec4f(b_element(b_n_0, b_i_0, b_j_0, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_1, b_i_1, b_j_1, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_2, b_i_2, b_j_2, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_3, b_i_3, b_j_3, min(b_q, u.c - 1u), b_u, b_v));
+            }
+            if (!b_is_single) {
+                b_load = vec4f(b_element_(b_n_0, b_i_0, b_j_0, min(b_q, u.c - 1u), b_u, b_v), b_element_(b_n_1, b_i_1, b_j_1, min(b_q, u.c - 1u), b_u, b_v), b_element_(b_n_2, b_i_2, b_j_2, min(b_q, u.c - 1u), b_u, b_v), b_element_(b_n_3, b_i_3, b_j_3, min(b_q, u.c - 1u), b_u, b_v));
+            }
         }
         for (var following = begin + 8u; following < last_term + 8u; following += 8u) {
             if (following > last_term) {
@@ -161,7 +172,12 @@ fn edge(
                 b_u = b_u - u.r;
                 b_q += 1u;
             }
-            b_load = vec4f(b_element(b_n_0, b_i_0, b_j_0, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_1, b_i_1, b_j_1, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_2, b_i_2, b_j_2, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_3, b_i_3, b_j_3, min(b_q, u.c - 1u), b_u, b_v));
+            if (b_is_single) {
+                b_load = vec4f(b_element(b_n_0, b_i_0, b_j_0, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_1, b_i_1, b_j_1, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_2, b_i_2, b_j_2, min(b_q, u.c - 1u), b_u, b_v), b_element(b_n_3, b_i_3, b_j_3, min(b_q, u.c - 1u), b_u, b_v));
+            }
+            if (!b_is_single) {
+                b_load = vec4f(b_element_(b_n_0, b_i_0, b_j_0, min(b_q, u.c - 1u), b_u, b_v), b_element_(b_n_1, b_i_1, b_j_1, min(b_q, u.c - 1u), b_u, b_v), b_element_(b_n_2, b_i_2, b_j_2, min(b_q, u.c - 1u), b_u, b_v), b_element_(b_n_3, b_i_3, b_j_3, min(b_q, u.c - 1u), b_u, b_v));
+            }
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];
                 let a_1 = a_tile[0u][1u][row];

@@ -37,6 +37,11 @@ fn a_element(q: u32, f: u32, u_: u32, v: u32) -> f32 {
 
 // An element of the operand b.
 fn b_element(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
+    return dy[((n * u.o + f) * u.p + i) * u.t + j];
+}
+
+// An element of the operand b.
+fn b_element_(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
     return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp(i32(i) + u.edge - i32(u_) * u.skip, 0, i32(u.p) - 1))) * u.t + u32(clamp(i32(j) + u.edge - i32(v) * u.skip, 0, i32(u.t) - 1))], 0 == 0 && i32(i) + u.edge - i32(u_) * u.skip >= 0 && i32(i) + u.edge - i32(u_) * u.skip < i32(u.p) && 0 == 0 && i32(j) + u.edge - i32(v) * u.skip >= 0 && i32(j) + u.edge - i32(v) * u.skip < i32(u.t));
 }
 
@@ -47,7 +52,7 @@ fn remainder(x: i32, y: i32) -> i32 {
 }
 
 // An element of the operand b.
-fn b_element_(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
+fn b_element_2(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
     return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step >= 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.t));
 }
 
@@ -152,6 +157,8 @@ fn edge(
         var b_u: u32;
         let b_step_f = 8u / u.s / u.r;
         var b_f: u32;
+        let b_is_undivided = u32(u.step) == 1u;
+        let b_is_single = b_is_undivided && u32(u.edge) == 0u && u.r == 1u && u.s == 1u && u.h_len_length <= u.p && u.w_len_length <= u.t;
         if (begin < last_term) {
             a_v = (begin + a_term) % u.s;
             a_u = (begin + a_term) / u.s % u.r;
@@ -160,11 +167,14 @@ fn edge(
             b_v = (begin + b_term) % u.s;
             b_u = (begin + b_term) / u.s % u.r;
             b_f = (begin + b_term) / u.s / u.r;
-            if (u32(u.step) == 1u) {
+            if (b_is_single) {
                 b_load = vec4f(b_element(b_n_0, b_i_0, b_j_0, min(b_f, u.o - 1u), b_u, b_v), b_element(b_n_1, b_i_1, b_j_1, min(b_f, u.o - 1u), b_u, b_v), b_element(b_n_2, b_i_2, b_j_2, min(b_f, u.o - 1u), b_u, b_v), b_element(b_n_3, b_i_3, b_j_3, min(b_f, u.o - 1u), b_u, b_v));
             }
-            if (!(u32(u.step) == 1u)) {
+            if (!b_is_single && b_is_undivided) {
                 b_load = vec4f(b_element_(b_n_0, b_i_0, b_j_0, min(b_f, u.o - 1u), b_u, b_v), b_element_(b_n_1, b_i_1, b_j_1, min(b_f, u.o - 1u), b_u, b_v), b_element_(b_n_2, b_i_2, b_j_2, min(b_f, u.o - 1u), b_u, b_v), b_element_(b_n_3, b_i_3, b_j_3, min(b_f, u.o - 1u), b_u, b_v));
+            }
+            if (!b_is_undivided) {
+                b_load = vec4f(b_element_2(b_n_0, b_i_0, b_j_0, min(b_f, u.o - 1u), b_u, b_v), b_element_2(b_n_1, b_i_1, b_j_1, min(b_f, u.o - 1u), b_u, b_v), b_element_2(b_n_2, b_i_2, b_j_2, min(b_f, u.o - 1u), b_u, b_v), b_element_2(b_n_3, b_i_3, b_j_3, min(b_f, u.o - 1u), b_u, b_v));
             }
         }
         for (var following = begin + 8u; following < last_term + 8u; following += 8u) {
@@ -199,11 +209,14 @@ fn edge(
                 b_u = b_u - u.r;
                 b_f += 1u;
             }
-            if (u32(u.step) == 1u) {
+            if (b_is_single) {
                 b_load = vec4f(b_element(b_n_0, b_i_0, b_j_0, min(b_f, u.o - 1u), b_u, b_v), b_element(b_n_1, b_i_1, b_j_1, min(b_f, u.o - 1u), b_u, b_v), b_element(b_n_2, b_i_2, b_j_2, min(b_f, u.o - 1u), b_u, b_v), b_element(b_n_3, b_i_3, b_j_3, min(b_f, u.o - 1u), b_u, b_v));
             }
-            if (!(u32(u.step) == 1u)) {
+            if (!b_is_single && b_is_undivided) {
                 b_load = vec4f(b_element_(b_n_0, b_i_0, b_j_0, min(b_f, u.o - 1u), b_u, b_v), b_element_(b_n_1, b_i_1, b_j_1, min(b_f, u.o - 1u), b_u, b_v), b_element_(b_n_2, b_i_2, b_j_2, min(b_f, u.o - 1u), b_u, b_v), b_element_(b_n_3, b_i_3, b_j_3, min(b_f, u.o - 1u), b_u, b_v));
+            }
+            if (!b_is_undivided) {
+                b_load = vec4f(b_element_2(b_n_0, b_i_0, b_j_0, min(b_f, u.o - 1u), b_u, b_v), b_element_2(b_n_1, b_i_1, b_j_1, min(b_f, u.o - 1u), b_u, b_v), b_element_2(b_n_2, b_i_2, b_j_2, min(b_f, u.o - 1u), b_u, b_v), b_element_2(b_n_3, b_i_3, b_j_3, min(b_f, u.o - 1u), b_u, b_v));
             }
             {  // term = 0
                 let a_0 = a_tile[0u][0u][row];

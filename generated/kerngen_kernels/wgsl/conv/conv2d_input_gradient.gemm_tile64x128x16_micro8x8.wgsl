@@ -36,6 +36,11 @@ fn a_element(q: u32, f: u32, u_: u32, v: u32) -> f32 {
 
 // An element of the operand b.
 fn b_element(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
+    return dy[((n * u.o + f) * u.p + i) * u.t + j];
+}
+
+// An element of the operand b.
+fn b_element_(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
     return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp(i32(i) + u.edge - i32(u_) * u.skip, 0, i32(u.p) - 1))) * u.t + u32(clamp(i32(j) + u.edge - i32(v) * u.skip, 0, i32(u.t) - 1))], 0 == 0 && i32(i) + u.edge - i32(u_) * u.skip >= 0 && i32(i) + u.edge - i32(u_) * u.skip < i32(u.p) && 0 == 0 && i32(j) + u.edge - i32(v) * u.skip >= 0 && i32(j) + u.edge - i32(v) * u.skip < i32(u.t));
 }
 
@@ -46,7 +51,7 @@ fn remainder(x: i32, y: i32) -> i32 {
 }
 
 // An element of the operand b.
-fn b_element_(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
+fn b_element_2(n: u32, i: u32, j: u32, f: u32, u_: u32, v: u32) -> f32 {
     return select(0.0, dy[((n * u.o + f) * u.p + u32(clamp((i32(i) + u.edge - i32(u_) * u.skip) / u.step, 0, i32(u.p) - 1))) * u.t + u32(clamp((i32(j) + u.edge - i32(v) * u.skip) / u.step, 0, i32(u.t) - 1))], remainder(i32(i) + u.edge - i32(u_) * u.skip, u.step) == 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step >= 0 && (i32(i) + u.edge - i32(u_) * u.skip) / u.step < i32(u.p) && remainder(i32(j) + u.edge - i32(v) * u.skip, u.step) == 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step >= 0 && (i32(j) + u.edge - i32(v) * u.skip) / u.step < i32(u.t));
 }
 
@@ -182,6 +187,8 @@ fn edge(
     var b_3_u: u32;
     let b_3_step_f = 16u / u.s / u.r;
     var b_3_f: u32;
+    let b_is_undivided = u32(u.step) == 1u;
+    let b_is_single = b_is_undivided && u32(u.edge) == 0u && u.r == 1u && u.s == 1u && u.h_len_length <= u.p && u.w_len_length <= u.t;
     if (0u < u.o * u.r * u.s) {
         a_0_v = a_term_0 % u.s;
         a_0_u = a_term_0 / u.s % u.r;
@@ -200,17 +207,23 @@ fn edge(
         b_3_v = b_term_3 % u.s;
         b_3_u = b_term_3 / u.s % u.r;
         b_3_f = b_term_3 / u.s / u.r;
-        if (u32(u.step) == 1u) {
+        if (b_is_single) {
             b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
             b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
             b_load_2 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
             b_load_3 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
         }
-        if (!(u32(u.step) == 1u)) {
+        if (!b_is_single && b_is_undivided) {
             b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
             b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
             b_load_2 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
             b_load_3 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
+        }
+        if (!b_is_undivided) {
+            b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
+            b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
+            b_load_2 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
+            b_load_3 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
         }
     }
     for (var following = 16u; following < u.o * u.r * u.s + 16u; following += 16u) {
@@ -287,17 +300,23 @@ fn edge(
             b_3_u = b_3_u - u.r;
             b_3_f += 1u;
         }
-        if (u32(u.step) == 1u) {
+        if (b_is_single) {
             b_load_0 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
             b_load_1 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
             b_load_2 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
             b_load_3 = vec4f(b_element(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
         }
-        if (!(u32(u.step) == 1u)) {
+        if (!b_is_single && b_is_undivided) {
             b_load_0 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
             b_load_1 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
             b_load_2 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
             b_load_3 = vec4f(b_element_(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
+        }
+        if (!b_is_undivided) {
+            b_load_0 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_0_f, u.o - 1u), b_0_u, b_0_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_0_f, u.o - 1u), b_0_u, b_0_v));
+            b_load_1 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_1_f, u.o - 1u), b_1_u, b_1_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_1_f, u.o - 1u), b_1_u, b_1_v));
+            b_load_2 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_2_f, u.o - 1u), b_2_u, b_2_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_2_f, u.o - 1u), b_2_u, b_2_v));
+            b_load_3 = vec4f(b_element_2(b_0_n_0, b_0_i_0, b_0_j_0, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_1, b_0_i_1, b_0_j_1, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_2, b_0_i_2, b_0_j_2, min(b_3_f, u.o - 1u), b_3_u, b_3_v), b_element_2(b_0_n_3, b_0_i_3, b_0_j_3, min(b_3_f, u.o - 1u), b_3_u, b_3_v));
         }
         {  // term = 0
             let a_0 = a_tile[0u][0u][row];

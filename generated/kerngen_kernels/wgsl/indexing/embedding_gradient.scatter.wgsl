@@ -35,8 +35,8 @@ fn keys_(
 }
 
 override SHIFT: u32;
-@group(0) @binding(1) var<storage, read> keys_sort_count: array<u32>;
-@group(0) @binding(2) var<storage, read_write> counts: array<u32>;
+@group(0) @binding(1) var<storage, read_write> counts: array<u32>;
+@group(0) @binding(2) var<storage, read> keys_sort_count: array<u32>;
 var<workgroup> own: array<atomic<u32>, 256>;
 
 // Sort, first of three dispatches: count the digits of each block.
@@ -47,24 +47,44 @@ fn sort_count(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let block = workgroup.y * grid.x + workgroup.x;
+    let rounds = max(min((u.n + 524287u) >> 19u, 8u), 1u);
     atomicStore(&own[lane], 0u);
     workgroupBarrier();
-    let rounds = max(min((u.n + 65535u) >> 16u, 16u), 1u);
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
-        let term = (block * rounds + round_) * 256u + lane;
-        if (term < u.n) {
-            atomicAdd(&own[(keys_sort_count[term] >> SHIFT) & 255u], 1u);
+        var words: array<u32, 8>;
+        for (var number = 0u; number < 8u; number += 1u) {
+            words[number] = keys_sort_count[min((block * rounds + round_) * 2048u + lane + number * 256u, u.n - 1u)];
+        }
+        for (var number = 0u; number < 8u; number += 1u) {
+            if ((block * rounds + round_) * 2048u + lane + number * 256u < u.n) {
+                atomicAdd(&own[(words[number] >> SHIFT) & 255u], 1u);
+            }
         }
     }
     workgroupBarrier();
-    if (block < (u.n + max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u - 1u) / (max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u)) {
-        counts[lane * ((u.n + max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u - 1u) / (max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u)) + block] = atomicLoad(&own[lane]);
+    if (block < (u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) {
+        counts[lane * ((u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u)) + block] = atomicLoad(&own[lane]);
     }
 }
 
-@group(0) @binding(1) var<storage, read_write> counts_sort_scan: array<u32>;
 @group(0) @binding(2) var<storage, read_write> totals: array<u32>;
-var<workgroup> own_sort_scan: array<u32, 256>;
+var<workgroup> sums: array<u32, 512>;
+
+fn sums_before(value: u32, lane: u32) -> vec2u {
+    var sum = value;
+    var base = 0u;
+    for (var step = 1u; step < 256u; step <<= 1u) {
+        sums[base + lane] = sum;
+        workgroupBarrier();
+        if (lane >= step) {
+            sum += sums[base + lane - step];
+        }
+        base = 256u - base;
+    }
+    sums[base + lane] = sum;
+    workgroupBarrier();
+    return vec2u(sum - value, sums[base + 256u - 1u]);
+}
 
 // Sort, second of three dispatches: how many terms of a digit are in blocks before.
 @compute @workgroup_size(256)
@@ -74,69 +94,19 @@ fn sort_scan(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let digit = workgroup.y * grid.x + workgroup.x;
-    let blocks = (u.n + max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u - 1u) / (max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u);
+    let blocks = (u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u);
     var before = 0u;
     for (var first = 0u; first < blocks; first += 256u) {
         let block = first + lane;
         var count = 0u;
         if (block < blocks) {
-            count = counts_sort_scan[digit * blocks + block];
+            count = counts[digit * blocks + block];
         }
-        var sum = count;
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 1u) {
-            sum += own_sort_scan[lane - 1u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 2u) {
-            sum += own_sort_scan[lane - 2u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 4u) {
-            sum += own_sort_scan[lane - 4u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 8u) {
-            sum += own_sort_scan[lane - 8u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 16u) {
-            sum += own_sort_scan[lane - 16u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 32u) {
-            sum += own_sort_scan[lane - 32u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 64u) {
-            sum += own_sort_scan[lane - 64u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
-        if (lane >= 128u) {
-            sum += own_sort_scan[lane - 128u];
-        }
-        workgroupBarrier();
-        own_sort_scan[lane] = sum;
-        workgroupBarrier();
+        let found = sums_before(count, lane);
         if (block < blocks) {
-            counts_sort_scan[digit * blocks + block] = before + sum - count;
+            counts[digit * blocks + block] = before + found.x;
         }
-        before += own_sort_scan[255u];
+        before += found.y;
         workgroupBarrier();
     }
     if (lane == 0u) {
@@ -149,8 +119,13 @@ fn sort_scan(
 @group(0) @binding(3) var<storage, read> keys_sort_place_first: array<u32>;
 @group(0) @binding(4) var<storage, read_write> keys_2: array<u32>;
 @group(0) @binding(5) var<storage, read_write> items_2: array<u32>;
-var<workgroup> start: array<u32, 256>;
-var<workgroup> bits_: array<atomic<u32>, 2048>;
+var<workgroup> tile: array<u32, 2048>;
+var<workgroup> next: array<u32, 256>;
+var<workgroup> base: array<u32, 256>;
+
+fn swizzled(slot: u32) -> u32 {
+    return slot ^ ((slot >> 5u) & 31u);
+}
 
 // Sort, last of three dispatches: move each term behind those before it.
 @compute @workgroup_size(256)
@@ -160,100 +135,161 @@ fn sort_place_first(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let block = workgroup.y * grid.x + workgroup.x;
-    let blocks = (u.n + max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u - 1u) / (max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u);
+    let blocks = (u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u);
     if (block >= blocks) {
         return;
     }
-    let bit = 1u << (lane & 31u);
-    var sum = totals_sort_place_first[lane];
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 1u) {
-        sum += start[lane - 1u];
+    var before = 0u;
+    var total = 0u;
+    let few = blocks <= 8u;
+    for (var which = 0u; which < select(0u, blocks, few); which += 1u) {
+        total += counts_sort_place_first[lane * blocks + which];
+        if (which < block) {
+            before += counts_sort_place_first[lane * blocks + which];
+        }
     }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 2u) {
-        sum += start[lane - 2u];
+    if (!few) {
+        before = counts_sort_place_first[lane * blocks + block];
+        total = totals_sort_place_first[lane];
     }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 4u) {
-        sum += start[lane - 4u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 8u) {
-        sum += start[lane - 8u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 16u) {
-        sum += start[lane - 16u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 32u) {
-        sum += start[lane - 32u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 64u) {
-        sum += start[lane - 64u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 128u) {
-        sum += start[lane - 128u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    start[lane] = sum - totals_sort_place_first[lane] + counts_sort_place_first[lane * blocks + block];
-    let rounds = max(min((u.n + 65535u) >> 16u, 16u), 1u);
+    next[lane] = sums_before(total, lane).x + before;
+    let rounds = max(min((u.n + 524287u) >> 19u, 8u), 1u);
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
-        let term = (block * rounds + round_) * 256u + lane;
-        for (var word = 0u; word < 8u; word += 1u) {
-            atomicStore(&bits_[word * 256u + lane], 0u);
+        let first = (block * rounds + round_) * 2048u;
+        let many = min(max(u.n, first) - first, 2048u);
+        var word: array<u32, 8>;
+        var word_: array<u32, 8>;
+        var digit: array<u32, 8>;
+        var slot: array<u32, 8>;
+        let last = u.n - 1u;
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = keys_sort_place_first[min(first + (term * 256u + lane), last)];
+            word_[term] = min(first + (term * 256u + lane), last);
         }
         workgroupBarrier();
-        let is_term = term < u.n;
-        var key = 0u;
-        if (is_term) {
-            key = keys_sort_place_first[term];
-        }
-        let digit = (key >> SHIFT) & 255u;
-        if (is_term) {
-            atomicOr(&bits_[(lane >> 5u) * 256u + digit], bit);
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(term * 256u + lane)] = word[term];
         }
         workgroupBarrier();
-        if (is_term) {
-            var place = start[digit];
-            place += countOneBits(atomicLoad(&bits_[(lane >> 5u) * 256u + digit]) & (bit - 1u));
-            for (var word = 0u; word < (lane >> 5u); word += 1u) {
-                place += countOneBits(atomicLoad(&bits_[word * 256u + digit]));
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(term * 256u + lane)] = word_[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word_[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var row = 0u; row < 8u; row += 1u) {
+            tile[swizzled(row * 256u + lane)] = 0u;
+        }
+        for (var term = 0u; term < 8u; term += 1u) {
+            digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 0u) & 15u;
+            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+        }
+        workgroupBarrier();
+        var sum = 0u;
+        for (var row = 0u; row < 8u; row += 1u) {
+            sum += tile[swizzled(lane * 8u + row)];
+        }
+        let found = sums_before(sum, lane);
+        var before_ = found.x + (found.y << 16u);
+        for (var row = 0u; row < 8u; row += 1u) {
+            let counter = tile[swizzled(lane * 8u + row)];
+            tile[swizzled(lane * 8u + row)] = before_;
+            before_ += counter;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word_[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word_[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var row = 0u; row < 8u; row += 1u) {
+            tile[swizzled(row * 256u + lane)] = 0u;
+        }
+        for (var term = 0u; term < 8u; term += 1u) {
+            digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 4u) & 15u;
+            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+        }
+        workgroupBarrier();
+        var sum_ = 0u;
+        for (var row = 0u; row < 8u; row += 1u) {
+            sum_ += tile[swizzled(lane * 8u + row)];
+        }
+        let found_ = sums_before(sum_, lane);
+        var before_2 = found_.x + (found_.y << 16u);
+        for (var row = 0u; row < 8u; row += 1u) {
+            let counter_ = tile[swizzled(lane * 8u + row)];
+            tile[swizzled(lane * 8u + row)] = before_2;
+            before_2 += counter_;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word_[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word_[term] = tile[swizzled(term * 256u + lane)];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = tile[swizzled(term * 256u + lane)];
+        }
+        for (var term = 0u; term < 8u; term += 1u) {
+            if (term * 256u + lane < many) {
+                let own_digit = (word[term] >> SHIFT) & 255u;
+                let digit_before = (tile[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+                if (term * 256u + lane == 0u || own_digit != digit_before) {
+                    base[own_digit] = next[own_digit] - (term * 256u + lane);
+                }
             }
-            keys_2[place] = key;
-            items_2[place] = term;
         }
         workgroupBarrier();
-        var count = 0u;
-        for (var word = 0u; word < 8u; word += 1u) {
-            count += countOneBits(atomicLoad(&bits_[word * 256u + lane]));
+        for (var term = 0u; term < 8u; term += 1u) {
+            if (term * 256u + lane < many) {
+                let own_digit_ = (word[term] >> SHIFT) & 255u;
+                let to = base[own_digit_] + (term * 256u + lane);
+                keys_2[to] = word[term];
+                items_2[to] = word_[term];
+                let digit_after = (tile[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+                if (term * 256u + lane + 1u == many || own_digit_ != digit_after) {
+                    next[own_digit_] = to + 1u;
+                }
+            }
         }
-        start[lane] += count;
     }
 }
 
 @group(0) @binding(1) var<storage, read> dy: array<vec4f>;
-@group(0) @binding(2) var<storage, read> keys_runs: array<u32>;
 @group(0) @binding(3) var<storage, read_write> bins: array<vec4f>;
 @group(0) @binding(4) var<storage, read_write> filled_runs: array<u32>;
 @group(0) @binding(5) var<storage, read> items: array<u32>;
@@ -274,11 +310,11 @@ fn runs(
     let j = column * 4u;
     let first = part * 8u;
     let end = min(first + 8u, u.n);
-    var run = keys_runs[first];
-    var carries = first > 0u && keys_runs[first] < u.v_len_length && keys_runs[max(first, 1u) - 1u] == keys_runs[first];
+    var run = keys_sort_count[first];
+    var carries = first > 0u && keys_sort_count[first] < u.v_len_length && keys_sort_count[max(first, 1u) - 1u] == keys_sort_count[first];
     var total = vec4f(0.0);
     for (var term = first; term < end; term += 1u) {
-        let key = keys_runs[term];
+        let key = keys_sort_count[term];
         if (key != run) {
             if (carries) {
                 bins[(u.v_len_length + part) * (u.d >> 2u) + column] = total;
@@ -309,6 +345,7 @@ fn runs(
     }
 }
 
+@group(0) @binding(1) var<storage, read> keys_rest8: array<u32>;
 @group(0) @binding(2) var<storage, read_write> bins_rest8: array<vec4f>;
 
 // What is carried still, of each run.
@@ -325,10 +362,10 @@ fn rest8(
     let part = element / (u.d >> 2u);
     let column = element % (u.d >> 2u);
     let j = column * 4u;
-    let run = keys_sort_count[part * 8u];
-    if (part * 8u > 0u && keys_sort_count[part * 8u] < u.v_len_length && keys_sort_count[max(part * 8u, 1u) - 1u] == keys_sort_count[part * 8u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
+    let run = keys_rest8[part * 8u];
+    if (part * 8u > 0u && keys_rest8[part * 8u] < u.v_len_length && keys_rest8[max(part * 8u, 1u) - 1u] == keys_rest8[part * 8u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
         var total = vec4f(0.0);
-        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_sort_count[next * 8u] == run; next += 1u) {
+        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_rest8[next * 8u] == run; next += 1u) {
             total += bins_rest8[(u.v_len_length + next) * (u.d >> 2u) + column];
         }
         bins_rest8[run * (u.d >> 2u) + column] = bins_rest8[run * (u.d >> 2u) + column] + total;
@@ -351,11 +388,11 @@ fn carries(
     let j = column * 4u;
     let first = part * 128u;
     let end = min(first + 128u, (u.n + 7u) >> 3u);
-    var run = select(u.v_len_length, keys_sort_count[first * 8u], first * 8u > 0u && keys_sort_count[first * 8u] < u.v_len_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u]);
-    var carries = first * 8u > 0u && keys_sort_count[first * 8u] < u.v_len_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u];
+    var run = select(u.v_len_length, keys_rest8[first * 8u], first * 8u > 0u && keys_rest8[first * 8u] < u.v_len_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u]);
+    var carries = first * 8u > 0u && keys_rest8[first * 8u] < u.v_len_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u];
     var total = vec4f(0.0);
     for (var term = first; term < end; term += 1u) {
-        let key = select(u.v_len_length, keys_sort_count[term * 8u], term * 8u > 0u && keys_sort_count[term * 8u] < u.v_len_length && keys_sort_count[max(term * 8u, 1u) - 1u] == keys_sort_count[term * 8u]);
+        let key = select(u.v_len_length, keys_rest8[term * 8u], term * 8u > 0u && keys_rest8[term * 8u] < u.v_len_length && keys_rest8[max(term * 8u, 1u) - 1u] == keys_rest8[term * 8u]);
         if (key != run) {
             if (carries) {
                 bins_rest8[(u.v_len_length + ((u.n + 7u) >> 3u) + part) * (u.d >> 2u) + column] = total;
@@ -393,10 +430,10 @@ fn rest1024(
     let part = element / (u.d >> 2u);
     let column = element % (u.d >> 2u);
     let j = column * 4u;
-    let run = keys_sort_count[part * 1024u];
-    if (part * 1024u > 0u && keys_sort_count[part * 1024u] < u.v_len_length && keys_sort_count[max(part * 1024u, 1u) - 1u] == keys_sort_count[part * 1024u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
+    let run = keys_rest8[part * 1024u];
+    if (part * 1024u > 0u && keys_rest8[part * 1024u] < u.v_len_length && keys_rest8[max(part * 1024u, 1u) - 1u] == keys_rest8[part * 1024u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
         var total = vec4f(0.0);
-        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_sort_count[next * 1024u] == run; next += 1u) {
+        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_rest8[next * 1024u] == run; next += 1u) {
             total += bins_rest8[(u.v_len_length + ((u.n + 7u) >> 3u) + next) * (u.d >> 2u) + column];
         }
         bins_rest8[run * (u.d >> 2u) + column] = bins_rest8[run * (u.d >> 2u) + column] + total;
@@ -446,11 +483,11 @@ fn runs_edge(
     let column = element % u.d;
     let first = part * 8u;
     let end = min(first + 8u, u.n);
-    var run = keys_runs[first];
-    var carries = first > 0u && keys_runs[first] < u.v_len_length && keys_runs[max(first, 1u) - 1u] == keys_runs[first];
+    var run = keys_sort_count[first];
+    var carries = first > 0u && keys_sort_count[first] < u.v_len_length && keys_sort_count[max(first, 1u) - 1u] == keys_sort_count[first];
     var total = 0.0;
     for (var term = first; term < end; term += 1u) {
-        let key = keys_runs[term];
+        let key = keys_sort_count[term];
         if (key != run) {
             if (carries) {
                 bins_runs_edge[(u.v_len_length + part) * u.d + column] = total;
@@ -496,10 +533,10 @@ fn rest8_edge(
     }
     let part = element / u.d;
     let column = element % u.d;
-    let run = keys_sort_count[part * 8u];
-    if (part * 8u > 0u && keys_sort_count[part * 8u] < u.v_len_length && keys_sort_count[max(part * 8u, 1u) - 1u] == keys_sort_count[part * 8u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
+    let run = keys_rest8[part * 8u];
+    if (part * 8u > 0u && keys_rest8[part * 8u] < u.v_len_length && keys_rest8[max(part * 8u, 1u) - 1u] == keys_rest8[part * 8u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 8u - 9u, part * 8u)] == run)) {
         var total = 0.0;
-        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_sort_count[next * 8u] == run; next += 1u) {
+        for (var next = part; next < ((u.n + 7u) >> 3u) && keys_rest8[next * 8u] == run; next += 1u) {
             total += bins_rest8_edge[(u.v_len_length + next) * u.d + column];
         }
         bins_rest8_edge[run * u.d + column] = bins_rest8_edge[run * u.d + column] + total;
@@ -521,11 +558,11 @@ fn carries_edge(
     let column = element % u.d;
     let first = part * 128u;
     let end = min(first + 128u, (u.n + 7u) >> 3u);
-    var run = select(u.v_len_length, keys_sort_count[first * 8u], first * 8u > 0u && keys_sort_count[first * 8u] < u.v_len_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u]);
-    var carries = first * 8u > 0u && keys_sort_count[first * 8u] < u.v_len_length && keys_sort_count[max(first * 8u, 1u) - 1u] == keys_sort_count[first * 8u];
+    var run = select(u.v_len_length, keys_rest8[first * 8u], first * 8u > 0u && keys_rest8[first * 8u] < u.v_len_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u]);
+    var carries = first * 8u > 0u && keys_rest8[first * 8u] < u.v_len_length && keys_rest8[max(first * 8u, 1u) - 1u] == keys_rest8[first * 8u];
     var total = 0.0;
     for (var term = first; term < end; term += 1u) {
-        let key = select(u.v_len_length, keys_sort_count[term * 8u], term * 8u > 0u && keys_sort_count[term * 8u] < u.v_len_length && keys_sort_count[max(term * 8u, 1u) - 1u] == keys_sort_count[term * 8u]);
+        let key = select(u.v_len_length, keys_rest8[term * 8u], term * 8u > 0u && keys_rest8[term * 8u] < u.v_len_length && keys_rest8[max(term * 8u, 1u) - 1u] == keys_rest8[term * 8u]);
         if (key != run) {
             if (carries) {
                 bins_rest8_edge[(u.v_len_length + ((u.n + 7u) >> 3u) + part) * u.d + column] = total;
@@ -562,10 +599,10 @@ fn rest1024_edge(
     }
     let part = element / u.d;
     let column = element % u.d;
-    let run = keys_sort_count[part * 1024u];
-    if (part * 1024u > 0u && keys_sort_count[part * 1024u] < u.v_len_length && keys_sort_count[max(part * 1024u, 1u) - 1u] == keys_sort_count[part * 1024u] && !(part > 1u && keys_sort_count[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
+    let run = keys_rest8[part * 1024u];
+    if (part * 1024u > 0u && keys_rest8[part * 1024u] < u.v_len_length && keys_rest8[max(part * 1024u, 1u) - 1u] == keys_rest8[part * 1024u] && !(part > 1u && keys_rest8[min(max(part, 1u) * 1024u - 1025u, part * 1024u)] == run)) {
         var total = 0.0;
-        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_sort_count[next * 1024u] == run; next += 1u) {
+        for (var next = part; next < ((u.n + 1023u) >> 10u) && keys_rest8[next * 1024u] == run; next += 1u) {
             total += bins_rest8_edge[(u.v_len_length + ((u.n + 7u) >> 3u) + next) * u.d + column];
         }
         bins_rest8_edge[run * u.d + column] = bins_rest8_edge[run * u.d + column] + total;
@@ -608,94 +645,156 @@ fn sort_place(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let block = workgroup.y * grid.x + workgroup.x;
-    let blocks = (u.n + max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u - 1u) / (max(min((u.n + 65535u) >> 16u, 16u), 1u) * 256u);
+    let blocks = (u.n + max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u - 1u) / (max(min((u.n + 524287u) >> 19u, 8u), 1u) * 2048u);
     if (block >= blocks) {
         return;
     }
-    let bit = 1u << (lane & 31u);
-    var sum = totals_sort_place_first[lane];
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 1u) {
-        sum += start[lane - 1u];
+    var before = 0u;
+    var total = 0u;
+    let few = blocks <= 8u;
+    for (var which = 0u; which < select(0u, blocks, few); which += 1u) {
+        total += counts_sort_place_first[lane * blocks + which];
+        if (which < block) {
+            before += counts_sort_place_first[lane * blocks + which];
+        }
     }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 2u) {
-        sum += start[lane - 2u];
+    if (!few) {
+        before = counts_sort_place_first[lane * blocks + block];
+        total = totals_sort_place_first[lane];
     }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 4u) {
-        sum += start[lane - 4u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 8u) {
-        sum += start[lane - 8u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 16u) {
-        sum += start[lane - 16u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 32u) {
-        sum += start[lane - 32u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 64u) {
-        sum += start[lane - 64u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    if (lane >= 128u) {
-        sum += start[lane - 128u];
-    }
-    workgroupBarrier();
-    start[lane] = sum;
-    workgroupBarrier();
-    start[lane] = sum - totals_sort_place_first[lane] + counts_sort_place_first[lane * blocks + block];
-    let rounds = max(min((u.n + 65535u) >> 16u, 16u), 1u);
+    next[lane] = sums_before(total, lane).x + before;
+    let rounds = max(min((u.n + 524287u) >> 19u, 8u), 1u);
     for (var round_ = 0u; round_ < rounds; round_ += 1u) {
-        let term = (block * rounds + round_) * 256u + lane;
-        for (var word = 0u; word < 8u; word += 1u) {
-            atomicStore(&bits_[word * 256u + lane], 0u);
+        let first = (block * rounds + round_) * 2048u;
+        let many = min(max(u.n, first) - first, 2048u);
+        var word: array<u32, 8>;
+        var word_: array<u32, 8>;
+        var digit: array<u32, 8>;
+        var slot: array<u32, 8>;
+        let last = u.n - 1u;
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = keys_sort_place_first[min(first + (term * 256u + lane), last)];
+            word_[term] = items_sort_place[min(first + (term * 256u + lane), last)];
         }
         workgroupBarrier();
-        let is_term = term < u.n;
-        var key = 0u;
-        if (is_term) {
-            key = keys_sort_place_first[term];
-        }
-        let digit = (key >> SHIFT) & 255u;
-        if (is_term) {
-            atomicOr(&bits_[(lane >> 5u) * 256u + digit], bit);
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(term * 256u + lane)] = word[term];
         }
         workgroupBarrier();
-        if (is_term) {
-            var place = start[digit];
-            place += countOneBits(atomicLoad(&bits_[(lane >> 5u) * 256u + digit]) & (bit - 1u));
-            for (var word = 0u; word < (lane >> 5u); word += 1u) {
-                place += countOneBits(atomicLoad(&bits_[word * 256u + digit]));
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(term * 256u + lane)] = word_[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word_[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var row = 0u; row < 8u; row += 1u) {
+            tile[swizzled(row * 256u + lane)] = 0u;
+        }
+        for (var term = 0u; term < 8u; term += 1u) {
+            digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 0u) & 15u;
+            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+        }
+        workgroupBarrier();
+        var sum = 0u;
+        for (var row = 0u; row < 8u; row += 1u) {
+            sum += tile[swizzled(lane * 8u + row)];
+        }
+        let found = sums_before(sum, lane);
+        var before_ = found.x + (found.y << 16u);
+        for (var row = 0u; row < 8u; row += 1u) {
+            let counter = tile[swizzled(lane * 8u + row)];
+            tile[swizzled(lane * 8u + row)] = before_;
+            before_ += counter;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word_[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word_[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = tile[swizzled(lane * 8u + term)];
+        }
+        workgroupBarrier();
+        for (var row = 0u; row < 8u; row += 1u) {
+            tile[swizzled(row * 256u + lane)] = 0u;
+        }
+        for (var term = 0u; term < 8u; term += 1u) {
+            digit[term] = (select(255u, (word[term] >> SHIFT) & 255u, lane * 8u + term < many) >> 4u) & 15u;
+            slot[term] = (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+            tile[swizzled((digit[term] & 7u) * 256u + lane)] += 1u << ((digit[term] >> 3u) * 16u);
+        }
+        workgroupBarrier();
+        var sum_ = 0u;
+        for (var row = 0u; row < 8u; row += 1u) {
+            sum_ += tile[swizzled(lane * 8u + row)];
+        }
+        let found_ = sums_before(sum_, lane);
+        var before_2 = found_.x + (found_.y << 16u);
+        for (var row = 0u; row < 8u; row += 1u) {
+            let counter_ = tile[swizzled(lane * 8u + row)];
+            tile[swizzled(lane * 8u + row)] = before_2;
+            before_2 += counter_;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            slot[term] += (tile[swizzled((digit[term] & 7u) * 256u + lane)] >> ((digit[term] >> 3u) * 16u)) & 65535u;
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word_[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word_[term] = tile[swizzled(term * 256u + lane)];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            tile[swizzled(slot[term])] = word[term];
+        }
+        workgroupBarrier();
+        for (var term = 0u; term < 8u; term += 1u) {
+            word[term] = tile[swizzled(term * 256u + lane)];
+        }
+        for (var term = 0u; term < 8u; term += 1u) {
+            if (term * 256u + lane < many) {
+                let own_digit = (word[term] >> SHIFT) & 255u;
+                let digit_before = (tile[swizzled(max(term * 256u + lane, 1u) - 1u)] >> SHIFT) & 255u;
+                if (term * 256u + lane == 0u || own_digit != digit_before) {
+                    base[own_digit] = next[own_digit] - (term * 256u + lane);
+                }
             }
-            keys_2_sort_place[place] = key;
-            items_2_sort_place[place] = items_sort_place[term];
         }
         workgroupBarrier();
-        var count = 0u;
-        for (var word = 0u; word < 8u; word += 1u) {
-            count += countOneBits(atomicLoad(&bits_[word * 256u + lane]));
+        for (var term = 0u; term < 8u; term += 1u) {
+            if (term * 256u + lane < many) {
+                let own_digit_ = (word[term] >> SHIFT) & 255u;
+                let to = base[own_digit_] + (term * 256u + lane);
+                keys_2_sort_place[to] = word[term];
+                items_2_sort_place[to] = word_[term];
+                let digit_after = (tile[swizzled(min(term * 256u + lane + 1u, 2047u))] >> SHIFT) & 255u;
+                if (term * 256u + lane + 1u == many || own_digit_ != digit_after) {
+                    next[own_digit_] = to + 1u;
+                }
+            }
         }
-        start[lane] += count;
     }
 }

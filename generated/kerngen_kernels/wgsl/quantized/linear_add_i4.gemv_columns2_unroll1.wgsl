@@ -18,16 +18,16 @@ struct Uniform {
 @group(0) @binding(4) var<storage, read> scale: array<f16>;
 var<workgroup> partial: array<f32, 256>;
 
-// Half 0 of the eight neighbours of w with number `at`: 2^23 + 8 + each.
+// Half 0 of the eight neighbours of w with number `at`: 8388616, 524296, 32776, 2056 more than each.
 fn w_half_0(at: u32) -> vec4f {
-    let codes = (vec4u(w[at] ^ 0x88888888u) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
-    return bitcast<vec4f>(codes | vec4u(0x4B000000u));
+    let codes = vec4u(w[at]) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
+    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
 }
 
-// Half 1 of the eight neighbours of w with number `at`: 2^23 + 8 + each.
+// Half 1 of the eight neighbours of w with number `at`: 8388616, 524296, 32776, 2056 more than each.
 fn w_half_1(at: u32) -> vec4f {
-    let codes = (vec4u(w[at] ^ 0x88888888u) >> vec4u(16u, 20u, 24u, 28u)) & vec4u(15u);
-    return bitcast<vec4f>(codes | vec4u(0x4B000000u));
+    let codes = vec4u(w[at] >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
+    return bitcast<vec4f>(codes ^ vec4u(0x4b000008u, 0x49000080u, 0x47000800u, 0x45008000u));
 }
 
 // One workgroup for 2 columns.
@@ -49,12 +49,12 @@ fn main(
     var x_sum_0 = 0.0;
     var x_sum_1 = 0.0;
     for (var p = lane * 8u; p < u.d; p += 1024u) {
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]);
-        let right_half_0_0 = w_half_0(j_0 * (u.d >> 3u) + (p >> 3u)) - 8388616.0;
-        let right_half_1_0 = w_half_1(j_0 * (u.d >> 3u) + (p >> 3u)) - 8388616.0;
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]);
-        let right_half_0_1 = w_half_0(j_1 * (u.d >> 3u) + (p >> 3u)) - 8388616.0;
-        let right_half_1_1 = w_half_1(j_1 * (u.d >> 3u) + (p >> 3u)) - 8388616.0;
+        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let right_half_0_0 = w_half_0(j_0 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_half_1_0 = w_half_1(j_0 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let right_half_0_1 = w_half_0(j_1 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
+        let right_half_1_1 = w_half_1(j_1 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388616.0, 524296.0, 32776.0, 2056.0);
         let left_0 = h[i * (u.d >> 2u) + (p >> 2u)];
         let left_1 = h[i * (u.d >> 2u) + ((p + 4u) >> 2u)];
         x_sum_0 += same_0 * (dot(left_0, right_half_0_0) + dot(left_1, right_half_1_0));
@@ -109,8 +109,8 @@ fn edge(
     var x_sum_0 = 0.0;
     var x_sum_1 = 0.0;
     for (var p = lane; p < u.d; p += 128u) {
-        let right_0 = f32(scale[j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(j_0 * u.d + p));
-        let right_1 = f32(scale[j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(j_1 * u.d + p));
+        let right_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]) * f32(w_one(j_0 * u.d + p));
+        let right_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]) * f32(w_one(j_1 * u.d + p));
         let left = h_edge[i * u.d + p];
         x_sum_0 += left * right_0;
         x_sum_1 += left * right_1;

@@ -100,13 +100,13 @@ fn main(
         a_load_line_1 = x[a_from_line_1 + ((max(begin, padding) - padding) >> 2u)];
         a_load_line_2 = x[a_from_line_2 + ((max(begin, padding) - padding) >> 2u)];
         a_load_line_3 = x[a_from_line_3 + ((max(begin, padding) - padding) >> 2u)];
-        let scale_at = vec4u(clamp((vec4i(i32(max(begin, padding) - padding + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at = (vec4u(max(begin, padding) - padding + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_0 = vec4f(f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.x]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.y]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.z]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.w])) * vec4f(w_four((b_j_line_0 * u.d + (max(begin, padding) - padding + b_p)) >> 2u));
-        let scale_at_ = vec4u(clamp((vec4i(i32(max(begin, padding) - padding + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at_ = (vec4u(max(begin, padding) - padding + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_1 = vec4f(f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.x]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.y]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.z]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.w])) * vec4f(w_four((b_j_line_1 * u.d + (max(begin, padding) - padding + b_p)) >> 2u));
-        let scale_at_2 = vec4u(clamp((vec4i(i32(max(begin, padding) - padding + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at_2 = (vec4u(max(begin, padding) - padding + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_2 = vec4f(f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.x]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.y]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.z]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.w])) * vec4f(w_four((b_j_line_2 * u.d + (max(begin, padding) - padding + b_p)) >> 2u));
-        let scale_at_3 = vec4u(clamp((vec4i(i32(max(begin, padding) - padding + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at_3 = (vec4u(max(begin, padding) - padding + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_3 = vec4f(f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.x]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.y]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.z]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.w])) * vec4f(w_four((b_j_line_3 * u.d + (max(begin, padding) - padding + b_p)) >> 2u));
         if (begin < padding) {
             let left = 32u - padding;
@@ -134,13 +134,13 @@ fn main(
             a_load_line_1 = x[a_from_line_1 + (fetched >> 2u)];
             a_load_line_2 = x[a_from_line_2 + (fetched >> 2u)];
             a_load_line_3 = x[a_from_line_3 + (fetched >> 2u)];
-            let scale_at_4 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_4 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_0 = vec4f(f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.x]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.y]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.z]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.w])) * vec4f(w_four((b_j_line_0 * u.d + (fetched + b_p)) >> 2u));
-            let scale_at_5 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_5 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_1 = vec4f(f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.x]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.y]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.z]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.w])) * vec4f(w_four((b_j_line_1 * u.d + (fetched + b_p)) >> 2u));
-            let scale_at_6 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_6 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_2 = vec4f(f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.x]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.y]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.z]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.w])) * vec4f(w_four((b_j_line_2 * u.d + (fetched + b_p)) >> 2u));
-            let scale_at_7 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_7 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_3 = vec4f(f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.x]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.y]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.z]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.w])) * vec4f(w_four((b_j_line_3 * u.d + (fetched + b_p)) >> 2u));
             {  // p = 0
                 let a_0 = a_tile[0u][0u][row];
@@ -430,7 +430,7 @@ fn w_one(at: u32) -> i32 {
 // Four neighbours along j of the operand b; beyond an end, the last ones.
 fn b_vector(j: u32, p: u32) -> vec4f {
     let nearest = min(p, u.d - 1u);
-    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest)));
+    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest)));
 }
 
 // What becomes of one total.

@@ -95,13 +95,13 @@ fn main(
         a_load_line_3 = x[a_from_line_3];
     }
     if (b_unit < 32u) {
-        let scale_at = vec4u(clamp((vec4i(i32(b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_0 = vec4f(f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.x]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.y]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.z]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at.w])) * vec4f(w_four((b_j_line_0 * u.d + b_p) >> 2u));
-        let scale_at_ = vec4u(clamp((vec4i(i32(b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at_ = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_1 = vec4f(f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.x]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.y]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.z]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_.w])) * vec4f(w_four((b_j_line_1 * u.d + b_p) >> 2u));
-        let scale_at_2 = vec4u(clamp((vec4i(i32(b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at_2 = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_2 = vec4f(f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.x]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.y]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.z]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_2.w])) * vec4f(w_four((b_j_line_2 * u.d + b_p) >> 2u));
-        let scale_at_3 = vec4u(clamp((vec4i(i32(b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+        let scale_at_3 = (vec4u(b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
         b_load_line_3 = vec4f(f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.x]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.y]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.z]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_3.w])) * vec4f(w_four((b_j_line_3 * u.d + b_p) >> 2u));
     }
     if (0u < padding) {
@@ -137,13 +137,13 @@ fn main(
             a_load_line_3 = x[a_from_line_3 + (fetched >> 2u)];
         }
         if (b_unit < 32u) {
-            let scale_at_4 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_4 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_0 = vec4f(f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.x]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.y]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.z]), f32(scale[b_j_line_0 * u.d_plus_31_div_32 + scale_at_4.w])) * vec4f(w_four((b_j_line_0 * u.d + (fetched + b_p)) >> 2u));
-            let scale_at_5 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_5 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_1 = vec4f(f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.x]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.y]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.z]), f32(scale[b_j_line_1 * u.d_plus_31_div_32 + scale_at_5.w])) * vec4f(w_four((b_j_line_1 * u.d + (fetched + b_p)) >> 2u));
-            let scale_at_6 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_6 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_2 = vec4f(f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.x]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.y]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.z]), f32(scale[b_j_line_2 * u.d_plus_31_div_32 + scale_at_6.w])) * vec4f(w_four((b_j_line_2 * u.d + (fetched + b_p)) >> 2u));
-            let scale_at_7 = vec4u(clamp((vec4i(i32(fetched + b_p)) + vec4i(0, 1, 2, 3)) / 32, vec4i(0), vec4i(i32(u.d_plus_31_div_32) - 1)));
+            let scale_at_7 = (vec4u(fetched + b_p) + vec4u(0u, 1u, 2u, 3u)) / 32u;
             b_load_line_3 = vec4f(f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.x]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.y]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.z]), f32(scale[b_j_line_3 * u.d_plus_31_div_32 + scale_at_7.w])) * vec4f(w_four((b_j_line_3 * u.d + (fetched + b_p)) >> 2u));
         }
         {  // p = 0
@@ -280,7 +280,7 @@ fn w_one(at: u32) -> i32 {
 // Four neighbours along j of the operand b; beyond an end, the last ones.
 fn b_vector(j: u32, p: u32) -> vec4f {
     let nearest = min(p, u.d - 1u);
-    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + u32(clamp(i32(nearest) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest)));
+    return vec4f(f32(scale[min(j, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 1u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 1u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 2u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 2u, u.f - 1u) * u.d + nearest)), f32(scale[min(j + 3u, u.f - 1u) * u.d_plus_31_div_32 + (nearest >> 5u)]) * f32(w_one(min(j + 3u, u.f - 1u) * u.d + nearest)));
 }
 
 // What becomes of one total.

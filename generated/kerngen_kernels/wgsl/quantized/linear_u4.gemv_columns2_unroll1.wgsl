@@ -24,16 +24,16 @@ fn zero_one(at: u32) -> u32 {
     return extractBits(zero[at / 8u], at % 8u * 4u, 4u);
 }
 
-// Half 0 of the eight neighbours of w with number `at`: 2^23 + 0 + each.
+// Half 0 of the eight neighbours of w with number `at`: 8388608, 524288, 32768, 2048 more than each.
 fn w_half_0(at: u32) -> vec4f {
-    let codes = (vec4u(w[at]) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u);
-    return bitcast<vec4f>(codes | vec4u(0x4B000000u));
+    let codes = vec4u(w[at]) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
+    return bitcast<vec4f>(codes ^ vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u));
 }
 
-// Half 1 of the eight neighbours of w with number `at`: 2^23 + 0 + each.
+// Half 1 of the eight neighbours of w with number `at`: 8388608, 524288, 32768, 2048 more than each.
 fn w_half_1(at: u32) -> vec4f {
-    let codes = (vec4u(w[at]) >> vec4u(16u, 20u, 24u, 28u)) & vec4u(15u);
-    return bitcast<vec4f>(codes | vec4u(0x4B000000u));
+    let codes = vec4u(w[at] >> 16u) & vec4u(0xfu, 0xf0u, 0xf00u, 0xf000u);
+    return bitcast<vec4f>(codes ^ vec4u(0x4b000000u, 0x49000000u, 0x47000000u, 0x45000000u));
 }
 
 // One workgroup for 2 columns.
@@ -55,14 +55,14 @@ fn main(
     var y_sum_0 = 0.0;
     var y_sum_1 = 0.0;
     for (var p = lane * 8u; p < u.d; p += 1024u) {
-        let block_0_0 = f32(zero_one(j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))));
-        let zero_0 = 8388608.0 + block_0_0;
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]);
+        let block_0_0 = f32(zero_one(j_0 * u.d_plus_31_div_32 + (p >> 5u)));
+        let zero_0 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_0;
+        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
         let right_half_0_0 = w_half_0(j_0 * (u.d >> 3u) + (p >> 3u)) - zero_0;
         let right_half_1_0 = w_half_1(j_0 * (u.d >> 3u) + (p >> 3u)) - zero_0;
-        let block_0_1 = f32(zero_one(j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))));
-        let zero_1 = 8388608.0 + block_0_1;
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]);
+        let block_0_1 = f32(zero_one(j_1 * u.d_plus_31_div_32 + (p >> 5u)));
+        let zero_1 = vec4f(8388608.0, 524288.0, 32768.0, 2048.0) + block_0_1;
+        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
         let right_half_0_1 = w_half_0(j_1 * (u.d >> 3u) + (p >> 3u)) - zero_1;
         let right_half_1_1 = w_half_1(j_1 * (u.d >> 3u) + (p >> 3u)) - zero_1;
         let left_0 = x[i * (u.d >> 2u) + (p >> 2u)];
@@ -119,8 +119,8 @@ fn edge(
     var y_sum_0 = 0.0;
     var y_sum_1 = 0.0;
     for (var p = lane; p < u.d; p += 128u) {
-        let right_0 = f32(scale[j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * (f32(w_one(j_0 * u.d + p)) - f32(zero_one(j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1)))));
-        let right_1 = f32(scale[j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * (f32(w_one(j_1 * u.d + p)) - f32(zero_one(j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1)))));
+        let right_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]) * (f32(w_one(j_0 * u.d + p)) - f32(zero_one(j_0 * u.d_plus_31_div_32 + (p >> 5u))));
+        let right_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]) * (f32(w_one(j_1 * u.d + p)) - f32(zero_one(j_1 * u.d_plus_31_div_32 + (p >> 5u))));
         let left = x_edge[i * u.d + p];
         y_sum_0 += left * right_0;
         y_sum_1 += left * right_1;

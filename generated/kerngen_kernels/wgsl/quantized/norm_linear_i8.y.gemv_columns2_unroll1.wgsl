@@ -21,16 +21,16 @@ struct Uniform {
 @group(0) @binding(6) var<storage, read> size: array<f32>;
 var<workgroup> partial: array<f32, 256>;
 
-// Half 0 of the eight neighbours of w with number `at`: 2^23 + 128 + each.
+// Half 0 of the eight neighbours of w with number `at`: 8388736, 32896, 8388736, 32896 more than each.
 fn w_half_0(at: u32) -> vec4f {
-    let codes = (vec4u(w[at * 2u + 0u] ^ 0x80808080u) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
-    return bitcast<vec4f>(codes | vec4u(0x4B000000u));
+    let codes = vec4u(vec2u(w[at * 2u + 0u]), vec2u(w[at * 2u + 0u] >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u);
+    return bitcast<vec4f>(codes ^ vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u));
 }
 
-// Half 1 of the eight neighbours of w with number `at`: 2^23 + 128 + each.
+// Half 1 of the eight neighbours of w with number `at`: 8388736, 32896, 8388736, 32896 more than each.
 fn w_half_1(at: u32) -> vec4f {
-    let codes = (vec4u(w[at * 2u + 1u] ^ 0x80808080u) >> vec4u(0u, 8u, 16u, 24u)) & vec4u(255u);
-    return bitcast<vec4f>(codes | vec4u(0x4B000000u));
+    let codes = vec4u(vec2u(w[at * 2u + 1u]), vec2u(w[at * 2u + 1u] >> 16u)) & vec4u(0xffu, 0xff00u, 0xffu, 0xff00u);
+    return bitcast<vec4f>(codes ^ vec4u(0x4b000080u, 0x47008000u, 0x4b000080u, 0x47008000u));
 }
 
 // One workgroup for 2 columns.
@@ -52,12 +52,12 @@ fn main(
     var y_sum_0 = 0.0;
     var y_sum_1 = 0.0;
     for (var p = lane * 8u; p < u.d; p += 1024u) {
-        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]);
-        let right_half_0_0 = w_half_0(j_0 * (u.d >> 3u) + (p >> 3u)) - 8388736.0;
-        let right_half_1_0 = w_half_1(j_0 * (u.d >> 3u) + (p >> 3u)) - 8388736.0;
-        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]);
-        let right_half_0_1 = w_half_0(j_1 * (u.d >> 3u) + (p >> 3u)) - 8388736.0;
-        let right_half_1_1 = w_half_1(j_1 * (u.d >> 3u) + (p >> 3u)) - 8388736.0;
+        let same_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let right_half_0_0 = w_half_0(j_0 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_half_1_0 = w_half_1(j_0 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let same_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]);
+        let right_half_0_1 = w_half_0(j_1 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
+        let right_half_1_1 = w_half_1(j_1 * (u.d >> 3u) + (p >> 3u)) - vec4f(8388736.0, 32896.0, 8388736.0, 32896.0);
         let left_0 = x[i * (u.d >> 2u) + (p >> 2u)] * gain[p >> 2u];
         let left_1 = x[i * (u.d >> 2u) + ((p + 4u) >> 2u)] * gain[(p + 4u) >> 2u];
         y_sum_0 += same_0 * (dot(left_0, right_half_0_0) + dot(left_1, right_half_1_0));
@@ -113,8 +113,8 @@ fn edge(
     var y_sum_0 = 0.0;
     var y_sum_1 = 0.0;
     for (var p = lane; p < u.d; p += 128u) {
-        let right_0 = f32(scale[j_0 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(j_0 * u.d + p));
-        let right_1 = f32(scale[j_1 * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(j_1 * u.d + p));
+        let right_0 = f32(scale[j_0 * u.d_plus_31_div_32 + (p >> 5u)]) * f32(w_one(j_0 * u.d + p));
+        let right_1 = f32(scale[j_1 * u.d_plus_31_div_32 + (p >> 5u)]) * f32(w_one(j_1 * u.d + p));
         let left = x_edge[i * u.d + p] * gain_edge[p];
         y_sum_0 += left * right_0;
         y_sum_1 += left * right_1;

@@ -42,7 +42,7 @@ fn aligned(
     for (var p = 0u; p < u.d; p += 1u) {
         let scale_at = vec4u(j) + vec4u(0u, 1u, 2u, 3u);
         let w_at = vec4u(j) + vec4u(0u, 1u, 2u, 3u);
-        y_sum += x[i * u.d + p] * gain[p] * (vec4f(f32(scale[scale_at.x * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]), f32(scale[scale_at.y * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]), f32(scale[scale_at.z * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]), f32(scale[scale_at.w * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))])) * vec4f(vec4i(w_one(w_at.x * u.d + p), w_one(w_at.y * u.d + p), w_one(w_at.z * u.d + p), w_one(w_at.w * u.d + p))));
+        y_sum += x[i * u.d + p] * gain[p] * (vec4f(f32(scale[scale_at.x * u.d_plus_31_div_32 + (p >> 5u)]), f32(scale[scale_at.y * u.d_plus_31_div_32 + (p >> 5u)]), f32(scale[scale_at.z * u.d_plus_31_div_32 + (p >> 5u)]), f32(scale[scale_at.w * u.d_plus_31_div_32 + (p >> 5u)])) * vec4f(vec4i(w_one(w_at.x * u.d + p), w_one(w_at.y * u.d + p), w_one(w_at.z * u.d + p), w_one(w_at.w * u.d + p))));
     }
     y[(i * u.f + j) >> 2u] = size[i] * y_sum;
 }
@@ -66,7 +66,7 @@ fn edge(
     let j = element % u.f;
     var y_sum = 0.0;
     for (var p = 0u; p < u.d; p += 1u) {
-        y_sum += x[i * u.d + p] * gain[p] * (f32(scale[j * u.d_plus_31_div_32 + u32(clamp(i32(p) / 32, 0, i32(u.d_plus_31_div_32) - 1))]) * f32(w_one(j * u.d + p)));
+        y_sum += x[i * u.d + p] * gain[p] * (f32(scale[j * u.d_plus_31_div_32 + (p >> 5u)]) * f32(w_one(j * u.d + p)));
     }
     y_edge[i * u.f + j] = size[i] * y_sum;
 }

@@ -11,12 +11,321 @@ struct Uniform {
 
 @group(0) @binding(0) var<uniform> u_: Uniform;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read> a: array<f32>;
+@group(0) @binding(2) var<storage, read> a: array<vec4f>;
 @group(0) @binding(3) var<storage, read> dt: array<f32>;
-@group(0) @binding(4) var<storage, read> u: array<f32>;
-@group(0) @binding(5) var<storage, read> c: array<f32>;
+@group(0) @binding(4) var<storage, read> u: array<vec4f>;
+@group(0) @binding(5) var<storage, read> c: array<vec4f>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
-var<workgroup> terms: array<vec4f, 64>;
+var<workgroup> terms: array<vec4f, 256>;
+
+// 4 lanes per element, along t.
+@compute @workgroup_size(64)
+fn fours4(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 16u + (lane >> 2u);
+    let place = lane & 3u;
+    let inside = element < u_.b * u_.d;
+    let n = element / u_.d;
+    let i = element % u_.d;
+    let k = place * 4u;
+    var h_before: vec4f;
+    for (var block = 0u; block < u_.m; block += 16u) {
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_8 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_9 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_10 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_11 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_12 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_13 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_14 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_15 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
+                h_before = h_new;
+            }
+        }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
+        workgroupBarrier();
+        for (var joined = place; joined < 16u; joined += 4u) {
+            if (inside && block + joined < u_.m) {
+                let t = block + joined;
+                var total = 0.0;
+                for (var other = 0u; other < 4u; other += 1u) {
+                    total += terms[(joined >> 2u) * 64u + (lane - place) + other][joined & 3u];
+                }
+                y[(n * u_.m + t) * u_.d + i] = total;
+            }
+        }
+        workgroupBarrier();
+    }
+}
+
+// 16 lanes per element, along t.
+@compute @workgroup_size(64)
+fn fours16(
+    @builtin(workgroup_id) workgroup: vec3u,
+    @builtin(num_workgroups) grid: vec3u,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let element = (workgroup.y * grid.x + workgroup.x) * 4u + (lane >> 4u);
+    let place = lane & 15u;
+    let inside = element < u_.b * u_.d;
+    let n = element / u_.d;
+    let i = element % u_.d;
+    let k = place * 4u;
+    var h_before: vec4f;
+    for (var block = 0u; block < u_.m; block += 16u) {
+        var terms0 = vec4f(0.0);
+        var terms1 = vec4f(0.0);
+        var terms2 = vec4f(0.0);
+        var terms3 = vec4f(0.0);
+        if (inside && k < u_.s) {
+            {  // turn 0
+                let t = min(block, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.x = terms_of_four.x + terms_of_four.y + (terms_of_four.z + terms_of_four.w);
+                h_before = h_new;
+            }
+            {  // turn 1
+                let t = min(block + 1u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_ = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.y = terms_of_four_.x + terms_of_four_.y + (terms_of_four_.z + terms_of_four_.w);
+                h_before = h_new;
+            }
+            {  // turn 2
+                let t = min(block + 2u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_2 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.z = terms_of_four_2.x + terms_of_four_2.y + (terms_of_four_2.z + terms_of_four_2.w);
+                h_before = h_new;
+            }
+            {  // turn 3
+                let t = min(block + 3u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_3 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms0.w = terms_of_four_3.x + terms_of_four_3.y + (terms_of_four_3.z + terms_of_four_3.w);
+                h_before = h_new;
+            }
+            {  // turn 4
+                let t = min(block + 4u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_4 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.x = terms_of_four_4.x + terms_of_four_4.y + (terms_of_four_4.z + terms_of_four_4.w);
+                h_before = h_new;
+            }
+            {  // turn 5
+                let t = min(block + 5u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_5 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.y = terms_of_four_5.x + terms_of_four_5.y + (terms_of_four_5.z + terms_of_four_5.w);
+                h_before = h_new;
+            }
+            {  // turn 6
+                let t = min(block + 6u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_6 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.z = terms_of_four_6.x + terms_of_four_6.y + (terms_of_four_6.z + terms_of_four_6.w);
+                h_before = h_new;
+            }
+            {  // turn 7
+                let t = min(block + 7u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_7 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms1.w = terms_of_four_7.x + terms_of_four_7.y + (terms_of_four_7.z + terms_of_four_7.w);
+                h_before = h_new;
+            }
+            {  // turn 8
+                let t = min(block + 8u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_8 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.x = terms_of_four_8.x + terms_of_four_8.y + (terms_of_four_8.z + terms_of_four_8.w);
+                h_before = h_new;
+            }
+            {  // turn 9
+                let t = min(block + 9u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_9 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.y = terms_of_four_9.x + terms_of_four_9.y + (terms_of_four_9.z + terms_of_four_9.w);
+                h_before = h_new;
+            }
+            {  // turn 10
+                let t = min(block + 10u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_10 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.z = terms_of_four_10.x + terms_of_four_10.y + (terms_of_four_10.z + terms_of_four_10.w);
+                h_before = h_new;
+            }
+            {  // turn 11
+                let t = min(block + 11u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_11 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms2.w = terms_of_four_11.x + terms_of_four_11.y + (terms_of_four_11.z + terms_of_four_11.w);
+                h_before = h_new;
+            }
+            {  // turn 12
+                let t = min(block + 12u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_12 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.x = terms_of_four_12.x + terms_of_four_12.y + (terms_of_four_12.z + terms_of_four_12.w);
+                h_before = h_new;
+            }
+            {  // turn 13
+                let t = min(block + 13u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_13 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.y = terms_of_four_13.x + terms_of_four_13.y + (terms_of_four_13.z + terms_of_four_13.w);
+                h_before = h_new;
+            }
+            {  // turn 14
+                let t = min(block + 14u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_14 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.z = terms_of_four_14.x + terms_of_four_14.y + (terms_of_four_14.z + terms_of_four_14.w);
+                h_before = h_new;
+            }
+            {  // turn 15
+                let t = min(block + 15u, u_.m - 1u);
+                let h_new = select(vec4f(0.0), exp(dt[(n * u_.m + t) * u_.d + i] * a[(i * u_.s + k) >> 2u]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[((n * u_.m + t) * u_.s + k) >> 2u] * x[(n * u_.m + t) * u_.d + i];
+                let terms_of_four_15 = h_new * c[((n * u_.m + t) * u_.s + k) >> 2u];
+                terms3.w = terms_of_four_15.x + terms_of_four_15.y + (terms_of_four_15.z + terms_of_four_15.w);
+                h_before = h_new;
+            }
+        }
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
+        workgroupBarrier();
+        for (var joined = place; joined < 16u; joined += 16u) {
+            if (inside && block + joined < u_.m) {
+                let t = block + joined;
+                var total = 0.0;
+                for (var other = 0u; other < 16u; other += 1u) {
+                    total += terms[(joined >> 2u) * 64u + (lane - place) + other][joined & 3u];
+                }
+                y[(n * u_.m + t) * u_.d + i] = total;
+            }
+        }
+        workgroupBarrier();
+    }
+}
+
+@group(0) @binding(2) var<storage, read> a_lanes4: array<f32>;
+@group(0) @binding(4) var<storage, read> u_lanes4: array<f32>;
+@group(0) @binding(5) var<storage, read> c_lanes4: array<f32>;
+var<workgroup> terms_lanes4: array<vec4f, 64>;
 
 // 4 lanes per element, along t.
 @compute @workgroup_size(64)
@@ -37,44 +346,44 @@ fn lanes4(
         if (inside && k < u_.s) {
             {  // turn 0
                 let t = min(block, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 1
                 let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 2
                 let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 3
                 let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
         }
-        terms[lane] = terms0;
+        terms_lanes4[lane] = terms0;
         workgroupBarrier();
-        if (inside && place < 4u && block + place < u_.m) {
-            let t = block + place;
-            var total = 0.0;
-            for (var other = 0u; other < 4u; other += 1u) {
-                total += terms[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
+        for (var joined = place; joined < 4u; joined += 4u) {
+            if (inside && block + joined < u_.m) {
+                let t = block + joined;
+                var total = 0.0;
+                for (var other = 0u; other < 4u; other += 1u) {
+                    total += terms_lanes4[(joined >> 2u) * 64u + (lane - place) + other][joined & 3u];
+                }
+                y[(n * u_.m + t) * u_.d + i] = total;
             }
-            y[(n * u_.m + t) * u_.d + i] = total;
         }
         workgroupBarrier();
     }
 }
-
-var<workgroup> terms_lanes16: array<vec4f, 256>;
 
 // 16 lanes per element, along t.
 @compute @workgroup_size(64)
@@ -98,113 +407,115 @@ fn lanes16(
         if (inside && k < u_.s) {
             {  // turn 0
                 let t = min(block, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 1
                 let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 2
                 let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 3
                 let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 4
                 let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 5
                 let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 6
                 let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 7
                 let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 8
                 let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 9
                 let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 10
                 let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 11
                 let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 12
                 let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 13
                 let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 14
                 let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 15
                 let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
         }
-        terms_lanes16[lane] = terms0;
-        terms_lanes16[lane + 64u] = terms1;
-        terms_lanes16[lane + 128u] = terms2;
-        terms_lanes16[lane + 192u] = terms3;
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
-        if (inside && place < 16u && block + place < u_.m) {
-            let t = block + place;
-            var total = 0.0;
-            for (var other = 0u; other < 16u; other += 1u) {
-                total += terms_lanes16[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
+        for (var joined = place; joined < 16u; joined += 16u) {
+            if (inside && block + joined < u_.m) {
+                let t = block + joined;
+                var total = 0.0;
+                for (var other = 0u; other < 16u; other += 1u) {
+                    total += terms[(joined >> 2u) * 64u + (lane - place) + other][joined & 3u];
+                }
+                y[(n * u_.m + t) * u_.d + i] = total;
             }
-            y[(n * u_.m + t) * u_.d + i] = total;
         }
         workgroupBarrier();
     }
@@ -232,113 +543,115 @@ fn lanes64(
         if (inside && k < u_.s) {
             {  // turn 0
                 let t = min(block, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 1
                 let t = min(block + 1u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 2
                 let t = min(block + 2u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 3
                 let t = min(block + 3u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 4
                 let t = min(block + 4u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 5
                 let t = min(block + 5u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 6
                 let t = min(block + 6u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 7
                 let t = min(block + 7u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms1.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 8
                 let t = min(block + 8u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 9
                 let t = min(block + 9u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 10
                 let t = min(block + 10u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 11
                 let t = min(block + 11u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms2.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 12
                 let t = min(block + 12u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 13
                 let t = min(block + 13u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 14
                 let t = min(block + 14u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
             {  // turn 15
                 let t = min(block + 15u, u_.m - 1u);
-                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                terms3.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                 h_before = h_new;
             }
         }
-        terms_lanes16[lane] = terms0;
-        terms_lanes16[lane + 64u] = terms1;
-        terms_lanes16[lane + 128u] = terms2;
-        terms_lanes16[lane + 192u] = terms3;
+        terms[lane] = terms0;
+        terms[lane + 64u] = terms1;
+        terms[lane + 128u] = terms2;
+        terms[lane + 192u] = terms3;
         workgroupBarrier();
-        if (inside && place < 16u && block + place < u_.m) {
-            let t = block + place;
-            var total = 0.0;
-            for (var other = 0u; other < 64u; other += 1u) {
-                total += terms_lanes16[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
+        for (var joined = place; joined < 16u; joined += 64u) {
+            if (inside && block + joined < u_.m) {
+                let t = block + joined;
+                var total = 0.0;
+                for (var other = 0u; other < 64u; other += 1u) {
+                    total += terms[(joined >> 2u) * 64u + (lane - place) + other][joined & 3u];
+                }
+                y[(n * u_.m + t) * u_.d + i] = total;
             }
-            y[(n * u_.m + t) * u_.d + i] = total;
         }
         workgroupBarrier();
     }
@@ -369,121 +682,123 @@ fn many(
             if (inside && k < u_.s) {
                 {  // turn 0
                     let t = min(block, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms0.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms0.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 1
                     let t = min(block + 1u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms0.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms0.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 2
                     let t = min(block + 2u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms0.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms0.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 3
                     let t = min(block + 3u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms0.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms0.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 4
                     let t = min(block + 4u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms1.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 5
                     let t = min(block + 5u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms1.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 6
                     let t = min(block + 6u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms1.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 7
                     let t = min(block + 7u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms1.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms1.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 8
                     let t = min(block + 8u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms2.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 9
                     let t = min(block + 9u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms2.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 10
                     let t = min(block + 10u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms2.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 11
                     let t = min(block + 11u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms2.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms2.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 12
                     let t = min(block + 12u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms3.x = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.x = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 13
                     let t = min(block + 13u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms3.y = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.y = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 14
                     let t = min(block + 14u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms3.z = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.z = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
                 {  // turn 15
                     let t = min(block + 15u, u_.m - 1u);
-                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
-                    terms3.w = h_new * c[(n * u_.m + t) * u_.s + k];
+                    let h_new = select(0.0, exp(dt[(n * u_.m + t) * u_.d + i] * a_lanes4[i * u_.s + k]) * h_before, i32(t) > 0) + dt[(n * u_.m + t) * u_.d + i] * u_lanes4[(n * u_.m + t) * u_.s + k] * x[(n * u_.m + t) * u_.d + i];
+                    terms3.w = h_new * c_lanes4[(n * u_.m + t) * u_.s + k];
                     h_before = h_new;
                 }
             }
-            terms_lanes16[lane] = terms0;
-            terms_lanes16[lane + 64u] = terms1;
-            terms_lanes16[lane + 128u] = terms2;
-            terms_lanes16[lane + 192u] = terms3;
+            terms[lane] = terms0;
+            terms[lane + 64u] = terms1;
+            terms[lane + 128u] = terms2;
+            terms[lane + 192u] = terms3;
             workgroupBarrier();
-            if (inside && place < 16u && block + place < u_.m) {
-                let t = block + place;
-                let address = (n * u_.m + t) * u_.d + i;
-                var total = 0.0;
-                if (first > 0u) {
-                    total = sums[address];
-                }
-                for (var other = 0u; other < 64u; other += 1u) {
-                    total += terms_lanes16[(place >> 2u) * 64u + (lane - place) + other][place & 3u];
-                }
-                if (first + 64u >= u_.s) {
-                    y[(n * u_.m + t) * u_.d + i] = total;
-                }
-                if (first + 64u < u_.s) {
-                    sums[address] = total;
+            for (var joined = place; joined < 16u; joined += 64u) {
+                if (inside && block + joined < u_.m) {
+                    let t = block + joined;
+                    let address = (n * u_.m + t) * u_.d + i;
+                    var total = 0.0;
+                    if (first > 0u) {
+                        total = sums[address];
+                    }
+                    for (var other = 0u; other < 64u; other += 1u) {
+                        total += terms[(joined >> 2u) * 64u + (lane - place) + other][joined & 3u];
+                    }
+                    if (first + 64u >= u_.s) {
+                        y[(n * u_.m + t) * u_.d + i] = total;
+                    }
+                    if (first + 64u < u_.s) {
+                        sums[address] = total;
+                    }
                 }
             }
             workgroupBarrier();
