@@ -251,7 +251,7 @@ def lets_of(kernel: ir.Kernel) -> dict[str, ir.Tensor]:
     }
 
 
-def kept_name(kernel: ir.Kernel) -> str:
+def kept_name(kernel: str) -> str:
     """Return the name of the kernel that returns lets of another."""
     return f"{kernel}_kept"
 
