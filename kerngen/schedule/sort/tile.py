@@ -34,8 +34,6 @@ COUNTERS: Final = 8
 HALF: Final = 4
 """How many bits are sorted by at a time."""
 
-UNROLLED = False
-
 Digit = Callable[[list[t.Stmt], t.Expr], t.Expr]
 """Writes what is needed to find the eight bits of a term in its first word; returns them."""
 
@@ -62,10 +60,6 @@ class TileSort:
 
     def each(self, body: Callable[[t.Expr], Iterable[t.Stmt]]) -> Iterator[t.Stmt]:
         """Yield what is done with each of the lane's terms, by its number."""
-        if UNROLLED:
-            for k in range(EACH):
-                yield t.Block(f"term {k}", tuple(body(t.u32(k))))
-            return
         number = self._number
         yield t.count_up(number.name, 0, t.u32(EACH), 1, *body(number))
 
