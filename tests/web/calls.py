@@ -49,14 +49,19 @@ def _sent(spec: TensorSpec, array: NDArray[Any]) -> dict[str, Any]:
     is_narrow = spec.element.number.size < 4
     sent = array.astype(np.float32) if is_narrow else array
     data = b64encode(np.ascontiguousarray(sent).tobytes()).decode()
-    return {"data": data, "shape": array.shape, "element": name}
+    axes = array.shape[: len(spec.axes)]
+    return {"data": data, "shape": axes, "element": name}
 
 
 def _received(each: dict[str, Any], spec: TensorSpec) -> NDArray[Any]:
     """A result; f16 come as f32, which hold them exactly."""
     dtype = each["dtype"].removesuffix("Array").lower()
-    array = np.frombuffer(b64decode(each["data"]), dtype).reshape(each["shape"])
-    return array.astype(spec.element.DTYPE.base)
+    assert is_leaf(spec.element)
+    shape = *each["shape"], *spec.element.shape
+    array = np.frombuffer(b64decode(each["data"]), dtype).reshape(shape)
+    base = spec.element.DTYPE.base
+    # Vectors of three are records with a gap behind them.
+    return array.astype(base["value"].base if base.names else base)
 
 
 def _number(value: float | tuple[float, ...]) -> Any:

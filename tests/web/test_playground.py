@@ -239,28 +239,6 @@ def test_each_program_of_the_tutorial_opens_by_its_link(page: Browser) -> None:
 
 
 @pytest.mark.nightly
-def test_it_finds_and_prints_what_python_does_here(page: Browser) -> None:
-    wrong = "kernel k(x: f32[n]) -> y: f32[n] { y[i] = x[j]; }\n"
-    right = (ROOT / "dsl" / "norm.kern").read_text("utf-8")
-    found, compiled = run(
-        page,
-        """
-        const worker = new Worker("/generated/worker.js", { type: "module" });
-        const ask = (what, text) => new Promise((done) => {
-          worker.addEventListener("message", ({ data }) => data.text === text && done(data));
-          worker.postMessage({ what, text });
-        });
-        return [(await ask("check", given.wrong)).result,
-                (await ask("compile", given.right)).result];
-        """,
-        wrong=wrong,
-        right=right,
-    )
-    assert found == json.loads(check_page(wrong))
-    assert compiled == json.loads(compile_page(right))
-
-
-@pytest.mark.nightly
 def test_a_fatal_error_is_said_and_the_next_text_works(page: Browser) -> None:
     said, after = run(
         page,
