@@ -190,8 +190,8 @@ def _attention_back(q: Array, k: Array, v: Array, dy: Array) -> tuple[Array, ...
 def _suffix(x: Array) -> tuple[Array, ...]:
     after: Array = x.sum(1, keepdims=True) - np.cumsum(x, 1)
     total: Array = x.sum(1)
-    mean: Array = after / np.arange(x.shape[1], 0, -1)
-    return mean, total
+    left: Array = np.arange(x.shape[1], 0, -1)
+    return np.divide(after, left), total
 
 
 def _oscillator(force: Array) -> Array:
