@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
 Draw: TypeAlias = np.random.Generator
+Result: TypeAlias = Array | tuple[Array, ...]
+Meaning: TypeAlias = (
+    Callable[[Array], Result]
+    | Callable[[Array, Array], Result]
+    | Callable[[Array, Array, Array], Result]
+    | Callable[[Array, Array, Array, Array], Result]
+)
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,7 @@ class Task:
     """Arguments for a size, and what a kernel changes and returns, of them in float64."""
 
     arguments: Callable[[Draw, int], tuple[Array, ...]]
-    meaning: Callable[..., Array | tuple[Array, ...]]
+    meaning: Meaning
     scalars: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -181,8 +188,10 @@ def _attention_back(q: Array, k: Array, v: Array, dy: Array) -> tuple[Array, ...
 
 
 def _suffix(x: Array) -> tuple[Array, ...]:
-    after = x.sum(1, keepdims=True) - np.cumsum(x, 1)
-    return after / np.arange(x.shape[1], 0, -1), x.sum(1)
+    after: Array = x.sum(1, keepdims=True) - np.cumsum(x, 1)
+    total: Array = x.sum(1)
+    left: Array = np.arange(x.shape[1], 0, -1)
+    return np.divide(after, left), total
 
 
 def _oscillator(force: Array) -> Array:
@@ -204,11 +213,12 @@ def _alike(a: Array, b: Array) -> Array:
 
 
 def _best(x: Array, keys: Array) -> tuple[Array, ...]:
-    places, totals = [], []
+    places: list[int] = []
+    totals: list[float] = []
     for key in range(5):
         own = np.flatnonzero(keys == key)
-        places.append(own[np.argmax(x[own])] if len(own) else -1)
-        totals.append(x[own].sum())
+        places.append(int(own[np.argmax(x[own])]) if len(own) else -1)
+        totals.append(float(x[own].sum()))
     return np.array(places), np.array(totals)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.compile import built
 from tests.web.browser import Browser, browser
 from tests.web.built import build
 from tests.web.calls import begin, results
-from tests.web.spread import SOURCE, TASKS
+from tests.web.spread import SOURCE, TASKS, Result
 
 pytestmark = pytest.mark.web
 
@@ -60,13 +60,14 @@ def test_numpy_says_the_same(
     page: Browser, kernels: dict[str, Kernel], name: str
 ) -> None:
     task, kernel = TASKS[name], kernels[name]
+    meaning: Callable[..., Result] = task.meaning
     if name == "halves" and "shader-f16" not in page.do("describe")["features"]:
         return
     for size in SIZES:
         arrays = task.arguments(np.random.default_rng(size), size)
         call = begin(page, "spread", kernel, arrays, task.scalars)
         exact = (x.astype(np.float64) if x.dtype.kind == "f" else x for x in arrays)
-        wanted = task.meaning(*exact)
+        wanted = meaning(*exact)
         all_wanted = wanted if isinstance(wanted, tuple) else (wanted,)
         for got, want in zip(results(page, kernel, call), all_wanted, strict=True):
             np.testing.assert_allclose(got, want, 2e-4, 2e-4, err_msg=f"n = {size}")

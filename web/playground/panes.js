@@ -59,7 +59,11 @@ function schedules({ files }) {
     const text = files[`${folder}${file}.wgsl`];
     shader.textContent = `// ${file}.wgsl, entry point ${entry}\n\n${text}`;
   };
-  const lines = files[plan].split("\n").slice(2, -2);
+  // What the text declares is not repeated.
+  const lines = files[plan]
+    .split("\n")
+    .slice(2, -2)
+    .filter((line) => !/^  (dims|read|update|write|scalar) /.test(line));
   for (const line of lines) {
     // `rows | when n > 4 | run softmax.rows(x, y*) | groups m`
     for (const part of line.split(/(?<= \| |^ *)((?:run [^(]+\(|when )[^|]*)/)) {
