@@ -187,11 +187,9 @@ def _attention_back(q: Array, k: Array, v: Array, dy: Array) -> tuple[Array, ...
     return 0.25 * by_score @ k, weight.T @ dy
 
 
-def _suffix(x: Array) -> tuple[Array, ...]:
-    after: Array = x.sum(1, keepdims=True) - np.cumsum(x, 1)
-    total: Array = x.sum(1)
-    left: Array = np.arange(x.shape[1], 0, -1)
-    return np.divide(after, left), total
+def _suffix(x: NDArray[np.float64]) -> tuple[Array, ...]:
+    after = x.sum(1, keepdims=True) - np.cumsum(x, 1)
+    return after / np.arange(x.shape[1], 0.0, -1.0), x.sum(1)
 
 
 def _oscillator(force: Array) -> Array:
