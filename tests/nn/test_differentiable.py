@@ -256,6 +256,11 @@ def test_a_gradient_of_another_file_that_calls_arguments_otherwise(
     files = {"apart.kern": APART, "layers.kern": LAYERS}
     compiler = Compiler(Library(lambda name: Source(name, files[name]), tuple(files)))
     first, second = draw(4), draw(3, 4)[0]
+
+    def theirs(p: Mapping[str, Array]) -> Any:
+        size = np.exp(0.5 * np.sum(p["y"] ** 2))
+        return np.mean(np.sin(first) * p["x"] ** 2 * size + second * p["y"])
+
     with installed([compiler.compile(name) for name in files]) as modules:
         apart, layers = (modules[name] for name in files)
         function = nn.differentiable(layers.layer, apart.by_x, apart.by_others)
@@ -263,10 +268,7 @@ def test_a_gradient_of_another_file_that_calls_arguments_otherwise(
         check(
             ctx,
             lambda p: nn.mean(function(p["x"], w, p["y"], Gains_=c, gain=0.5)),
-            lambda p: np.mean(
-                np.sin(first) * p["x"] ** 2 * np.exp(0.5 * np.sum(p["y"] ** 2))
-                + second * p["y"]
-            ),
+            theirs,
             x=draw(4),
             y=draw(2, 4)[1],
         )

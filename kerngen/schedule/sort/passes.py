@@ -173,10 +173,10 @@ def _count(
     block.append(t.Assign(words[number], word))
     yield t.Var(words.name, type=f"array<u32, {EACH}>")
     yield t.count_up(number.name, 0, t.u32(EACH), 1, *block)
-    block = []
-    counter = t.Unary("&", own[digit(block, words[number])])
-    block.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
-    counted = t.If(place < count, tuple(block))
+    counting = list[t.Stmt]()
+    counter = t.Unary("&", own[digit(counting, words[number])])
+    counting.append(t.Evaluate(t.call("atomicAdd", counter, t.ONE)))
+    counted = t.If(place < count, tuple(counting))
     yield t.count_up(number.name, 0, t.u32(EACH), 1, counted)
 
 
