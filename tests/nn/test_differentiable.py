@@ -259,8 +259,7 @@ def test_a_gradient_of_another_file_that_calls_arguments_otherwise(
 
     def theirs(p: Mapping[str, Array]) -> Any:
         size = np.exp(0.5 * np.sum(p["y"] ** 2))
-        mean: Any = np.mean(np.sin(first) * p["x"] ** 2 * size + second * p["y"])
-        return mean
+        return (np.sin(first) * p["x"] ** 2 * size + second * p["y"]).mean()
 
     with installed([compiler.compile(name) for name in files]) as modules:
         apart, layers = (modules[name] for name in files)
