@@ -52,3 +52,12 @@ def test_a_limit_is_for_free_memory_alone() -> None:
     each = Counting(limit=2 * GIB)
     each.step(*[GIB] * 3)
     assert (each.pool.free_bytes, each.freed) == (2 * GIB, [GIB])
+
+
+def test_a_larger_free_block_in_use_is_counted_as_large_as_it_is() -> None:
+    each = Counting()
+    each.step(5 * GIB // 4)
+    block = each.pool.acquire(GIB)  # the free one, a quarter larger
+    assert each.pool.used_bytes == block.capacity == 5 * GIB // 4
+    each.pool.release(block)
+    assert (each.pool.used_bytes, each.pool.free_bytes) == (0, 5 * GIB // 4)

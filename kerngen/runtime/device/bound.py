@@ -136,17 +136,14 @@ class BoundPipelines:
                 f"{name}: {max(grid)} workgroups along an axis; the adapter runs {most}."
             )
         compiled = self._compiled(name, pipeline)
-        uses = [use for group in call.groups for use in self._uses(name, group)]
+        used = [tuple(self._uses(name, group)) for group in call.groups]
+        uses = [use for each in used for use in each]
         written = _check_aliases(name, uses)
         chunk, offsets = self._pack(call.groups, arena)
         groups = tuple(
-            (
-                index,
-                self._bind(name, layout, group, chunk, bind_groups),
-                offsets[number],
-            )
-            for number, ((index, layout), group) in enumerate(
-                zip(compiled.layouts, call.groups, strict=True)
+            (index, self._bind(name, layout, group, each, chunk, bind_groups), starts)
+            for (index, layout), group, each, starts in zip(
+                compiled.layouts, call.groups, used, offsets, strict=True
             )
         )
         self._counters.calls += 1
@@ -271,6 +268,7 @@ class BoundPipelines:
         name: str,
         layout: Layout,
         group: Group,
+        used: Sequence[Use],
         chunk: Chunk | None,
         bind_groups: BindGroups,
     ) -> BindGroup:
@@ -278,7 +276,7 @@ class BoundPipelines:
         bound: list[Bound] = []
         entries: list[Descriptor] = []
         others = False
-        uses = {use.name: use for use in self._uses(name, group)}
+        uses = {use.name: use for use in used}
         for binding, value in group.items():
             if isinstance(binding, Texture | StorageTexture | Sampler):
                 others = True

@@ -27,7 +27,6 @@ A repeated step then makes no buffers.  With 8 GiB as the limit, a training step
 activations take more freed and made them for each batch: 0.12 s to free them on an H200.
 """
 
-
 LARGE = 8 << 20
 """From here on what a size class wastes weighs more than how often one is met again.
 
@@ -104,7 +103,7 @@ class Pool(Generic[T]):
             self.misses += 1
             self._evict(self.used_bytes + capacity)
             block = Block(next(self._numbers), self._create(capacity), capacity)
-        self.used_bytes += capacity
+        self.used_bytes += block.capacity
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         self._used[block.uid] = block
         return block
