@@ -238,7 +238,10 @@ class _Search:
     def _binder(
         self, binder: ast.Binder, terms: tuple[ast.Expr, ...], span: Span
     ) -> Iterator[Found]:
-        """Yield the range of an index by its bound, or by what it subscripts first."""
+        """Yield the range of an index by its bound, or by what it subscripts first.
+
+        That is a tensor, or an array: the range of a let may be what is asked for.
+        """
         name, ex = binder.name.name, self.ex
         if binder.bound is not None:
             trial = replace(ex, env=replace(ex.env, faults=Faults()))
@@ -251,10 +254,12 @@ class _Search:
             named = base.name if isinstance(base, ast.Name) else ""
             if isinstance(ex.scope.get(named), TensorSymbol):
                 yield self._of_tensor(named, axis), span
-            elif named not in self.reads:
+                return
+            if named not in self.reads:
                 lengths = lengths_of(ex.scope, base)
                 yield lengths[axis] if axis < len(lengths) else None, span
-            return
+                return
+            # Of a let without a range yet, as g of `sum[t] g[t] * x[t]`, go on to x.
 
     def _of_tensor(self, name: str, axis: int) -> Extent | None:
         symbol = self.ex.scope.get(name)
