@@ -54,7 +54,7 @@ class Case:
         return ", ".join(f"{name}={size}" for name, size in self.sizes.items())
 
     def refusal(self, ctx: Context) -> str:
-        """Say why a context can't run it; empty if it can, for all that is known."""
+        """Return why a context can't run it, or "" if it can, for all that is known."""
         if self.largest > ctx.max_tensor_bytes:
             return (
                 f"a tensor takes {mebibytes(self.largest)}, and the adapter binds at "

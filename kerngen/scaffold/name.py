@@ -47,7 +47,7 @@ def _package(name: str) -> str:
 
 
 def _fault(name: str) -> str:
-    """Say why a name can't be taken, or nothing."""
+    """Return why a name can't be taken, or nothing."""
     package = _package(name)
     if not name:
         return "it is empty"

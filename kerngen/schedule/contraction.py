@@ -1,4 +1,4 @@
-"""Recognise contractions: reductions of what two factors give.
+"""Recognise contractions: reductions whose terms are made of two factors.
 
 The product of two matrices is one; so are the squared distances of two sets of points,
 `sum[p] (a[i, p] - b[j, p]) * (a[i, p] - b[j, p])`, and the shortest paths of two steps,
@@ -76,7 +76,7 @@ class Contraction:
 
     @property
     def last(self) -> Index:
-        """The reduction's index along which memory may be read in runs."""
+        """The reduction index along which the factors may lie contiguously in memory."""
         return self.over[-1]
 
     @property
@@ -153,7 +153,7 @@ def _of_some_terms(
 
 
 def product_of(task: Task) -> tuple[Contraction, Index]:
-    """Return the contraction of a stage that has one with a row, and that row."""
+    """Return a stage's contraction and its row index; the stage must have both."""
     found = bounded_contraction_of(task)
     assert not isinstance(found, str), found
     assert found.row is not None, "not of two matrices"
@@ -178,7 +178,7 @@ def sides_of(task: Task) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
 
 
 def is_plain(factor: Expr) -> bool:
-    """Whether a factor is one element at bare indices."""
+    """Whether a factor reads one element whose subscripts are bare indices: `a[i, p]`."""
     while isinstance(factor, Cast):
         factor = factor.operand
     return isinstance(factor, Load) and all(
@@ -187,7 +187,7 @@ def is_plain(factor: Expr) -> bool:
 
 
 def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:
-    """Return the index along which most of what a factor reads lies in memory."""
+    """Return the index along which most reads of a factor are contiguous in memory."""
 
     def weight(index: Index) -> int:
         return sum(x.tensor.rank for x in loads(factor) if is_contiguous(x, index))
@@ -197,7 +197,7 @@ def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:
 
 
 def tile_axis(factor: Expr, over: Index, own: Index) -> Index:
-    """Return the index along which a tile holds the vectors of a factor."""
+    """Return the index along which the factor's tile has vectors of four."""
     return memory_axis(factor, over, own) or over
 
 

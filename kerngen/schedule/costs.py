@@ -1,4 +1,4 @@
-"""What stages cost at the least: bytes that must move, and operations.
+"""Lower bounds of a stage's cost: the bytes that must move, and the operations.
 
 Both are polynomials in the extents.  A tensor counts once, however often it is read.
 """
@@ -46,7 +46,10 @@ Polynomial: TypeAlias = Mapping[tuple[Extent, ...], float]
 
 
 def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polynomial:
-    """Return the bytes that stages of one dispatch read and write: each part once.
+    """Return how many bytes the stages of one dispatch read and write, each byte once.
+
+    A tensor that one stage writes and the next reads is not read from memory, and
+    it is written only if it is in `kept`.
 
     What one writes for the next is not read, and not written either if it is `kept`.
     """

@@ -31,7 +31,7 @@ from kerngen.source.text import Span
 
 
 def lower(staged: StagedKernel, module: Module) -> KernelProgram:
-    """Return the kernel's program; raise CompileError as `check_fit` does."""
+    """Lower a kernel's stages to shaders; raise CompileError as `check_fit` does."""
     staged = _without_conditions(staged)
     tasks = _checked_tasks(staged, module)
     choices = Scheduler(tasks, Candidates(tasks)).choices()
@@ -40,7 +40,7 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
 
 
 def check_fit(staged: StagedKernel, module: Module) -> None:
-    """Raise CompileError where `lower` would, and make no shaders.
+    """Raise CompileError where `lower` would, without making shaders.
 
     It does where a schedule of the user's does not fit, or where the kernel has too
     many stages.

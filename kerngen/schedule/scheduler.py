@@ -82,7 +82,7 @@ class _Option:
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Schedules the stages of a kernel that tasks are for."""
+    """Chooses schedules for a kernel's stages, and lowers each of them once."""
 
     tasks: tuple[Task, ...]
     candidates: Candidates
@@ -92,7 +92,7 @@ class Scheduler:
     _met: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def choices(self) -> tuple[StageChoice, ...]:
-        """Return the choices that compute all stages."""
+        """Return the choices, in sequence, that compute all stages."""
         return tuple(self._sequence(0, len(self.tasks), _Known()))
 
     def _sequence(self, first: int, end: int, known: _Known) -> Iterator[StageChoice]:

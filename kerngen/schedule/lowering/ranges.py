@@ -47,7 +47,7 @@ _Bound: TypeAlias = tuple[BinaryOp, Expr]
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a loop: `begin <= index < end`; all, if `is_whole`."""
+    """The range of a loop: `begin <= index < end`; all terms if `is_whole`."""
 
     begin: t.Expr
     end: t.Expr
@@ -55,7 +55,7 @@ class Terms:
 
 
 def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Terms:
-    """Return where a loop over an index begins, at a multiple of `step`, and ends.
+    """Write where a loop over an index begins, at a multiple of `step`, and ends.
 
     Names for both are defined in the block at hand.  What is left out is so for all
     elements that the invocation computes.
@@ -82,7 +82,7 @@ def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Ter
 
 
 def is_window(reduce: Reduce) -> bool:
-    """Whether each result has terms around its own place: `sum[p when p > j - w and p <= j]`.
+    """Whether both ends of the terms move along: `sum[p when p > j - w and p <= j]`.
 
     Both ends move with the same indices, so that the terms are as many for every result.
     """

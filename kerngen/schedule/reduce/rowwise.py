@@ -1,4 +1,4 @@
-"""Reductions along rows: which variants read vectors, and the trips of their loops."""
+"""Reductions along rows: the variants that read vectors, and the trips of their loops."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def _vector_names(task: Task) -> set[str]:
 
 
 def row_trips(task: Task, reduce: Reduce, stride: Size) -> Size:
-    """Return the trips of the loops of a lane that takes every `stride`-th term."""
+    """Return the trips of a lane's loops if it takes every `stride`-th term."""
     return loop_trips(task, {reduce: ceil_div(domain_size(reduce.indices), stride)})

@@ -74,7 +74,7 @@ class _NotAffineError(Exception):
 
 @cached_on_instance
 def affine_step(stage: Stage) -> AffineStep | str:
-    """Return the step of a recurrence as one that is affine, or say why it is none."""
+    """Return a recurrence's step in affine form, or why it has none."""
     loop = stage.loop
     if loop is None:
         return "the stage is no recurrence"

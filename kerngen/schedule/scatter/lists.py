@@ -1,4 +1,5 @@
-"""Keyed reductions by sorted lists: terms are sorted by bin, then each bin joins its own.
+"""Keyed reductions by sorting: terms are sorted by bin,
+then each bin's terms are joined.
 
 What is joined is in the order of the terms, so that a sum of f32 has the same bits each
 time.  An invocation takes 8 terms that follow each other, in one column or four:
@@ -78,7 +79,7 @@ PASSES: Final = (1, 2, 3, 4)
 
 
 def lower_lists(found: Scatter) -> Iterator[Variant]:
-    """Yield the variants: by the digits to sort by, four columns at once or one."""
+    """Yield the variants: by the number of digits, and for four columns at once or one."""
     for number in PASSES:
         fits = compare("<", found.bin_count, 1 << DIGIT_BITS * number)
         last = number == PASSES[-1]

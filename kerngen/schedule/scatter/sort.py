@@ -32,7 +32,7 @@ SECOND: Final = ("keys_2", "items_2")
 
 
 def moves_values(found: Scatter) -> bool:
-    """Whether items are the terms themselves, as bits, and not their numbers.
+    """Whether the sort moves the terms' own bits, instead of their numbers.
 
     A number of 32 bits takes no more memory than that of its term, and need not be read
     where it happened to be: 2^26 reads in random order took as long as the sort.  The
@@ -53,7 +53,9 @@ def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
 
 
 def sorting(found: Scatter, passes: int) -> Iterator[Shader]:
-    """Yield the dispatches that sort by so many digits; the result is in `sorted_into`."""
+    """Yield the dispatches of `passes` radix passes;
+    `sorted_into` has the result's buffers.
+    """
     for number in range(passes):
         names = _renamed(found, number)
         terms, shift = _terms(found, number), number * DIGIT_BITS
@@ -63,7 +65,7 @@ def sorting(found: Scatter, passes: int) -> Iterator[Shader]:
 
 
 def sorted_into(found: Scatter, passes: int) -> dict[str, str]:
-    """Return which buffers a shader binds as `FIRST` after so many passes."""
+    """Return the buffers with the sorted terms, by the names that shaders use."""
     task, target = found.task, (FIRST, SECOND)[passes % 2]
     pairs = zip(FIRST, target, strict=True)
     return {task.scratch_name(a): task.scratch_name(b) for a, b in pairs}

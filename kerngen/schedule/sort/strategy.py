@@ -40,7 +40,7 @@ LAST: Final = PASSES - 1
 
 
 def fits_sort(task: Task) -> str:
-    """Say why no order begins with the stage; empty if one does."""
+    """Return why no sort begins with the stage, or "" if one does."""
     found = sorted_of(task)
     return found if isinstance(found, str) else ""
 
@@ -52,7 +52,7 @@ def sort_run(task: Task) -> tuple[Stage, ...]:
 
 
 def lower_sort(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the only variant: three dispatches for each eight bits."""
+    """Yield the only variant: three dispatches for each eight bits of the key."""
     del options
     found = sorted_of(task)
     assert isinstance(found, Sorted), found
