@@ -1,4 +1,4 @@
-"""What generated NumPy references need beyond NumPy: WGSL's rules, array by array.
+"""Functions of generated NumPy references: WGSL's rules for whole arrays.
 
 Arrays keep the kernel's types: `real` (float32, or float64 when the caller's arrays
 are), int32 and uint32.  Integer arithmetic wraps, and nothing here looks at a value of
@@ -38,21 +38,23 @@ LOWEST_U32 = 0
 @final
 @dataclass(frozen=True, slots=True)
 class Real:
-    """The float type that a reference computes in; calling it converts to that type."""
+    """The float type of a reference's arithmetic; calling it converts to that type."""
 
     dtype: np.dtype[Any]
 
     def __call__(self, x: ArrayLike) -> Array:
-        """Return x as an array of this type, without a copy where it is one."""
+        """Return x as an array of this type, without a copy if it has it already."""
         return np.asarray(x, dtype=self.dtype)
 
     @property
     def half(self) -> np.dtype[Any]:
-        """The type that holds what a kernel keeps as f16; float64 is never rounded."""
+        """The dtype for values that kernels store as f16; with float64,
+        that is float64.
+        """
         return np.dtype(np.float16) if self.dtype == np.float32 else self.dtype
 
     def halved(self, x: ArrayLike) -> Array:
-        """Return what a kernel reads of x where that is kept as f16."""
+        """Return x rounded as if it was stored as f16."""
         return self(np.asarray(x, dtype=self.half))
 
 
@@ -73,7 +75,7 @@ _IN_DOUBLE: ContextVar[bool] = ContextVar("in_double", default=False)
 
 @contextmanager
 def in_double() -> Generator[None]:
-    """Compute in float64 for a block, whatever the arguments are, and keep all floats so.
+    """Compute all references in float64 within this block, whatever the arguments.
 
     Structs have the types of their members otherwise, as for the kernel.
     """
@@ -85,12 +87,12 @@ def in_double() -> Generator[None]:
 
 
 def kept(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that holds the records of a struct."""
+    """Return the dtype in which a reference stores records of a struct."""
     return doubled(dtype) if _IN_DOUBLE.get() else dtype
 
 
 def doubled(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a dtype with float64 in the place of other floats."""
+    """Return a dtype with all of its floats replaced by float64."""
     if dtype.names is not None:
         return np.dtype([(name, doubled(dtype[name])) for name in dtype.names])
     if dtype.subdtype is not None:
@@ -169,7 +171,7 @@ def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
 
 
 def spread(value: ArrayLike, *others: ArrayLike) -> Array:
-    """Return a new array that holds `value` along the axes of the others too."""
+    """Return a new array with `value` broadcast against the other arguments."""
     return np.broadcast_arrays(value, *others)[0].copy()
 
 
@@ -216,7 +218,9 @@ def suffixes(
 
 
 def places(keys: Array, axis: int, dtype: DTypeLike) -> Array:
-    """Return where each key is in the order of those along an axis; the first of equals first."""
+    """Return the sorted position of each key along an axis;
+    of equal keys the first is first.
+    """
     order = np.argsort(keys, axis, kind="stable")
     found = np.empty(keys.shape, dtype)
     numbers = np.arange(keys.shape[axis], dtype=dtype)
@@ -287,7 +291,7 @@ def find(
     terms: ArrayLike,
     where: ArrayLike = True,
 ) -> None:
-    """Take terms, and their place, that are better than the best so far, in place.
+    """Update the best terms and their places, in place, with one more term each.
 
     A place of -1 is that of none so far; NaN is better than any number.
     """

@@ -1,4 +1,4 @@
-"""What to do about a generated module whose shaders are missing.
+"""The error for a generated module whose shader files are missing.
 
 Shaders are files beside the module, in `wgsl/<module>`.  A wheel has them only if the
 tool that builds it packs files that are not Python; setuptools must be asked to.

@@ -1,4 +1,4 @@
-"""Making a plan: schedules, variants, workgroups and compiled shaders for some shapes."""
+"""Planning a call: choose schedules and variants, count workgroups, compile shaders."""
 
 from __future__ import annotations
 

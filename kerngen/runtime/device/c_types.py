@@ -68,7 +68,7 @@ FUNCTIONS = (
 
 
 def parse_together(ffi: Any) -> None:
-    """Let an `FFI` know the types by their names.
+    """Enter the C types into an `FFI`'s cache, by their names.
 
     They are the parameters of one function's type; an array can only be one behind a
     pointer.  It is cffi's own cache that they go to, and so only if it looks as expected.
