@@ -1,4 +1,4 @@
-"""Print the Python module that a `.kern` file becomes.
+"""Print the Python module of a `.kern` file.
 
 Two steps: everything below the imports, then the imports that it turned out to need.
 """

@@ -1,4 +1,4 @@
-"""The imports of a generated module: what its text uses, and no more."""
+"""The import lines of a generated module: just what its text uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a kernel, as the runtime reads it, of what scheduling made."""
+"""From a scheduled kernel to its plan, as the runtime reads it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _ACCESS: Final[dict[Role, Access]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class PlannedKernel:
-    """A kernel with its plan, which has the names that Python has for its parameters.
+    """A kernel with its plan, in which parameters have their Python names.
 
     `computed` are the expressions of the plan's `computed` symbols, and whether each
     wraps.

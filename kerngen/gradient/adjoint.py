@@ -1,4 +1,4 @@
-"""The reverse sweep: what each read of a statement adds to the adjoint of what it reads."""
+"""The reverse sweep: how each read of a statement adds to the adjoint of its tensor."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _ONE: Final = Constant(1.0, _F32)
 @final
 @dataclass
 class Reads:
-    """Collects what a statement's reads add to adjoints.
+    """Collects the terms that a statement's reads add to adjoints.
 
     `places` gives the indices that the adjoint of a tensor or a member is over,
     `scalar_places` those of a parameter's; `let` names a value of the derived program.
@@ -73,7 +73,7 @@ class Reads:
     found: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
 
     def of(self, statement: Statement, term: Term) -> None:
-        """Add what follows from one term of the adjoint of the statement's target."""
+        """Add the terms that follow from one term of the target's adjoint."""
         self._statement = statement
         value = statement.value
         if isinstance(value, Reduce) and value.kind != "sum":

@@ -1,4 +1,4 @@
-"""The derived kernel: its statements in order, its signature, its names."""
+"""Assemble the derived kernel: its statements in order, its signature, its names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LETTERS: Final = "ijklpqrstuvwabcdefghmnoxyz"
 @final
 @dataclass(frozen=True)
 class Derived:
-    """The parts of a derived kernel, in the names of the derivation.
+    """The parts of a derived kernel, with the names of the derivation.
 
     `original` is the forward kernel, `recast` the same with what is given as inputs;
     the derivation takes it that `divisors` are positive.
@@ -74,7 +74,7 @@ class Derived:
 
 
 def assembled(derived: Derived, name: str) -> Kernel:
-    """Return the kernel, typed and named as the checker would."""
+    """Return the derived kernel, typed and named as by the checker."""
     body = _in_order(_needed(derived))
     tensors = _inputs(derived, body)
     return _Assembly(derived, name, body, tensors).kernel()

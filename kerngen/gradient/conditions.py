@@ -1,4 +1,4 @@
-"""Conditions: as lists of what must hold, negated, simplified, and as facts."""
+"""Conditions of terms: negated, simplified, and used as facts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPPOSITES: Final[dict[BinaryOp, BinaryOp]] = {
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """Yield what must all hold: both sides of each `and`."""
+    """Yield the conditions that `and` joins."""
     if isinstance(condition, Binary) and condition.op == "and":
         yield from conjuncts(condition.left)
         yield from conjuncts(condition.right)
@@ -42,7 +42,7 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 
 
 def negated(condition: Expr) -> Expr:
-    """Return the opposite of a condition.
+    """Return the negation of a condition.
 
     Of numbers with a fraction, `not x > 0.0` is no `x <= 0.0`: NaN is neither.
     """
@@ -58,7 +58,7 @@ def negated(condition: Expr) -> Expr:
 
 
 def all_hold(conditions: Iterable[Expr]) -> Expr:
-    """Return the conjunction of at least one condition, those of indices alone first.
+    """Return the conjunction of conditions, those on indices alone first.
 
     They shield the reads of the others: of `i - u >= 0 and x[i] == top[i - u]` the read
     is not evaluated where i - u is no place of `top`.
@@ -82,7 +82,7 @@ def _is_false(form: Form, facts: Facts) -> bool:
 
 
 def facts_of(condition: Expr) -> tuple[Form, ...]:
-    """Return forms that are never negative where a condition on integers holds."""
+    """Return forms that are never negative where a condition holds."""
     if not isinstance(condition, Binary) or not condition.left.type.is_integer:
         return ()
     difference = combined("-", form_of(condition.left), form_of(condition.right))
@@ -103,7 +103,7 @@ def facts_of(condition: Expr) -> tuple[Form, ...]:
 
 
 def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
-    """Return a form and its opposite if a condition is that they are not 0: `i != 2`.
+    """Return a form and its negation, if a condition means that they are not 0.
 
     Where one of them is never negative, it is at least 1.
     """
@@ -116,7 +116,7 @@ def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
 
 
 def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
-    """Return conditions without those that always hold, or follow from the others.
+    """Return conditions without those that are always true, or follow from others.
 
     What is read shows nothing of places: these shield it from reads that are outside.
     """
@@ -144,7 +144,7 @@ def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
 
 
 def chosen(expr: Expr, known: tuple[Expr, ...]) -> Expr:
-    """Return an expression with the branches that some conditions decide on taken."""
+    """Return an expression without the branches that known conditions rule out."""
     if isinstance(expr, Select):
         if all(c in known for c in conjuncts(expr.condition)):
             return chosen(expr.then, known)

@@ -1,4 +1,4 @@
-"""Derive a kernel: from the equations of a function to those of its gradient.
+"""Derive a kernel's gradient: the reverse sweep over its statements.
 
 Statements are walked in reverse.  Each let and output has an adjoint, the derivative of
 the whole by it: a sum of products.  A statement hands its target's adjoint on to what it
@@ -71,7 +71,7 @@ def derive(
     given: tuple[str, ...] = (),
     functions: Mapping[str, Function] | None = None,
 ) -> Kernel:
-    """Return the kernel of that name that computes the gradient of another.
+    """Return the kernel, called `name`, that computes the gradient of another.
 
     `by` names the parameters that it is by, `given` outputs and lets that the caller
     has kept.  `functions` are the user's, by name.

@@ -1,4 +1,4 @@
-"""The forward program, made ready: functions inlined, reductions named, indices apart."""
+"""Prepare the forward program: inline functions, name reductions, rename indices apart."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _F32: Final = Scalar.F32
 @final
 @dataclass(frozen=True)
 class Step:
-    """A step of a recurrence, where all of its elements are known: no reduction is in it.
+    """A step of a recurrence with its reductions replaced by lets that come before.
 
     Of `h[t, i] = tanh(sum[j] w[i, j] * h[t - 1, j])` there is a let of the sums, which
     can be computed at once, and the step is `tanh(h_sum[t, i])`.
@@ -63,7 +63,7 @@ class Step:
 @final
 @dataclass(frozen=True)
 class Forward:
-    """A kernel with every index bound once, and every reduction that matters named.
+    """The prepared forward program: each index is bound once, reductions have names.
 
     `active` are the tensors and scalars that the gradient passes through.  `steps` are
     recurrences with their own reductions named, too: by lets that follow them.
@@ -76,7 +76,7 @@ class Forward:
     steps: Mapping[Tensor, Step]
 
     def is_active(self, expr: Expr) -> bool:
-        """Whether the gradient passes through an expression."""
+        """Whether a derivative flows through an expression."""
         return any(_name_of(node) in self.active for node in walk(expr))
 
 
@@ -93,7 +93,7 @@ def made_ready(
     by: tuple[str, ...],
     fresh: Fresh,
 ) -> Forward:
-    """Return a kernel as the derivation wants it."""
+    """Return a kernel's prepared forward program."""
     _refuse_writes(kernel)
     active = frozenset(by) | _active_hosts(kernel, by)
     statements: list[Statement] = []
@@ -233,7 +233,7 @@ def _values(by: Mapping[Index, Index]) -> dict[Index, Expr]:
 
 
 def base_name(index: Index) -> str:
-    """Return the name that the user gave to an index."""
+    """Return an index's name as the user wrote it, without a suffix."""
     return index.name.split("#")[0]
 
 

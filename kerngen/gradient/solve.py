@@ -1,4 +1,4 @@
-"""Solving subscripts: what turns the scatter that a gradient is into a gather.
+"""Solve subscripts for indices, which turns the scatter of a gradient into a gather.
 
 A read `x[2 * i + u]` gives `x`'s adjoint at K the sum over the i and u where
 `2 * i + u == K`.  Solved for i, that is a sum over u alone, at `i = (K - u) / 2` where
@@ -55,7 +55,9 @@ _I32: Final = Scalar.I32
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """`value == place`: what a read subscripts one axis with, and where that is."""
+    """The equation `value == place`: a read's subscript,
+    and the position of the adjoint.
+    """
 
     value: Expr
     place: Expr
@@ -64,7 +66,7 @@ class Equation:
 @final
 @dataclass
 class Solver:
-    """Solves the subscripts of one read for the indices around it.
+    """Solves the equations of one read's subscripts for the indices around it.
 
     `own` are the indices of the statement, which are solved for first; `bound` are
     those of reductions, and what is left.  `fresh` makes an index of a computed length.
@@ -85,7 +87,7 @@ class Solver:
         return frozenset((*self.own, *self.bound))
 
     def add(self, subscript: Subscript, place: Index, extent: Extent) -> None:
-        """Take the equation of one axis."""
+        """Add the equation of one axis."""
         value = subscript_value(subscript)
         if isinstance(subscript, Clamped):
             value = self._clamped(value, extent)
@@ -122,7 +124,7 @@ class Solver:
         return tuple(map(tightened, facts))
 
     def solve(self) -> None:
-        """Solve as many equations as can be; the others become conditions."""
+        """Solve as many equations as possible; the others become conditions."""
         # The statement's own indices first: those of a reduction are often a window,
         # and what is left of both is what is summed over.
         steps: tuple[Callable[[Equation], bool], ...] = (
@@ -473,7 +475,7 @@ def solved(
     fresh: Callable[[str, Expr], Index],
     nonzero: Callable[[Form], bool],
 ) -> Term:
-    """Return the term that a read contributes to the adjoint at the given places."""
+    """Return the term that a read adds to the adjoint at given positions."""
     factors = list(term.factors)
     solver = Solver(
         facts,
@@ -506,7 +508,7 @@ def solved(
 def with_fixed(
     term: Term, own: Sequence[Index]
 ) -> tuple[Term, Sequence[Index], Mapping[Index, Expr]]:
-    """Return a term with its indices that are one number replaced, and what they are.
+    """Return a term with indices of known value replaced, and these values.
 
     `v[k]` gives each component of v a term where k is its number.
     """
@@ -557,7 +559,7 @@ def _renamed(term: Term, own: Sequence[Index], equations: Sequence[Equation]) ->
 
 
 def over_renamed(term: Term, by: Mapping[Index, Expr]) -> Term:
-    """Return a term with indices replaced by others."""
+    """Return a term with its indices renamed, bound ones included."""
     return replace(
         term,
         factors={substituted(atom, by): e for atom, e in term.factors.items()},

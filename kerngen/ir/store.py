@@ -1,4 +1,4 @@
-"""A store at a position: the value of a statement that writes a part of its target."""
+"""Stores at a position, as values of statements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class StoreAt:
-    """A value, and the position in the target that it is stored at: `m[row, j] = value`.
+    """A value, and the position in the target where it is stored: `m[row, j] = value`.
 
     Only a whole value of a statement is one.  It has a subscript for each axis of the
     target: an index of the statement; one that is affine, which the host checks; or one

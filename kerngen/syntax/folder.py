@@ -10,7 +10,7 @@ from kerngen.syntax.library import SUFFIX
 
 
 def origin_of(base: Path) -> Path:
-    """What names are paths inside of: the source folder's own parent, as a rule.
+    """Return the folder that names are relative to: usually the source folder's parent.
 
     A folder that is a whole project may be called anything: its name stays out.
     """
@@ -18,7 +18,7 @@ def origin_of(base: Path) -> Path:
 
 
 def sources_below(folder: Path) -> Iterator[Path]:
-    """Yield every source below a folder, hidden ones left out, in no order.
+    """Yield every source below a folder, in any order; hidden ones are left out.
 
     Raises `OSError` where a folder can't be read.
     """

@@ -1,4 +1,4 @@
-"""The parser: from text to the abstract syntax tree.
+"""The parser: from text to the syntax tree.
 
 The grammar is in `grammar.lark`; `transform` makes the syntax tree, `diagnose` words the
 errors, `recovery` finds where to go on after one.
@@ -35,7 +35,7 @@ _FORBIDDEN = re.compile(
 
 
 def grammar_text() -> str:
-    """Return the grammar."""
+    """Return the text of the grammar."""
     return files("kerngen.syntax").joinpath("grammar.lark").read_text("utf-8")
 
 
@@ -65,7 +65,7 @@ def parse(source: Source) -> ast.Program:
 
 
 def read(source: Source) -> ast.Program:
-    """Parse one file as far as it can be, and collect what is wrong with its text.
+    """Parse a file as far as possible, and collect its syntax errors in the tree.
 
     What can be parsed is checked all the same, so that one run reports the faults of a
     file.

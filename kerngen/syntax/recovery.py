@@ -1,4 +1,4 @@
-"""Panic mode: where to go on after a syntax error, so that one run reports all of a file.
+"""Panic mode: resume parsing after a syntax error, so that one run reports all errors.
 
 The parser drops the faulty statement or item from its stack, and reads on at a place that
 can't be misread: after the `;` of the statement, at a `let`, `host` or `require` of the
@@ -37,7 +37,7 @@ _HEAD = (
 @final
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The text from one offset to another that was passed over."""
+    """A range of the text that was skipped because of a syntax error."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ class Gap:
 @final
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The gap that an error leaves, where to go on, and tokens to put before the rest."""
+    """How to resume: the gap, the offset, and tokens to insert before the rest."""
 
     gap: Gap
     offset: int
@@ -145,7 +145,7 @@ class _Nesting:
 def resume(
     text: str, tables: Tables, stack: Stack, fault: int, onward: int | None = None
 ) -> Resumption:
-    """Drop what is faulty from a stack, and find where to go on.
+    """Drop the faulty part from a parser's stack, and return where to resume.
 
     `onward` is a place at which a statement, or between items an item, may begin.
     """
@@ -216,7 +216,7 @@ def _end_of_item(text: str, nesting: _Nesting, fault: int) -> int:
 
 
 def outermost(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
-    """Return the gaps, in order, that lie inside no other."""
+    """Return the gaps that lie inside no other gap, in order."""
     found: list[Gap] = []
     for gap in sorted(gaps, key=lambda gap: (gap.start, -gap.end)):
         if not found or gap.end > found[-1].end:
@@ -225,11 +225,11 @@ def outermost(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a gap within an item: names that it may introduce."""
+    """Return the words in a gap: names that the skipped text may declare."""
     return frozenset(_WORD.findall(text))
 
 
 def item_names(text: str) -> frozenset[str]:
-    """Return the names of the items of a gap and, if it has none such, its words."""
+    """Return the names of the items in a gap, or all of its words if it has no items."""
     code = " ".join(x.text for x in lexemes(text, 0) if not x.text.startswith("//"))
     return frozenset(_NAMED.findall(code)) or words(code)

@@ -1,4 +1,4 @@
-"""The trainer: flat arenas, and the steps that are recorded on them."""
+"""The trainer: parameters, gradients and moments in arenas, and steps on them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from kerngen.train.steps import Steps
 
 @final
 class Trainer(Steps, Products):
-    """Named parameters of f32 on a context's device, and what is needed to train them.
+    """Named f32 parameters on a device, with all that is needed to train them.
 
     Parameters, gradients and the optimizer's moments lie in an arena each, so that a step is
     one dispatch and clipping a few, however many parameters there are.  Calls record
@@ -160,7 +160,7 @@ class Trainer(Steps, Products):
 
     @property
     def layout(self) -> Layout:
-        """Where each parameter lies in the segments of an arena: the same in all arenas."""
+        """The place of each parameter in the segments, which is the same in all arenas."""
         return self._gradients.arena.layout
 
     def _moments(self, group: str) -> Named[Tensor[f32, Any]]:
@@ -175,7 +175,7 @@ class Trainer(Steps, Products):
 
     @property
     def step_count(self) -> int:
-        """How many steps were recorded since the beginning, or since `reset`."""
+        """The number of steps since the beginning, or since `reset`."""
         return self._step
 
     # ---- gradients
@@ -213,7 +213,7 @@ class Trainer(Steps, Products):
             )
 
     def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
-        """Give the gradients to a function, and go on with what it makes of them.
+        """Let a function change the gradients on the host: to their mean, say.
 
         Between `backward` and `clip_gradients`, also in the block of `capture()`, it replaces the gradients of this process
         by their mean over all processes:

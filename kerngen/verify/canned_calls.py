@@ -1,4 +1,4 @@
-"""Canned calls, which are not drawn: simple scalars, and tensors that repeat a few whole numbers."""
+"""Canned calls: fixed arguments of simple numbers, without hypothesis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SMALL: Final = 4
 
 
 def canned_call(fitting: Fitting) -> Given | None:
-    """Return a small call that the kernel takes; None if none was found."""
+    """Return a small call that the kernel accepts, or None if none was found."""
     sizes = fitting.near(tuple((name, _SMALL) for name in fitting.names))
     return None if sizes is None else call_at(fitting, sizes)
 

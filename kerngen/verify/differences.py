@@ -1,4 +1,4 @@
-"""Gradients held to differences of their functions, in float64.
+"""Check gradients against finite differences of their functions, in float64.
 
 For any v, `<dy, (f(x + h v) - f(x - h v)) / 2 h>` is `<dx, v>`: one product of numbers
 checks all of a gradient, without a formula of it.
@@ -41,7 +41,7 @@ Values: TypeAlias = Mapping[str, Any]
 @final
 @dataclass(frozen=True)
 class Product:
-    """Both products for a parameter of a call, and how far they may be apart."""
+    """Two inner products that should agree for a parameter, and their tolerance."""
 
     by: str
     expected: float
@@ -50,12 +50,12 @@ class Product:
 
     @property
     def is_held(self) -> bool:
-        """Whether the gradient is what the differences give."""
+        """Whether both agree within the tolerance."""
         return abs(self.got - self.expected) <= self.bound
 
     @property
     def fault(self) -> Fault:
-        """What is wrong, in words."""
+        """The disagreement, in words."""
         text = (
             f"the gradient by '{self.by}' is {self.got:.9g} along a direction, where "
             f"differences are {self.expected:.9g} within {self.bound:.3g}"
@@ -65,7 +65,7 @@ class Product:
 
 
 def products(subject: Subject, seed: int) -> tuple[Sizes, list[Product]]:
-    """Return the lengths of a call that follows from a seed, and its products.
+    """Return the lengths of a call drawn from a seed, and the products to compare.
 
     There are none if no call was found that both kernels take, or where the function is
     not smooth.

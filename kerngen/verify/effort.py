@@ -1,4 +1,4 @@
-"""How many calls are made up, from which seed, and for how long."""
+"""Limits of a verification: the number of calls, the seed, and the time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNCHECKED: Final[tuple[HealthCheck, ...]] = (
 
 @final
 class StopError(BaseException):
-    """No more calls are to be made: it ends hypothesis's run from within.
+    """Raised to end hypothesis's run early; `why` is empty if that is no failure.
 
     `why` is empty if the calls that were made show it.
     """
@@ -67,7 +67,7 @@ def limited(until: float) -> Generator[None]:
 @final
 @dataclass(frozen=True)
 class Effort:
-    """How many calls of each way are made up, from which seed, and until when.
+    """The limits of one run: calls for each way, the seed, and when to end.
 
     A way that has been called at all ends `soon`, so that there is time for the others.
     """
@@ -78,23 +78,23 @@ class Effort:
     soon: float = float("inf")
 
     def shared(self, left: int) -> Effort:
-        """Return what one way may take, if so many are left."""
+        """Return the limits of one way, if `left` ways share the remaining time."""
         now = time.monotonic()
         return replace(self, soon=now + (self.deadline - now) / max(left, 1))
 
     def check(self, cases: int) -> None:
-        """Stop if there is no time left for another call after so many."""
+        """Raise `StopError` if there is no time for another call after `cases` calls."""
         now = time.monotonic()
         if now > self.deadline or (cases and now > self.soon):
             raise StopError(SPENT)
 
     def leave(self, seconds: float) -> None:
-        """Stop if there is no time left for what takes so many seconds."""
+        """Raise `StopError` if fewer than `seconds` remain."""
         if time.monotonic() + seconds > self.soon:
             raise StopError(SPENT)
 
     def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
-        """Let hypothesis make calls up; it raises what the plainest failing one raises."""
+        """Let hypothesis call `check` with random calls; a failing one is simplified."""
 
         @hypothesis.seed(zlib.crc32(f"{self.seed} {what}".encode()))
         @hypothesis.settings(

@@ -1,4 +1,4 @@
-"""A scan for hazards: small calls with usual numbers that overflow f32 or lose digits."""
+"""Find hazards: small calls with ordinary numbers that overflow f32 or lose digits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SEEDS: Final = 8
 
 
 def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
-    """Return the operations of a kernel that are not finite, or lose all digits."""
+    """Return a kernel's operations that give infinity or NaN, or lose all digits."""
     watch = Watch()
     for given in _calls(fitting):
         lengths = fitting.lengths(given.sizes)

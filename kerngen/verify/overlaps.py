@@ -1,4 +1,4 @@
-"""Calls that pass one tensor twice, one of them to be written: each must be refused."""
+"""Calls that pass one tensor twice, written and read: each must be refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kerngen.verify.trial import Given
 
 
 def overlaps(fitting: Fitting) -> Iterator[Given]:
-    """Yield a call for each pair of tensors that could be one."""
+    """Yield a call for each pair of tensors that may be passed as one."""
     given = canned_call(fitting)
     if given is None:
         return

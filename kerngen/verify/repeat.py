@@ -1,4 +1,4 @@
-"""One call again: what the programs that `kerngen verify` prints are made of."""
+"""Functions of the programs that `kerngen verify` prints to repeat a failure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run: TypeAlias = Callable[..., list[NDArray[Any]]]
 
 
 class OutsideError(Exception):
-    """A kernel wrote outside of its tensors."""
+    """Raised for a kernel that wrote outside of its tensors."""
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def kernel(
 
 
 def differences(file: str, name: str, *, seed: int, sources: str = "") -> list[Product]:
-    """Return a gradient and differences of its function, along random directions."""
+    """Return the gradient and the finite differences of a kernel, to compare."""
     with _subject(file, name, sources) as subject:
         return products(subject, seed)[1]
 

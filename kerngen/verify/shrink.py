@@ -1,4 +1,4 @@
-"""A counterexample made plainer: as many of its numbers as can be become 0 or 1."""
+"""Simplify a counterexample: shorter axes, and as many zeros and ones as possible."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SECONDS: Final = 5.0
 
 
 def plainer(given: Given, fitting: Fitting, fails: Fails) -> Given:
-    """Return a call that fails too, with shorter axes and plainer arguments."""
+    """Return a simpler call that fails, too."""
     deadline = time.monotonic() + _SECONDS
     tensors = inputs_of(fitting.subject.kernel)
     memories = [tensor.memory for tensor in tensors]

@@ -1,4 +1,4 @@
-"""Lengths of calls: which to try, and how to mend those that a kernel refuses."""
+"""Lengths of calls: which to try, and how to adjust lengths that a kernel refuses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TRIES: Final = 400
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitting:
-    """What lengths suit one way to run a kernel."""
+    """Chooses lengths of calls that run a kernel in a certain way."""
 
     subject: Subject
     way: Way
@@ -46,12 +46,14 @@ class Fitting:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel as the runtime knows it."""
+        """The kernel's runtime form."""
         return self.way.original
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is to be chosen: dims, then integer scalars that decide lengths."""
+        """The names of the numbers to choose: dims,
+        then integer scalars that set lengths.
+        """
         return (*self.kernel.dims, *self.kernel.guard_scalars)
 
     @cached_property
@@ -65,7 +67,7 @@ class Fitting:
 
     @cached_property
     def telling(self) -> tuple[int, ...]:
-        """Lengths where schedules change what they do, and their neighbours."""
+        """Lengths at which schedules change, and their neighbours."""
         text = f"{self.way.strategy.name}_{self.way.strategy.needs.invocations}"
         edges = {int(digits) for digits in re.findall(r"\d+", text)} | {64, 256}
         near = {n + by for n in edges for by in (-1, 0, 1) if n > 1}

@@ -1,4 +1,4 @@
-"""The ranges of the indices that a `let` or a reduction introduces."""
+"""The ranges of indices that a `let` or a reduction introduces."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def bind_indices(
     terms: Terms,
     kind: ast.ReduceKind | None = None,
 ) -> Generator[tuple[Index, ...] | None]:
-    """Introduce indices over given ranges, or the axes that they subscript in `terms`.
+    """Declare indices with their ranges: given ones,
+    or the axes they subscript in `terms`.
 
     Those of a let that subscript nothing have the range that all its reads agree on.
 
@@ -68,7 +69,7 @@ def bind_indices(
 def introduce(
     ex: Expressions, name: ast.Identifier, symbol: IndexSymbol | Poison
 ) -> None:
-    """Declare an index; where its name is taken, its uses are not looked at."""
+    """Declare an index; if its name is taken, report that and poison the name."""
     ex.env.indices.setdefault(name.name, name.span)
     ex.env.model.define(name.span, symbol)
     before = ex.scope.get(name.name)
@@ -82,7 +83,7 @@ def introduce(
 def ranged_by_reads(
     ex: Expressions, name: ast.Identifier, value: ast.Expr
 ) -> IndexSymbol | Poison | None:
-    """Return an index with the range of the first axis that it subscripts in a value."""
+    """Return an index that ranges over the first axis it subscripts in a value."""
     return _ranged(ex, ast.Binder(name, None), (value,), "")
 
 
@@ -177,8 +178,7 @@ Found: TypeAlias = "tuple[Extent | None, Span]"
 
 
 def lengths_by_reads(ex: Expressions, name: str) -> Iterator[Found]:
-    """
-    Yield how long the axis of a let's index is, by each read that subscripts it bare.
+    """Yield the axis lengths of a let's index that later reads of the let imply.
 
     Of `let grid[i, j] = f32(i * j);    y[i, j] = grid[i, j];` it is `y` that knows.
     """
@@ -269,7 +269,7 @@ Terms: TypeAlias = tuple[ast.Expr, ...]
 def as_condition(
     ex: Expressions, binder: ast.Binder, terms: Terms, kind: ast.ReduceKind
 ) -> str:
-    """Return how a reduction is written whose range would depend on another index.
+    """Return the reduction with a bound of its index written as a condition.
 
     For `sum[j < i] x[j]` that is `sum[j when j < i] x[j]`.
     """
@@ -302,7 +302,7 @@ def _joined(condition: ast.Expr) -> str:
 def meant_length(
     ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
 ) -> str:
-    """Return the length that an index may be meant to have, or dots."""
+    """Return the probable length for an index without a range, or "..." if none is."""
     meant = next(_lengths_near(ex, name, terms, kind), None)
     if meant is None and kind is None:
         found = (length for length, _ in lengths_by_reads(ex, name))

@@ -1,4 +1,4 @@
-"""Operators and choices, by the types of their operands."""
+"""Checking operators and `if`, by the types of their operands."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_operand(
     accepted: tuple[Scalar, ...],
     want: Scalar | None = None,
 ) -> bool:
-    """Whether an operator works on a type or its components; else a fault."""
+    """Whether an operator accepts a type, or its components; reports it if not."""
     if scalar_of(actual) in accepted:
         return True
     *first, last = (f"'{scalar.spelling}'" for scalar in accepted)

@@ -1,4 +1,4 @@
-"""A file that is right: its typed module, and what it gives to other files."""
+"""A file without faults: its typed module, and the items that other files may use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ItemKind: TypeAlias = Literal["function", "constant", "struct", "kernel"]
 @final
 @dataclass(frozen=True, slots=True)
 class KernelHead:
-    """What a schedule in another file may refer to: a kernel's parameters and hosts."""
+    """The parameters and hosts of a kernel, for schedules in other files."""
 
     scope: Scope
     span: Span
@@ -31,14 +31,14 @@ class KernelHead:
 @final
 @dataclass(frozen=True, slots=True)
 class UsedModule:
-    """A file that another one uses, and the place of the `use`."""
+    """A used file, and the span of the `use` that names it."""
 
     file: CheckedFile
     span: Span
 
     @property
     def path(self) -> str:
-        """The file's path as its user wrote it."""
+        """The file's path as the user wrote it."""
         return self.span.text.strip('"')
 
 
@@ -68,11 +68,11 @@ class CheckedFile:
 
     @property
     def name(self) -> str:
-        """The file's stable name."""
+        """The file's name in diagnostics and output, the same on every machine."""
         return self.module.path
 
     def items(self) -> Iterator[tuple[ItemKind, str, Span]]:
-        """Yield what a file that uses this one sees, with its place."""
+        """Yield the items that importing files see: kind, name and span."""
         for name, signature in self.signatures.items():
             yield "function", name, signature.span
         for name, constant in self.constants.items():
@@ -91,7 +91,8 @@ OwnItems: TypeAlias = Mapping[tuple[ItemKind, str], Span]
 def bring_in(
     faults: Faults, own: OwnItems, uses: Iterable[UsedModule], outer: Scope
 ) -> Signatures:
-    """Put constants of other files into `outer`; return the functions.
+    """Declare the constants of used files in `outer`;
+    return their functions' signatures.
 
     A name with two meanings of one kind is a fault; a file's own item stays.
     """

@@ -1,4 +1,4 @@
-"""Schedules that a file gives to the kernels of files that it uses."""
+"""Schedules for kernels of other files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _ambiguous(
 
 
 def with_given(module: Module, givers: tuple[CheckedFile, ...]) -> Module:
-    """Return a module with the schedules that other files give to its kernels first."""
+    """Return a module with other files' schedules for its kernels, which come first."""
 
     def scheduled(kernel: Kernel) -> Kernel:
         key = module.path, kernel.name

@@ -1,4 +1,4 @@
-"""Schedules: strategies, their options, and guards."""
+"""Checking schedules: strategies, their options, and guards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The body of a kernel: lets, hosts and assignments."""
+"""Checking the body of a kernel: lets, hosts and assignments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of an output are written: of a struct, each member must be.
+"""The parts of an output's elements that are written: every member must be.
 
 The elements of short arrays are told apart.  A long one is a single part, which any
 statement writes: nobody writes it out by literals.
@@ -23,7 +23,7 @@ MOST_APART: Final = 8
 
 
 def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
-    """Return the parts that a read or a statement takes: all that `path` leads to.
+    """Return the parts that a path leads to, of those that a read or write touches.
 
     An index in it runs over all elements, and may be of any.
     """

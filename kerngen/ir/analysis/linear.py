@@ -1,4 +1,4 @@
-"""Sums of indices, lengths and scalars, and whether they are never negative.
+"""Proofs that sums of indices, lengths and scalars are never negative.
 
 `t - 1` may be negative, `t + 1` and `n - 1 - t` are not, where `t` ranges over `n`.
 """
@@ -40,13 +40,13 @@ def length_of(extent: Extent) -> Expr:
 @final
 @dataclass(frozen=True)
 class Lengths:
-    """What is known of the lengths of a kernel: those that are computed of others."""
+    """The kernel's lengths, with those that the host computes from others."""
 
     derived: Mapping[str, Expr]
 
     @classmethod
     def of(cls, derived: Iterable[DerivedDim]) -> Lengths:
-        """Return what the computed lengths of a kernel are."""
+        """Return the lengths of a kernel, given its derived dims."""
         return cls({dim.name: dim.value for dim in derived})
 
     def never_negative(self, expr: Expr) -> bool:

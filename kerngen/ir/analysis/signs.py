@@ -1,4 +1,4 @@
-"""Which integers can be negative, and which remainders lie in an axis, by their form."""
+"""Which integers can be negative, and which remainders lie inside an axis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kerngen.ir.types import Scalar
 
 
 def is_natural(expr: Expr, *, wraps: bool) -> bool:
-    """Whether an integer can't be negative, by its form and type alone.
+    """Whether an integer can't be negative, judged by its form and type.
 
     With `wraps`, not even where its arithmetic passes 32 bits: then `i + 1` may be.
     """
@@ -46,7 +46,7 @@ def is_natural(expr: Expr, *, wraps: bool) -> bool:
 
 
 def may_be_negative(expr: Expr) -> bool:
-    """Whether an integer is negative for some call, where no arithmetic overflows.
+    """Whether an integer is negative in some call, leaving overflow aside.
 
     Lengths are at least 1, as nothing is read of an axis of length 0.
     """
@@ -80,7 +80,7 @@ def may_be_negative(expr: Expr) -> bool:
 
 
 def lies_within(expr: Expr, extent: Extent) -> bool:
-    """Whether an integer lies in an axis that has elements: a remainder by its length."""
+    """Whether an integer is a remainder by the length of a non-empty axis."""
     match expr:
         case BuiltinCall(builtin="mod", arguments=(_, divisor)):
             pass

@@ -1,4 +1,4 @@
-"""Inline lets: compute a let's value where it is used, where that is cheap and true."""
+"""Inlining of lets: where that is cheap and keeps the meaning."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class _Inliner:
 
 
 def refold(expr: Expr) -> Expr:
-    """Fold the constants that a substitution brought together."""
+    """Fold constants again after a substitution."""
     return fold(map_children(expr, refold))
 
 

@@ -39,9 +39,7 @@ def fits_recur(task: Task) -> str:
 
 
 def fits_loop(task: Task) -> str:
-    """Return why `loop` does not fit: it stores a recurrence's end only;
-    or "" if it does.
-    """
+    """Return why a stage stores more than a recurrence's end, or "" if `loop` fits."""
     refusal = fits_recur(task)
     if refusal:
         return refusal
