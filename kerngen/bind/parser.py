@@ -1,4 +1,4 @@
-"""From the text of a WGSL module to the tree of its declarations."""
+"""Parser: from the text of a WGSL module to its declarations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the tree of a module to what it offers to a host."""
+"""Resolve the declarations of a WGSL module to its interface."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _INFERRED: Final[Mapping[Kind, Kind]] = {
 
 
 def read(source: Source) -> Bound:
-    """Return what a WGSL file offers; raise `CompileError` with all that is wrong."""
+    """Return a WGSL file's interface; raise `CompileError` with all errors."""
     try:
         return _read(source)
     except RecursionError:

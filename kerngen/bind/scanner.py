@@ -1,4 +1,4 @@
-"""The tokens of WGSL: comments left out, template lists found, bodies as one token."""
+"""The tokenizer of WGSL declarations; function bodies are single tokens."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _DOUBLED: Final = frozenset(("<<", ">>", "<=", ">=", "==", "!="))
 @final
 @dataclass(slots=True)
 class Lexeme:
-    """A token: its kind in the grammar, its text and where it starts and ends."""
+    """A token: its terminal in the grammar, its text and its offsets."""
 
     kind: str
     text: str

@@ -1,4 +1,4 @@
-"""`kerngen build`: generate what changed, or check that nothing would."""
+"""`kerngen build`: generate what has changed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def build(
 def build_sources(
     selection: Selection, out: Path, targets: Targets, jobs: int | None
 ) -> None:
-    """Generate what changed, and print what was done."""
+    """Generate what has changed, and print a summary."""
     while True:
         with suppress(OvertakenError):  # by a build of newer texts, perhaps
             return _build_once(selection, out, targets, jobs)
@@ -154,7 +154,7 @@ def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) 
 def report_differences(
     differences: Sequence[Difference], out: Path, command: str
 ) -> None:
-    """Print what a command would change; exit with 1 if there is anything."""
+    """Print the files that a command would change; exit with 1 if there are any."""
     if not differences:
         say(f"{shown_path(out)} is up to date.")
         return
@@ -197,7 +197,7 @@ def _generated(source: SourceFile, compiled: Compiled, library: Library) -> Gene
 
 
 def report_summary(summary: Summary, out: Path) -> None:
-    """Print what was done to the output folder."""
+    """Print the changes to the output folder."""
     parts = [f"{counted(len(summary.written), 'file')} written"]
     parts += [f"{summary.unchanged} unchanged"]
     parts += [f"{len(summary.removed)} removed"] if summary.removed else []

@@ -1,4 +1,4 @@
-"""`kerngen check`: diagnostics only."""
+"""`kerngen check`: print diagnostics, write nothing."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def verify(
 
 
 def asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
-    """Return the file or folder that is meant, and the kernel, empty for all."""
+    """Return the file or folder that is meant, and the kernel, "" for all."""
     file, name = split_kernel(str(src)) if src else (None, "")
     if file and name and kernel not in {"", name}:
         raise click.UsageError(f"SRC asks for '{name}', --kernel for '{kernel}'.")

@@ -1,4 +1,4 @@
-"""Orders of a struct's fields that leave less padding than the declared one."""
+"""Better orders of a struct's fields, with less padding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Fields that ask for the same are alike, so that twelve of them always are few en
 @final
 @dataclass(frozen=True, slots=True)
 class BetterOrder:
-    """What a struct takes as declared, and in the order of `names`."""
+    """The size of a struct as declared, and with its fields in the order `names`."""
 
     struct: Struct
     space: Space
@@ -34,7 +34,7 @@ class BetterOrder:
 
 
 def better_order(struct: Struct, space: Space) -> BetterOrder | None:
-    """Return an order in which a struct is smaller, if there is one.
+    """Return an order of fields that makes a struct smaller, or None.
 
     It is one of the best for few fields, and a good one for many.
     """

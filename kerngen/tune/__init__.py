@@ -1,4 +1,4 @@
-"""Tuning: the schedules of a kernel that are fastest here, found by trying them.
+"""Tuning: search for a kernel's fastest schedules on this adapter.
 
 `candidates.py` has what is tried, `trial.py` compiles, checks and times it, `search.py`
 decides what comes next, and `write.py` makes a file of the winners.

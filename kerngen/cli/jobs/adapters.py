@@ -1,4 +1,4 @@
-"""Which adapters the processes of a command use."""
+"""The adapters that the processes of a command use."""
 
 from __future__ import annotations
 

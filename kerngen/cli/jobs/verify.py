@@ -1,4 +1,4 @@
-"""`kerngen verify --jobs`: a seed in each of several processes, and one report of them."""
+"""`kerngen verify --jobs`: several processes with a seed each, and one report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kerngen.verify.result import Verdict
 def verify_in_jobs(
     selection: Selection, asked: Asked, jobs: int, *, as_json: bool
 ) -> None:
-    """Verify, print the report, and exit by it."""
+    """Verify in several processes, print the report, and exit with its status."""
     try:
         usable = numbers()
         tasks = [
