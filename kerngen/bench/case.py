@@ -35,7 +35,7 @@ class Case:
     """Work of a certain size, to be timed.
 
     `bytes` must move and `operations` be done, at the least; `operations` are 0 where
-    nobody said.  `largest` is what its largest tensor takes.  `twin` is what other
+    they are unknown.  `largest` is what its largest tensor takes.  `twin` is what other
     libraries' tables call it.
     """
 

@@ -144,7 +144,7 @@ class _Reader:
         return bool(words & {"location", "builtin"})
 
     def binding(self, variable: tree.Variable) -> Iterator[Binding]:
-        """Yield what a bind group binds for a variable, unless it is the shader's own."""
+        """Yield the binding of a variable, unless it is private to the shader."""
         words = [a.text for a in variable.template if isinstance(a, tree.Name)]
         space = words[0] if words else "handle"
         numbers = [self._number(variable, word) for word in ("group", "binding")]

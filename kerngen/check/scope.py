@@ -49,7 +49,7 @@ class ParameterSymbol:
 
     @property
     def kind(self) -> str:
-        """What it is, in words: "a vector"."""
+        """The kind of parameter in words: "a vector"."""
         if isinstance(self.memory, Struct):
             return "a struct"
         return "a matrix" if isinstance(self.memory.type, Matrix) else "a vector"

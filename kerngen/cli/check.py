@@ -103,7 +103,7 @@ def check(
 
 
 def _fix(selection: Selection, *, aside: bool) -> None:
-    """Write what fixes make of files; for JSON on stdout, what is said goes aside.
+    """Write fixed files; with JSON on stdout, messages go to stderr.
 
     A fix may wait for that of a file that is used: all get another turn as long as
     anything was fixed.

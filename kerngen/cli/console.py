@@ -89,7 +89,7 @@ def _one_of(found: Sequence[Diagnostic]) -> str:
 
 
 def be_quiet() -> None:
-    """Suppress the messages of `say` for this command."""
+    """Suppress messages of success for this command."""
     click.get_current_context().meta[_QUIET] = True
 
 

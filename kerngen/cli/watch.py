@@ -89,7 +89,7 @@ class _Session:
         click.echo(f"{took:.2f} s. Watching {shown_path(self.base)}; Ctrl-C ends.")
 
     def changes(self) -> Iterator[list[str]]:
-        """Yield what was saved, added and deleted, as it happens."""
+        """Yield the files that were saved, added and deleted, as it happens."""
         while True:
             yield from self._changes_while_there()
             if not self.base.is_dir():

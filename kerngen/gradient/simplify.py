@@ -3,7 +3,7 @@
 Adjoints are sums of products of the forward program's own expressions.  They get shorter
 by the definitions of that program, used both ways: `exp(x - top) / total` is `y`, and
 `sum[j] exp(x[i, j] - top[i])` is `total`.  Multiplied out, many a sum turns out to be 0:
-the adjoint of softmax's `top`, say.  That form is for the proof alone, as it would round
+the adjoint of softmax's `top`, for one.  That form is for the proof alone, as it would round
 worse: `x - mean` stays one factor.
 """
 
@@ -161,7 +161,7 @@ class Simplifier:
     def learn(
         self, indices: tuple[Index, ...], inner: Term, result: Term, times: Term
     ) -> None:
-        """Learn that `times * inner` equals `result`, if the sum can be told from it.
+        """Learn that `times * inner` equals `result`, if the sum follows from it.
 
         Of `a[i] * sum[j] x[i, j]` it does not: where `a[i]` is 0, it is lost.
         """

@@ -43,7 +43,7 @@ class ArrayLayout:
 
     In WGSL it is an array of `carrier`.  Where that is more than the element, which the
     uniform address space may ask for, the element is the carrier's member `part` (a
-    vec4's `x`, say), and otherwise `part` is empty: the element is the carrier, or it is
+    vec4's `x`, for one), and otherwise `part` is empty: the element is the carrier, or it is
     `in_words`, two f16 to each component of a vec4u.
     """
 

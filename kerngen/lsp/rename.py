@@ -164,7 +164,7 @@ class _Moves:
         return offset + self._longer * before
 
     def meaning(self, each: Occurrence) -> _Meaning:
-        """Return what `_meaning` is of a name afterwards, if nothing else changes."""
+        """Return the `_meaning` of a name afterwards, if nothing else changes."""
         start, means = _meaning(each)
         places = ((file, self._place(file, at)) for file, at in means)
         return self._place(each.span.source.name, start), tuple(sorted(places))

@@ -177,7 +177,7 @@ class MatmulCache:
 
     @property
     def memory(self) -> MemoryUse:
-        """What is held now."""
+        """The memory that the cache uses now."""
         return MemoryUse(self.weight_bytes, self._inputs.nbytes, self._outputs.nbytes)
 
     def release_buffers(self) -> None:

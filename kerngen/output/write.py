@@ -102,7 +102,7 @@ def _check_overtaken(
 def check(
     generated: Iterable[Generated], out: Path, *, keep: Callable[[str], bool]
 ) -> list[Difference]:
-    """Return every file of `out` that `write` would change, and change nothing."""
+    """Return the files that `write` would change, and change nothing."""
     old = read_manifest(out)
     entries = {name: entry for name, entry in old.sources.items() if keep(name)}
     files = declare(generated, entries)

@@ -193,14 +193,14 @@ class Dispatch:
 
 
 def shader_name(file: str, entry: str) -> str:
-    """Return what a dispatch calls an entry point of a file."""
+    """Return the name of an entry point in a dispatch: `file:entry`."""
     return file if entry == MAIN else f"{file}:{entry}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the adapter must have for a case: so much for a workgroup, and subgroups."""
+    """The adapter features and limits that a case needs."""
 
     workgroup_bytes: int = 0
     invocations: int = 0

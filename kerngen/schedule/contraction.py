@@ -86,7 +86,7 @@ class Contraction:
 
 
 def contraction_of(task: Task) -> Contraction | str:
-    """Return the stage's contraction, or why it is none."""
+    """Return the contraction of a stage, or the reason why it has none."""
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"
@@ -97,7 +97,7 @@ def contraction_of(task: Task) -> Contraction | str:
 
 @lru_cache(maxsize=64)
 def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | str:
-    """Return the contraction that a reduction is; its column is the domain's last index.
+    """Return the contraction of a reduction; its column is the domain's last index.
 
     Every schedule and variant of a stage asks for it again.  They do so in a row: few entries save a twentieth of a build's time.
     """
@@ -116,7 +116,8 @@ def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction |
 
 
 def bounded_contraction_of(task: Task) -> Contraction | str:
-    """Return the stage's contraction, that of a part of the terms included, or why none.
+    """Return a stage's contraction, even of only a part of the terms,
+    or why it has none.
 
     `sum[p when p <= i] a[i, p] * b[p, j]` is one.
     """

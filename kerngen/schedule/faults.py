@@ -33,7 +33,7 @@ class StrategyDoesNotFit(Diagnostic):
 
     @property
     def remedy(self) -> str:
-        """Return what the user can do about it."""
+        """Return the hint: schedules that would fit."""
         if self.by_options:
             return "Without them it fits: remove the options that don't suit the stage."
         if self.strategy == "generic":  # It refuses recurrences alone.

@@ -163,8 +163,8 @@ class StageProgram:
     """The schedules of one stage, in order of preference.
 
     `schedules` are those that begin with the stage, the last one without a guard; it has
-    none if it always runs with earlier ones.  `others` says of each strategy that does
-    not run the stage why that is.
+    none if it always runs with earlier ones.  `others` has the reason for each strategy that
+    does not run the stage.
     """
 
     name: str

@@ -198,7 +198,7 @@ def _report_stage(faults: Faults, schedule: Schedule, staged: StagedKernel) -> N
 
 
 def _stage_remedy(wanted: str, names: Sequence[str], staged: StagedKernel) -> str:
-    """Say where a value is computed that has no stage of its own."""
+    """Return where a value is computed that has no stage of its own."""
     for stage in staged.stages:
         if wanted in {computed_by(step) for step in stage.steps}:
             return f"'{wanted}' is computed in the stage '{stage.name}': name that one."

@@ -52,12 +52,12 @@ class _Known:
         return any(g in asked and n.within(needs) for g, n in self.passed)
 
     def running(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return what is known where a case runs."""
+        """Return the knowledge with that of a case that runs added."""
         holding = self.holding if guard is None else self.holding | {guard}
         return replace(self, holding=holding, adapter=self.adapter.joined(needs))
 
     def passing(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return what is known where a case is passed over."""
+        """Return the knowledge with that of a case that was passed over added."""
         asked = NOTHING if needs.within(self.adapter) else needs
         return replace(self, passed=self.passed | {(guard, asked)})
 

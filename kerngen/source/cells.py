@@ -8,7 +8,7 @@ TAB = "    "
 
 
 def shown(char: str) -> str:
-    """Return what is printed for a character: itself, unless a terminal would obey it."""
+    """Return a character in its printed form: escaped if a terminal would obey it."""
     if char == "\t":
         return TAB
     if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:

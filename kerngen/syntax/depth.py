@@ -93,7 +93,7 @@ class _Place:
     indices: int = 0
 
     def fault(self) -> Diagnostic | None:
-        """Return what is wrong with it."""
+        """Return the diagnostic, or None."""
         if (
             isinstance(self.node, ast.TypeName)
             and len(self.node.axes or ()) > MOST_INDICES

@@ -89,7 +89,7 @@ class _Rule:
     is_transparent: bool
 
     def parts(self, values: list[Any]) -> list[Any]:
-        """Return what it keeps of the values of its symbols."""
+        """Return the values of its symbols that the rule keeps."""
         found: list[Any] = []
         for place, is_inlined, left_out in self.kept:
             if left_out:

@@ -1,7 +1,7 @@
 """Checkpoints: a trainer's state in a file, written atomically and checked when read.
 
-A checkpoint is a safetensors file.  Its tensors are a state's arrays; its metadata says
-what it is, and a digest over all of it.
+A checkpoint is a safetensors file.  Its tensors are a state's arrays; its metadata has
+its kind, and a digest over all of it.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def tune(
 
 
 def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what several tasks found of a kernel as one; the first of a size counts.
+    """Return the results of several tasks as one; the first of a size is kept.
 
     Raises:
         ArgumentError: If there are none, or they are of different kernels, adapters,

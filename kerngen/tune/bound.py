@@ -98,7 +98,7 @@ class Expected:
     is_widened: bool = False
 
     def fault(self, results: list[Array]) -> str:
-        """Return what is wrong with results, or "" if nothing is."""
+        """Return the fault of wrong results in words, or "" if they are right."""
         for value, allowed, result in zip(
             self.values, self.allowed, results, strict=True
         ):

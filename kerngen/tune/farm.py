@@ -1,6 +1,6 @@
 """Tuning tasks as plain data, for pools of processes with an adapter each.
 
-Timings of different adapters say nothing of each other, and two tasks on one adapter disturb
+Timings of different adapters can't be compared, and two tasks on one adapter disturb
 each other's: a task is of one adapter, and results are merged only if theirs is the same.
 """
 

@@ -229,7 +229,7 @@ class Trials:
         return labels.get(self.stage)
 
     def _fault(self, version: Version, sizes: Sizes) -> str:
-        """Say what is wrong with a candidate's results, at sizes that NumPy can check."""
+        """Return what is wrong with a candidate's results, or ""."""
         checked = 0
         for wanted in all_checked(version.kernel.dims, sizes):
             try:

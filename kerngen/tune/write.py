@@ -84,7 +84,7 @@ def write_lines(
 
     `used` is the path of the kernel's file from there; `about` has where and when, in
     comments.  A kernel that is a `whole` stage is named without it.  What the `present`
-    text of the file says of other sizes and kernels comes behind what is new, which
+    text of the file has for other sizes and kernels comes behind what is new, which
     therefore counts where both would.
     """
     shapes = [line.sizes for line in lines]

@@ -94,7 +94,7 @@ class Effort:
             raise StopError(SPENT)
 
     def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
-        """Let hypothesis call `check` with random calls; a failing one is simplified."""
+        """Call `check` with random calls from hypothesis; a failing one is simplified."""
 
         @hypothesis.seed(zlib.crc32(f"{self.seed} {what}".encode()))
         @hypothesis.settings(

@@ -40,7 +40,7 @@ class WrongError(Exception):
     """Raised for a call with a wrong result."""
 
     def __init__(self, fault: Fault) -> None:
-        """Say how."""
+        """Keep the fault, whose text is the message."""
         super().__init__(fault.text)
         self.fault = fault
 

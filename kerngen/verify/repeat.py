@@ -45,7 +45,7 @@ def kernel(
     arrangement: str = "apart",
     overlapping: tuple[int, int] | None = None,
 ) -> Generator[Run]:
-    """Yield what runs a kernel of a `.kern` file one way, on the adapter at hand.
+    """Yield a function that runs a kernel of a `.kern` file in one way.
 
     `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  It
     may be given in another file of the folder `sources`; without one the file is alone.  The

@@ -58,7 +58,7 @@ class Fitting:
 
     @cached_property
     def domains(self) -> tuple[tuple[Statement, tuple[Extent, ...]], ...]:
-        """The extents of each statement, with those of the reductions in it."""
+        """The extents of each statement's indices, those of reductions in it included."""
         return tuple(
             (statement, (*(index.extent for index in statement.indices), *chain))
             for statement in self.subject.kernel.body
@@ -74,7 +74,7 @@ class Fitting:
         return tuple(sorted({*_AWKWARD, *(n for n in near if n <= 1025)}))
 
     def lengths(self, sizes: Sizes) -> dict[str, int] | None:
-        """Return all lengths of a call that the kernel takes, None of one that it refuses."""
+        """Return all lengths of a call, or None if the kernel refuses it."""
         lengths = dict(sizes)
         try:
             derive(self.kernel, lengths)
@@ -85,14 +85,14 @@ class Fitting:
         return lengths
 
     def suits(self, sizes: Sizes) -> bool:
-        """Whether a call of these lengths can be made and checked, this way."""
+        """Whether a call with these sizes runs in the wanted way, and can be checked."""
         lengths = self.lengths(sizes)
         if lengths is None or not self.way.takes(lengths):
             return False
         return self.cost(lengths) <= MOST_WORK
 
     def cost(self, lengths: Mapping[str, int]) -> int:
-        """Return the points and terms that the dearest statement has, or tensor."""
+        """Return the number of elements or terms of the most expensive statement."""
 
         def length(extent: str | int) -> int:
             return extent if isinstance(extent, int) else lengths[extent]
@@ -102,13 +102,13 @@ class Fitting:
         return max((*body, *tensors), default=1)
 
     def near(self, sizes: Sizes) -> Sizes | None:
-        """Return the sizes, changed until they suit; None if nothing like them does."""
+        """Return the most similar sizes that suit, or None."""
         if sizes not in self._mended:
             self._mended[sizes] = next(filter(self.suits, self.candidates(sizes)), None)
         return self._mended[sizes]
 
     def candidates(self, sizes: Sizes) -> Iterator[Sizes]:
-        """Yield sizes ever less like the given ones, that meet what the kernel requires."""
+        """Yield sizes that meet the requirements, the most similar first."""
         return (
             tuple(meeting(self.kernel, dict(each)).items())
             for each in self._near(sizes)

@@ -41,7 +41,7 @@ def bind_indices(
 
     `kind` is that of the reduction, if it is one that introduces them.  Yields None
     where a range is unknown.  That is one fault for all of them; where they seem to
-    subscript something, but in a faulty way, it is told after the body, if that wasn't.
+    subscript something, but in a faulty way, it is reported after the body, if that was not.
     """
     known: list[Index] = []
     unranged: list[ast.Identifier] = []
@@ -136,7 +136,7 @@ def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
 def _misreads_a_tensor(ex: Expressions, terms: Terms) -> bool:
     """Whether a tensor is read like a function, `x(i)`, or without all its subscripts.
 
-    That is told by itself.
+    That is reported elsewhere.
     """
     subscripted: set[Span] = set()
     for part in walk_syntax(*terms):
@@ -231,7 +231,7 @@ class _Search:
                 return
 
     def _of_let(self, let: ast.LetStatement, axis: int, span: Span) -> Iterator[Found]:
-        """Yield the range of a later let's index; what it subscripts may not tell."""
+        """Yield the range of a later let's index; its own subscripts may lack it."""
         found = [*self._binder(let.binders[axis], (let.value,), span)]
         yield from found or self.of(let, axis)
 
@@ -318,7 +318,7 @@ def _lengths_near(
 ) -> Iterator[str | int]:
     """Yield the lengths that an index may be meant to have, by what it subscripts.
 
-    That of a reduction, beside another one, runs through a window: at steps of 2 say in
+    That of a reduction, beside another one, runs through a window: at steps of 2 for one in
     `2 * i + u`.
     """
     for tensor, axis, subscript in _subscripts(terms):

@@ -45,7 +45,7 @@ _CALLED: Final = {
 class LengthRules(HostSide):
     """The rules of a length: integer arithmetic, in which hosts are expanded.
 
-    `place` is what is so long, in the words of a diagnostic; `instead` the hint where
+    `place` is what has the length, in a diagnostic's words; `instead` the hint where
     the length depends on an index.
     """
 
@@ -106,7 +106,7 @@ def check_length(
 ) -> Extent | None:
     """Check a length: a literal, a dim, or an expression that the host computes.
 
-    `place` says what is so long, in the words of a diagnostic; `name` is what a derived
+    `place` is what has the length, in a diagnostic's words; `name` is what a derived
     dim is called where its text is too long for a name; `instead` is the hint where the
     length depends on an index.
     """

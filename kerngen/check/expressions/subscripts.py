@@ -298,7 +298,7 @@ def is_out_of_bounds(
 ) -> bool:
     """Whether an affine subscript leaves its axis for all lengths; reports it if so.
 
-    One that moves is told once per tensor and statement: who minds one border will mind
+    One that moves is reported once per tensor and statement: who minds one border will mind
     the others.  A let that reads itself has an order to begin with: `recursion` looks at
     its borders.
     """

@@ -122,7 +122,7 @@ class _Names:
                     taken.add(free)
 
     def of(self, name: str, file: CheckedFile) -> str:
-        """Return what the item is called here that `file` calls by a name."""
+        """Return this module's name for the item that `file` knows by `name`."""
         reach = (file, *(use.file for use in file.uses))
         home = next(each for each in reach if name in self._items(each))
         return self.given[home.name, name]

@@ -88,7 +88,7 @@ class Unread:
 
 
 def find_unread(program: ast.Program) -> Unread:
-    """Return what the gaps of a program may hold."""
+    """Return the names that skipped text may declare."""
     items: set[str] = set()
     within: dict[Span, set[str]] = {}
     spans = tuple(item.span for item in program.items)

@@ -103,7 +103,7 @@ class _Left:
         return f"{self.node.name.name}[{', '.join(self.indices)}]"
 
     def describe(self, subscript: ast.Expr) -> tuple[str, str]:
-        """Return what a subscript is, and how to write the statement instead."""
+        """Return the kind of a subscript, and the statement to write instead."""
         moving = self._moving(subscript)
         reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
         if isinstance(subscript, ast.Binary) and subscript.op in ast.TRUTHS:

@@ -92,7 +92,7 @@ def _attribute(env: Environment, scope: Scope, attribute: ast.Attribute) -> int 
 def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int | None:
     """Return the value of a constant integer; None after a fault.
 
-    A literal may be of any size here: what it is too large for is said in bytes.
+    A literal may be of any size here: a limit that it exceeds is reported in bytes.
     """
     if isinstance(node, ast.Number) and isinstance(node.value, int):
         return node.value

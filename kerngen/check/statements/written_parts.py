@@ -1,6 +1,6 @@
 """The parts of an output's elements that are written: every member must be.
 
-The elements of short arrays are told apart.  A long one is a single part, which any
+The elements of short arrays are distinguished.  A long one is a single part, which any
 statement writes: nobody writes it out by literals.
 """
 
@@ -48,7 +48,7 @@ def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
 
 
 def _elements(length: int) -> list[str]:
-    """Return how the elements of an array are told apart."""
+    """Return how the elements of an array are distinguished."""
     return [f"[{n}]" for n in range(length)] if length <= MOST_APART else ["[...]"]
 
 

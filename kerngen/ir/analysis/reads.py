@@ -1,4 +1,4 @@
-"""What expressions and statements read."""
+"""The reads of expressions and statements: tensors, elements and indices."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Accuracy:
     """A bound on the f32 error of a built-in, by WGSL's accuracy rules.
 
     The bound is `absolute + (ulps + ulps_per_argument * |x|) * ulp(result)`, x being the
-    first argument.  `source` is where it comes from ("WGSL 15.7.4.1", say).
+    first argument.  `source` is where it comes from ("WGSL 15.7.4.1").
     """
 
     ulps: float = 0.0

@@ -73,7 +73,7 @@ class _Inliner:
     inlined: dict[Tensor, _Inlined] = field(default_factory=dict[Tensor, _Inlined])
 
     def visit(self, number: int) -> list[Statement]:
-        """Return what replaces one statement."""
+        """Return the replacement of one statement."""
         statement = self.body[number]
         if statement.target.role is Role.LET:
             last_use = self._last_uses[number]

@@ -195,7 +195,7 @@ def _check_changeable(role: str, array: ArrayLike, element: type[Element]) -> No
 
 
 def _check_numbers(role: str, array: ArrayLike, element: type[Leaf]) -> None:
-    """Refuse an array of no numbers, or of floats that stand for integers."""
+    """Refuse an array of no numbers, or of floats where integers are meant."""
     numbers, number = np.asarray(array), element.number
     dtype, name = numbers.dtype, element.__name__
     wanted = "biuf" if number.dtype.kind == "f" else "biu"

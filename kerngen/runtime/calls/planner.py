@@ -92,7 +92,7 @@ class Planner:
         )
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return what `plan` would run for some dims, compiling nothing."""
+        """Return the schedules that `plan` would choose, without compiling them."""
         selection = self._select(kernel, dims)
         running = _recorded(kernel, selection, dims)
         return tuple(

@@ -104,7 +104,7 @@ def _extremes(check: RangeCheck, lengths: Dims) -> tuple[int, int]:
 
 
 def _hint(check: RangeCheck, length: int) -> str:
-    """Say what may surprise about a bare index."""
+    """Return a hint about a bare index whose range may surprise."""
     if not check.text.isidentifier():
         return ""
     if check.is_guarded:

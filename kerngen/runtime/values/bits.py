@@ -1,7 +1,7 @@
 """Conversion of NaNs that keeps their bits, where NumPy and `struct` would change them.
 
 Between f32 or f16 and Python's floats, `struct` and NumPy make a signalling NaN quiet,
-and some drop what else it says.  Here its sign and its fraction stay as they are, the
+and some drop its other bits.  Here its sign and its fraction stay as they are, the
 fraction at the upper end of the wider one.
 """
 

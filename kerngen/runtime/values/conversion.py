@@ -29,7 +29,7 @@ class Misfit(Exception):  # noqa: N818 - it never reaches the user
         given: str,
         rule: str,
     ) -> None:
-        """Say what was given, and what it breaks."""
+        """Describe a value by its fault; the path is added on the way up."""
         super().__init__()
         self.kind = kind
         self.path: tuple[int, ...] = ()

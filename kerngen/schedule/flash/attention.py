@@ -106,7 +106,7 @@ class _NoAttention(Exception):  # noqa: N818 - an answer, not an error
 
 
 def attention_of(task: Task) -> Attention | str:
-    """Return the attention that begins with a stage, or why there is none."""
+    """Return the attention that begins with a stage, or why none does."""
     found = contraction_of(task)
     if isinstance(found, str):
         return found

@@ -1,4 +1,4 @@
-"""What the shaders of strategy `flash` have in common: passes over keys, in tiles.
+"""The common parts of the shaders of strategy `flash`: passes over keys, in tiles.
 
 A workgroup has a tile of rows, and goes over the keys.  Each turn computes the products of
 its rows with some keys in registers, as `gemm` does, and makes weights of them.  The weights

@@ -61,7 +61,7 @@ class Buffer:
         return isinstance(self.memory, Leaf) and self.memory.is_half
 
     def load(self, address: t.Operand) -> t.Expr:
-        """Return what lies at an address: one element, or a vector of four."""
+        """Return the element at an address, or the vector of four."""
         if self.reader:
             return t.call(self.reader(self.lanes), address)
         return self._read(self.expr[address], self.lanes)

@@ -68,7 +68,7 @@ class Run:
 
 
 def run_of(task: Task) -> Run | str:
-    """Return the longest run that begins with the task's stage, or why there is none."""
+    """Return the longest run that begins with this stage, or why none does."""
     following = task.following
     first = next((stage for stage in following if stage.reduction), None)
     reduce = None if first is None else first.reduction

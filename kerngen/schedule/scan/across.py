@@ -259,12 +259,12 @@ class _Lane:
         return t.count_up(first.name, self.start, self.end, AT_ONCE, *reads, *works)
 
     def take(self, term: t.Expr, element: t.Expr) -> tuple[t.Stmt, ...]:
-        """Return what takes a term, wherever it is."""
+        """Return the statements that add a term to the total."""
         del element
         return (accumulate(self.terms.scan.reduce.kind, self.total, term),)
 
     def each(self, term: t.Expr, element: t.Expr) -> tuple[t.Stmt, ...]:
-        """Return what takes a term, and does the stage's steps for its place."""
+        """Return the statements that add a term, then do the stage's steps."""
         scan = self.terms.scan
         take, steps = self.take(term, element), self.terms.steps(element, self.total)
         return (*steps, *take) if scan.is_exclusive else (*take, *steps)

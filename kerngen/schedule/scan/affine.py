@@ -256,7 +256,7 @@ class _Tiles:
         return t.call(self.shader.helper("affine_then", 1), first, second)
 
     def from_(self, value: t.Expr, step: t.Expr) -> t.Expr:
-        """Return what a joined step makes of a value."""
+        """Return the result of a joined step on a value."""
         state = t.Call("vec3f", (t.Literal("1.0"), value, t.Literal("0.0")))
         return t.Member(self.then(state, step), "y")
 

@@ -271,12 +271,12 @@ class _Columns:
         return t.all_of(at > 0, self.keys.load(at) < self.limit, before)
 
     def nothing(self) -> t.Expr:
-        """Return what a reduction of nothing gives."""
+        """Return the reduction's neutral value."""
         reduce = self.found.reduce
         return identity(self.shader, reduce.kind, reduce.type, self.lanes)
 
     def take(self, value: t.Expr) -> t.Stmt:
-        """Return what joins a value with the total."""
+        """Return the statement that adds a value to the total."""
         return accumulate(self.found.reduce.kind, self.total, value)
 
     def finish(self, parts: Size, summary: str, variant: str, trips: Size) -> Shader:

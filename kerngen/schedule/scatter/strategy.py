@@ -48,7 +48,7 @@ def suits_scatter(task: Task, options: Options) -> str:
 
 
 def _refused(found: Scatter, sorts: int) -> str:
-    """Say if a dispatch would bind more buffers than every adapter has.
+    """Return the dispatch that would bind too many buffers, or "" if none would.
 
     A sort binds 2 of its own beside the tensors of the keys, 4 beside those of the terms,
     and 2 beside those of the results; atomics bind their bins.
