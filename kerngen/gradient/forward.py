@@ -40,7 +40,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.staging.hoisting import Fresh
+from kerngen.ir.staging.hoisting import Fresh, named_let
 from kerngen.ir.types import Scalar, Vector
 from kerngen.ir.walk import called, map_children, walk
 
@@ -349,12 +349,10 @@ class _Namer:
         own = tuple(replace(i, name=f"{i.name}#{suffix}") for i in outside)
         by = _values(dict(zip(outside, own, strict=True)))
         name = self.fresh.name(f"{statement.target.name}_{reduce.kind}")
-        extents = tuple(index.extent for index in own)
-        tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
         value = substituted(_clamped(reduce, frozenset(outside)), by)
-        let = _let_of(statement, tensor, own, value)
+        let = named_let(statement, name, own, value)
         self.lets.append(let)
-        load = Load(tensor, tuple(IndexValue(index) for index in outside))
+        load = Load(let.target, tuple(IndexValue(index) for index in outside))
         self.known[_anonymous(reduce)] = load
         return load
 
@@ -367,21 +365,6 @@ def _anonymous(reduce: Reduce) -> Expr:
 
 def _reads_memory(expr: Expr) -> bool:
     return any(isinstance(node, Load | Reduce) for node in walk(expr))
-
-
-def _let_of(
-    statement: Statement, target: Tensor, indices: tuple[Index, ...], value: Expr
-) -> Statement:
-    """Return a let of a part of a statement, which may be of one member or component."""
-    return replace(
-        statement,
-        target=target,
-        indices=indices,
-        value=value,
-        path=(),
-        component="",
-        along=None,
-    )
 
 
 def _clamped(reduce: Reduce, outside: frozenset[Index]) -> Expr:
@@ -444,11 +427,9 @@ def _with_scales(
             return expr
         own = tuple(i for i in statement.indices if i in free_indices(below))
         name = fresh.name(f"{statement.target.name}_scale")
-        extents = tuple(index.extent for index in own)
-        target = Tensor(name, _F32, extents, Role.LET, span=statement.span)
         value = Binary("/", Constant(1.0, _F32), below, _F32)
-        lets.append(_let_of(statement, target, own, value))
-        scale = Load(target, tuple(map(IndexValue, own)))
+        lets.append(named_let(statement, name, own, value))
+        scale = Load(lets[-1].target, tuple(map(IndexValue, own)))
         return Binary("*", expr.left, scale, _F32)
 
     if any(isinstance(node, Reduce) for node in walk(statement.value)):

@@ -10,7 +10,7 @@ Terms with equal keys keep their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -31,6 +31,7 @@ from kerngen.schedule.per_element import linear_group
 from kerngen.schedule.program import Shader
 from kerngen.schedule.sizes import to_wgsl
 from kerngen.schedule.sort.tile import (
+    DIGIT_BITS,
     DIGITS,
     EACH,
     TILE,
@@ -106,6 +107,30 @@ class _Digit:
     def __call__(self, block: list[t.Stmt], word: t.Expr) -> t.Expr:
         key = self.terms.key(self.shader, block, word)
         return t.Binary("&", t.Binary(">>", key, self.by), t.u32(DIGITS - 1))
+
+
+def sort_passes(
+    terms_of: Callable[[int], Terms],
+    sides: tuple[Sequence[str], Sequence[str]],
+    count: int,
+    *,
+    begins_back: bool = False,
+) -> Iterator[Shader]:
+    """Yield the dispatches of `count` passes: three each, for the next bits of the keys.
+
+    Terms are moved from the buffers of one side to those of the other, then back.  The
+    shaders are written for the first of these directions, `begins_back` is for the other.
+    """
+    there, back = sides
+    turned = dict(zip((*there, *back), (*back, *there), strict=True))
+    for number in range(count):
+        terms, shift = terms_of(number), number * DIGIT_BITS
+        names = turned if number % 2 != begins_back else {}
+        name = terms.task.scratch_name
+        names = {name(own): name(other) for own, other in names.items()}
+        yield renamed(counting(terms, shift), names)
+        yield scanning(terms)
+        yield renamed(placing(terms, shift), names)
 
 
 def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
