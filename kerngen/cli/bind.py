@@ -11,10 +11,10 @@ from typing import Final, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import PATH, absolute, shown_path
 from kerngen.cli.build import report_differences, report_summary
 from kerngen.cli.console import reporting, say_waiting
-from kerngen.cli.paths import PATH, absolute, shown_path
 from kerngen.cli.project import package_folder
 from kerngen.cli.settings import find_project
 from kerngen.output.files import Generated

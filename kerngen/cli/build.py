@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import shown_path
+from kerngen.cli.arguments.targets import Targets
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
 from kerngen.cli.console import (
@@ -21,10 +23,8 @@ from kerngen.cli.console import (
     say,
     say_waiting,
 )
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile, choose_out, select
 from kerngen.cli.settings import find_project
-from kerngen.cli.targets import Targets
 from kerngen.emit.targets import targets_of
 from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import PATH, STDIN
 from kerngen.cli.console import (
     MOST_SHOWN,
     print_diagnostics,
@@ -22,7 +23,6 @@ from kerngen.cli.console import (
     say,
     say_waiting,
 )
-from kerngen.cli.paths import PATH, STDIN
 from kerngen.cli.project import refuse_stdin_among_files, select, select_or_read
 from kerngen.source.counted import counted
 

@@ -9,10 +9,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+from kerngen.cli.arguments.targets import DEFAULT, Targets
 from kerngen.cli.compiled import Compiled, compiled_file
 from kerngen.cli.console import progress
 from kerngen.cli.project import SourceFile
-from kerngen.cli.targets import DEFAULT, Targets
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax.library import Library
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import click
 
-from kerngen.cli.paths import shown_path
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.output.errors import OutputError
 from kerngen.source.cells import clean
 from kerngen.source.counted import counted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
 from kerngen.parts import LSP, needing
 
 if TYPE_CHECKING:

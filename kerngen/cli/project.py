@@ -11,7 +11,7 @@ from typing import final
 
 import click
 
-from kerngen.cli.paths import STDIN, absolute, shown_path
+from kerngen.cli.arguments.paths import STDIN, absolute, shown_path
 from kerngen.cli.settings import Project, find_project
 from kerngen.source.reading import LARGEST, decode_source, read_source
 from kerngen.source.text import Source

@@ -10,8 +10,8 @@ from typing import Final, NoReturn, cast, final
 
 import click
 
-from kerngen.cli.paths import absolute, shown_path, working_directory
-from kerngen.cli.targets import DEFAULT, Targets, read_targets
+from kerngen.cli.arguments.paths import absolute, shown_path, working_directory
+from kerngen.cli.arguments.targets import DEFAULT, Targets, read_targets
 from kerngen.emit.targets import Target
 from kerngen.source.similar import suggesting
 

@@ -9,8 +9,8 @@ from typing import final
 
 import click
 
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.console import say_waiting
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection
 from kerngen.syntax.library import SUFFIX
 

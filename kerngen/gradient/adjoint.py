@@ -7,14 +7,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, assert_never, final
 
-from kerngen.gradient.conditions import BOOL, all_hold, chosen, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forms import Facts, Form
 from kerngen.gradient.forward import Forward, as_select
 from kerngen.gradient.handing import handed_on, has_components
+from kerngen.gradient.integers.conditions import (
+    BOOL,
+    all_hold,
+    chosen,
+    conjuncts,
+    negated,
+)
+from kerngen.gradient.integers.forms import Facts, Form
+from kerngen.gradient.integers.solve import solved, with_fixed
 from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
-from kerngen.gradient.solve import solved, with_fixed
 from kerngen.gradient.terms import ONE, Term, as_subscript, product_of, substituted
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY

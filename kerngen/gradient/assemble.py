@@ -10,7 +10,7 @@ from typing import Final, final
 
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import base_name
-from kerngen.gradient.subscripts import formed, without_needless_clamps
+from kerngen.gradient.integers.subscripts import formed, without_needless_clamps
 from kerngen.gradient.terms import with_places
 from kerngen.gradient.text import expr_text, signature_text, statement_text
 from kerngen.ir.analysis.reads import tensors_read

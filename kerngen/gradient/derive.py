@@ -15,12 +15,12 @@ from typing import Final, final
 from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
 from kerngen.gradient.composites import direction_of, is_real, is_zero, zero_of
-from kerngen.gradient.conditions import conjuncts, facts_of
 from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import conjuncts, facts_of
+from kerngen.gradient.integers.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
 from kerngen.gradient.recurrences import Back, copies_in, read_from

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.gradient.composites import is_real, part_of, part_types, zero_of
-from kerngen.gradient.conditions import all_hold, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import all_hold, conjuncts, negated
+from kerngen.gradient.integers.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.members import key_of
 from kerngen.gradient.terms import substituted, with_places
 from kerngen.ir.analysis.affine import affine_form

@@ -26,8 +26,8 @@ from kerngen.gradient.composites import (
     times,
     total,
 )
-from kerngen.gradient.conditions import BOOL, conjuncts, negated
-from kerngen.gradient.forms import number
+from kerngen.gradient.integers.conditions import BOOL, conjuncts, negated
+from kerngen.gradient.integers.forms import number
 from kerngen.gradient.terms import Term
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Final
 
 from kerngen.gradient.composites import ZERO, binary, zero_of
-from kerngen.gradient.conditions import all_hold, negated
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split, split_under_conditions
 from kerngen.gradient.terms import HALF, ONE, Factors, Term
 from kerngen.ir.nodes import (

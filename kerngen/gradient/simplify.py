@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, final
 
-from kerngen.gradient.conditions import conjuncts, negated
-from kerngen.gradient.forms import length
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import conjuncts, negated
+from kerngen.gradient.integers.forms import length
 from kerngen.gradient.match import Pattern, renamings, same
 from kerngen.gradient.openings import Openings, cancel
 from kerngen.gradient.terms import (

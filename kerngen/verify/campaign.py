@@ -12,16 +12,18 @@ from hypothesis.errors import Flaky, Unsatisfiable
 
 from kerngen.plan.tree import Case
 from kerngen.runtime import FeatureError, UniformRangeError
-from kerngen.verify.canned_calls import call_at
+from kerngen.verify.calls.canned_calls import call_at
+from kerngen.verify.calls.draw import Drawn
+from kerngen.verify.calls.overlaps import overlaps
+from kerngen.verify.calls.shrink import plainer
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.differences import Product, products
-from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, Fault, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.hazard_scan import hazards_of
 from kerngen.verify.large import check_large, expected_seconds, large_sizes
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.overlaps import overlaps
 from kerngen.verify.result import (
     DIFFERENCES,
     OVERLAPS,
@@ -30,8 +32,6 @@ from kerngen.verify.result import (
     Result,
     Verdict,
 )
-from kerngen.verify.shrink import plainer
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import UNAVAILABLE, Given, Trial
 from kerngen.verify.ways import Way, ways
 

@@ -15,12 +15,12 @@ import numpy as np
 from kerngen.plan.tree import Case
 from kerngen.runtime import ShapeError, UniformRangeError
 from kerngen.runtime.calls.kernel import Kernel
-from kerngen.verify.canned_calls import call_at
+from kerngen.verify.calls.canned_calls import call_at
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.doubles import in_doubles, reals, results, with_reals
 from kerngen.verify.fault import Fault
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given
 from kerngen.verify.ways import Way
 

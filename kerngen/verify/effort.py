@@ -14,8 +14,8 @@ from typing import Final, final
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 
-from kerngen.verify.draw import Drawn, calls
-from kerngen.verify.sizes import Fitting
+from kerngen.verify.calls.draw import Drawn, calls
+from kerngen.verify.calls.sizes import Fitting
 
 SPENT: Final = "the budget was spent"
 _UNCHECKED: Final[tuple[HealthCheck, ...]] = (

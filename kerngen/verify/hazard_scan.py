@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import UniformRangeError
 from kerngen.runtime.calls.scalars import check_scalars, prepare
-from kerngen.verify.canned_calls import canned_call
+from kerngen.verify.calls.canned_calls import canned_call
+from kerngen.verify.calls.draw import Drawn, inputs_of
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import Drawn, inputs_of
 from kerngen.verify.hazards import Hazard, Watch
 from kerngen.verify.meaning.programs import meaning
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
 
 _KINDS: Final = ("whole", "even", "positive", "close", "unit", "spread")

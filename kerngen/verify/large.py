@@ -19,13 +19,13 @@ from kerngen.ir.store import StoreAt
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.calls.ranges import shape_of
-from kerngen.verify.canned_calls import call_at
+from kerngen.verify.calls.canned_calls import call_at
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS
 from kerngen.verify.meaning.evaluate import Computed
 from kerngen.verify.meaning.number import Array, Number
 from kerngen.verify.meaning.programs import Call
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, written
 
 MOST_GROUPS: Final = 65535

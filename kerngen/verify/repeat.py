@@ -18,12 +18,12 @@ from kerngen.source.reading import read_source
 from kerngen.source.text import Source
 from kerngen.syntax.folder import origin_of, sources_below
 from kerngen.syntax.library import Library
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.differences import Product, products
 from kerngen.verify.guarded import PATTERNS, guarded
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.subjects import subjects
 from kerngen.verify.trial import Given, launch, refer
 from kerngen.verify.ways import ways

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, final
 
+from kerngen.verify.calls.sizes import Sizes
 from kerngen.verify.fault import Fault, Tally
 from kerngen.verify.hazards import Hazard
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.sizes import Sizes
 from kerngen.verify.trial import Given
 
 REFERENCE: Final = "NumPy reference"

@@ -13,7 +13,7 @@ import numpy as np
 from kerngen.ir.memory import Leaf, MemoryType
 from kerngen.ir.nodes import Parameter, Role, Tensor
 from kerngen.runtime.struct import UniformStruct
-from kerngen.verify.canned_calls import PERIOD
+from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array, cloned
 from kerngen.verify.result import DIFFERENCES, REFERENCE, Counterexample, Result

@@ -23,14 +23,14 @@ from kerngen.runtime import (
 from kerngen.runtime import Tensor as DeviceTensor
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.calls.draw import twins
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import twins
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError, compare
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.meaning.number import Number
 from kerngen.verify.meaning.programs import Subject, meaning
 from kerngen.verify.meaning.values import Array
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.ways import Way
 
 AnyTensor: TypeAlias = DeviceTensor[Any, Any]

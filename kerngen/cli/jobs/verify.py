@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 import kerngen.runtime as gpu
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.console import report_console
 from kerngen.cli.jobs.adapters import numbers
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection
 from kerngen.source.counted import counted
 from kerngen.verify.farm import Asked, merged, verify_library

@@ -18,8 +18,8 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import TypeAlias, cast, final
 
+from kerngen.cli.arguments.targets import DEFAULT, Targets
 from kerngen.cli.compiled import Compiled, compiled_file
-from kerngen.cli.targets import DEFAULT, Targets
 from kerngen.compiler import Compiler
 from kerngen.output.errors import OutputError
 from kerngen.syntax.library import Library

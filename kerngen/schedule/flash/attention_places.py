@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from kerngen.gradient.forms import form_of, value_of
+from kerngen.gradient.integers.forms import form_of, value_of
 from kerngen.ir.analysis.linear import length_of
 from kerngen.ir.nodes import (
     Affine,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kerngen.runtime.calls.ranges import shape_of
-from kerngen.verify.canned_calls import canned_call
-from kerngen.verify.sizes import Fitting
+from kerngen.verify.calls.canned_calls import canned_call
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.trial import Given
 
 

@@ -12,9 +12,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, final
 
-from kerngen.gradient.conditions import BOOL, facts_of, unequal_to_zero, without_known
-from kerngen.gradient.digits import tightened, with_digits
-from kerngen.gradient.forms import (
+from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import (
+    BOOL,
+    facts_of,
+    unequal_to_zero,
+    without_known,
+)
+from kerngen.gradient.integers.digits import tightened, with_digits
+from kerngen.gradient.integers.forms import (
     Facts,
     Form,
     coefficient,
@@ -28,7 +34,6 @@ from kerngen.gradient.forms import (
     value_of,
     variables,
 )
-from kerngen.gradient.indices import free_indices
 from kerngen.gradient.terms import Term, substituted, with_places
 from kerngen.ir.nodes import (
     Binary,

@@ -16,9 +16,9 @@ from kerngen.plan.hostmath import ceil_div
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.calls.ranges import check_gathers, check_ranges, derive, shape_of
 from kerngen.runtime.errors import ArgumentError, ShapeError
+from kerngen.verify.calls.required import meeting
 from kerngen.verify.meaning.places import chains
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.required import meeting
 from kerngen.verify.ways import Way
 
 Sizes: TypeAlias = tuple[tuple[str, int], ...]

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from kerngen.cli.arguments.paths import PATH
+from kerngen.cli.arguments.sizes import SIZES
+from kerngen.cli.arguments.targets import TARGETS
 from kerngen.cli.console import be_quiet
-from kerngen.cli.paths import PATH
-from kerngen.cli.sizes import SIZES
-from kerngen.cli.targets import TARGETS
 
 Decorator: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
 

@@ -15,6 +15,7 @@ from kerngen.ir.nodes import Kernel, Parameter, Role
 from kerngen.ir.types import scalar_of
 from kerngen.runtime.calls.kernel import ScalarSpec
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.calls.sizes import LONGEST, Fitting, Sizes
 from kerngen.verify.meaning.values import (
     FLOATS,
     INTEGERS,
@@ -23,7 +24,6 @@ from kerngen.verify.meaning.values import (
     fill,
     scalar_value,
 )
-from kerngen.verify.sizes import LONGEST, Fitting, Sizes
 
 ARRANGEMENTS: Final = ("apart", "together", "the same", "given")
 """Each input in a buffer of its own; all of an element type in one; those that are only

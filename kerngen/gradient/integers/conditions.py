@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from kerngen.gradient.forms import Facts, Form, combined, form_of, plus, variables
+from kerngen.gradient.integers.forms import (
+    Facts,
+    Form,
+    combined,
+    form_of,
+    plus,
+    variables,
+)
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,

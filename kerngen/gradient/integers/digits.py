@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 
-from kerngen.gradient.forms import (
+from kerngen.gradient.integers.forms import (
     Form,
     coefficient,
     combined,

@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kerngen.ir.memory import MemoryType
+from kerngen.verify.calls.draw import inputs_of
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import inputs_of
 from kerngen.verify.meaning.values import Array, cloned
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
 
 Fails: TypeAlias = Callable[[Given], bool]

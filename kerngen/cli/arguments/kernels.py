@@ -8,7 +8,7 @@ from typing import final
 
 import click
 
-from kerngen.cli.paths import shown_path
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile
 from kerngen.source.similar import suggesting
 from kerngen.syntax.library import SUFFIX

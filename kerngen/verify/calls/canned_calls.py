@@ -9,10 +9,10 @@ import numpy as np
 from kerngen.ir.nodes import Parameter
 from kerngen.runtime.calls.kernel import ScalarSpec
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.calls.draw import inputs_of
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import inputs_of
 from kerngen.verify.meaning.values import blank_array, scalar_value
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given
 
 PERIOD: Final = 251
