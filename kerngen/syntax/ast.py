@@ -23,6 +23,8 @@ ON_BITS: Final = frozenset(("&", "|", "^"))
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
 ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
 AssignOp: TypeAlias = Literal["=", "+=", "-=", "*=", "/="]
+DECLARING: Final = frozenset(("let", "host", "const", "struct", "fn", "kernel"))
+"""The keywords that a name follows."""
 
 
 @final
@@ -425,6 +427,32 @@ Item: TypeAlias = (
 
 @final
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Text that was skipped because of a syntax error, and what the parser read of it.
+
+    Of `let total = sum[i x[i];` that is the `keyword` let and the `name` total; it did not
+    read the text from `unread` on, `x[i];`.  The name is that of an item, or of what a
+    statement declares or writes; it is empty where the parser did not come so far.
+    """
+
+    span: Span
+    unread: int
+    keyword: str = ""
+    name: str = ""
+
+    @property
+    def lacks_name(self) -> bool:
+        """Whether the keyword of a declaration has no name behind it: `let = 1.0;`."""
+        return self.keyword in DECLARING and not self.name
+
+    @property
+    def rest(self) -> str:
+        """The part of the text that the parser did not read."""
+        return self.span.source.text[self.unread : self.span.end]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Program:
     """A parsed file; parts with syntax errors are left out.
 
@@ -434,4 +462,4 @@ class Program:
     doc: str
     items: tuple[Item, ...]
     faults: tuple[Diagnostic, ...] = field(default=(), repr=False)
-    gaps: tuple[Span, ...] = field(default=(), compare=False, repr=False)
+    gaps: tuple[Gap, ...] = field(default=(), compare=False, repr=False)
