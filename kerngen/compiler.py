@@ -57,8 +57,8 @@ def compile_text(text: str, path: str, *, formatted: bool = True) -> CompiledMod
 class Compiler:
     """Compiles the files of a library, each shared file only once.
 
-    A binding that is to be run and not read need not be `formatted`.  `targets` are the
-    languages that modules are printed in.
+    `formatted` may be False for modules that are run and not read. `targets` are the
+    output languages.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Compiler:
     def check(self, name: str) -> tuple[str, ...]:
         """Return the paths that `compile` would generate; raise as it does.
 
-        Shaders are made, and listed, only if names differ in case alone.
+        Shaders are only generated, and listed, if some names differ in case alone.
         """
         with deep_recursion():
             module = self.checker.module(name)

@@ -18,7 +18,7 @@ def origin() -> str:
 def kernels_address() -> str:
     """Return pip's address of the standard kernels, or "" if there is none.
 
-    Nothing if kerngen came from an index, which then has them, or from a file.
+    There is none for a package index, which has the kernels, too, and for a file.
     """
     note = _direct_url()
     url = str(note.get("url", ""))

@@ -91,8 +91,8 @@ def _missing(user: str, part: Part, package: str) -> MissingPartError:
 class needing:  # noqa: N801 - a context manager reads as a verb
     """Turn a failed import in a block into an error that names the missing part.
 
-    `user` is what needs the part, as whoever imports it knows it.  Of several blocks in
-    one another the outermost has the last word.
+    `user` is the name of the module that needs the part. Of nested blocks, the
+    outermost sets the name.
     """
 
     user: str

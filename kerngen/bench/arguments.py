@@ -67,7 +67,7 @@ def tensors(
 ) -> list[AnyTensor]:
     """Return the tensors of one call, the inputs random, the outputs last.
 
-    Whole numbers are less than the size `below`, or else than any dim.
+    Integers are random numbers below the size `below`, or below the smallest dim.
     """
     lengths = all_lengths(kernel, sizes)
     dims = (below,) if below else kernel.dims

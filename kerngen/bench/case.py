@@ -34,9 +34,9 @@ class Unit(Enum):
 class Case:
     """Work of a certain size, to be timed.
 
-    `bytes` must move and `operations` be done, at the least; `operations` are 0 where
-    they are unknown.  `largest` is what its largest tensor takes.  `twin` is what other
-    libraries' tables call it.
+    The work moves at least `bytes`, and does at least `operations`, which are 0 if
+    unknown. `largest` is the size of its largest tensor in bytes; `twin` is the key of
+    its counterpart in other libraries' tables.
     """
 
     name: str
@@ -80,7 +80,7 @@ def kernel_case(
 ) -> Case:
     """Return the case for a call of one kernel.
 
-    Whole numbers of its tensors are less than the size `below`.
+    Integers in its tensors are below the size `below`.
 
     Raises ShapeError where the sizes fit no call.
     """

@@ -14,7 +14,7 @@ def open_contexts(
 ) -> tuple[dict[str, Context], str]:
     """Return contexts by label, and a warning if one can't be opened.
 
-    Where wgpu can't leave its checks out there is one with checks, whatever was asked for.
+    Where wgpu can't leave out its checks, the context with checks is opened instead.
     """
     contexts: dict[str, Context] = {}
     missing = ""

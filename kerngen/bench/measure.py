@@ -35,7 +35,7 @@ class Effort:
 class Timing:
     """A timing: seconds of one launch, as the median and quartiles of samples.
 
-    `launches` is how many there were to a sample.
+    Each sample was of `launches` launches.
     """
 
     median: float
@@ -62,7 +62,7 @@ def measure(clock: Clock, effort: Effort) -> Timing:
 def measure_in_turn(clocks: Sequence[Clock], effort: Effort) -> list[Timing]:
     """Return the timings of several clocks, sampled in turn.
 
-    What drifts on the machine meanwhile befalls them alike.
+    So a drift of the machine, such as of its clocks, affects all of them alike.
     """
     begin = time.perf_counter()
     launches = [_fitting(clock, effort) for clock in clocks]

@@ -81,7 +81,7 @@ def _ratio(result: ResultData, peer: str, ours: list[str]) -> str:
 def walls_of(run: RunData) -> Table | None:
     """Return the table of timings by the host's clock, or None.
 
-    There is none where nothing was timed so.
+    There is no table if no result has such timings.
     """
     names = [
         n for n in run["contestants"] if any(n in _walls(r) for r in run["results"])

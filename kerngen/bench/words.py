@@ -34,8 +34,8 @@ def quantity(value: float, unit: str) -> str:
 def of_ceiling(result: ResultData, seconds: float) -> str:
     """Return the fraction of the ceiling that a time reaches, as text.
 
-    Far above it they are no ceilings: the tensors may lie in a cache, and not the copy's;
-    writes may cost more than reads, and a copy writes half; or something disturbed it.
+    A result far above the ceiling is marked: the tensors may have been in a cache, or
+    the measurement of the ceiling was disturbed.
     """
     part = result["least"] / seconds
     return f"> {_BEYOND:.0%}" if part > _BEYOND else f"{part:.0%}"

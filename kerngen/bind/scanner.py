@@ -76,8 +76,8 @@ class Lexeme:
 def scan(source: Source) -> list[Lexeme]:
     """Return the tokens of a file's declarations.
 
-    A function's body is one token BODY, whose text are the names in it, with blanks
-    between them.  Raises `CompileError` where no token of WGSL begins.
+    A function's body is a single token BODY, whose text is the names in it. Raises
+    `CompileError` where no token of WGSL begins.
     """
     lexemes: list[Lexeme] = []
     raw = _raw(source)

@@ -49,8 +49,8 @@ Signatures: TypeAlias = dict[str, Signature]
 class CurrentStatement:
     """The statement that is being checked: number `place` of a body.
 
-    `reads` are the reads of the whole body by name, once they were asked for;
-    `own_reads` those that a let makes of itself, and where they are.
+    `reads` caches the reads of the whole body by name; `own_reads` are the reads that a
+    let makes of itself, with their spans.
     """
 
     body: tuple[ast.Equation, ...] = ()
@@ -168,7 +168,7 @@ class Environment:
         """Return the parts that no statement has written yet,
         of those that `path` leads to.
 
-        One that was only written by statements with faults counts as written.
+        A part that a faulty statement writes counts as written.
         """
         if tensor.role is not ir.Role.OUTPUT:
             return frozenset()

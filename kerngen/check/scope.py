@@ -72,8 +72,8 @@ class IndexSymbol:
 class Poison:
     """The meaning of a name whose declaration has a fault, which is already reported.
 
-    An expression that reads it has no value (None), which is passed on in silence.  The
-    IR has no poison: a file with a fault goes no further.
+    An expression that reads such a name has the value None, which is passed on without
+    another report. The IR has no poison, as files with faults go no further.
     """
 
     kind: str
@@ -87,7 +87,7 @@ Symbol: TypeAlias = ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol |
 class Scope:
     """The names that can be used here, inner scopes first.
 
-    Names that are poisoned stay so until the end of the statement at hand.
+    Poisoned names stay so until the end of the current statement.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ def is_whole(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
 def ends_axis(symbol: Symbol | None, extent: Extent) -> bool:
     """Whether the meaning is the dim of this axis: one past its last element.
 
-    On an axis of another length a dim is a number like any other.
+    For an axis of another length, the dim is an ordinary number.
     """
     return is_dim(symbol) and symbol.value == DimValue(str(extent))
 

@@ -40,7 +40,7 @@ def print_diagnostics(
 ) -> None:
     """Print diagnostics and their number.
 
-    Of one file, no more than `limit` are shown, the first ones; 0 is for all.
+    For each file, at most `limit` diagnostics are printed; 0 is no limit.
     """
     found = list(diagnostics)
     shown = _first(found, limit) if limit else found

@@ -147,7 +147,7 @@ def select_file(path: Path, stdin: str | None = None) -> tuple[Selection, Source
 def select_or_read(src: Path | None, stdin: str | None = None) -> Selection:
     """Return the sources for SRC; for '-' the text on stdin, with `stdin` as its path.
 
-    What is read may be another text of a file that there is: it is taken for that file.
+    The text on stdin may be a new text of an existing file, which it then replaces.
     """
     if src != STDIN:
         return select(src)

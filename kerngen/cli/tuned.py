@@ -20,7 +20,8 @@ from kerngen.syntax.library import SUFFIX
 class Present:
     """The present content of the file, if it exists.
 
-    `gone` are kernels that it scheduled and that are no more; its text lacks them.
+    `gone` are kernels with schedules in the file that no longer exist; `text` has no
+    schedules for them.
     """
 
     data: bytes | None = None

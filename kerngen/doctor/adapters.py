@@ -55,10 +55,7 @@ def self_test(number: int) -> list[CheckData]:
 
 
 def adapters_section(found: ProbeData, machine: Machine, choice: str) -> Section:
-    """Return the findings about adapters; `choice` is the kind in the environment.
-
-    `choice` is the kind that the environment asks for.
-    """
+    """Return the findings about adapters; `choice` is the kind in the environment."""
     kinds = {adapter["kind"] for adapter in found["adapters"]}
     to_do = tuple(advice(machine, kinds))
     findings = (*_findings(found, to_do), *_choices(found["adapters"], choice))

@@ -26,8 +26,8 @@ _NATIVE: Final = "wgpu.backends.wgpu_native"
 class AdapterData(TypedDict):
     """An adapter as data: name, driver, type, limits and features.
 
-    `number` is that of `open(adapter=number)`, None where another API reaches the same
-    hardware.  `why` is the reason why `open()` takes this one.
+    `number` is the one for `open(adapter=number)`; it is None if another API reaches
+    the same hardware. `why` is the reason why `open()` selects this one.
     """
 
     number: int | None

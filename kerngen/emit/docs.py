@@ -83,7 +83,7 @@ def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
 def paragraphs(doc: str, depth: int) -> list[str]:
     """Return a doc comment's lines; a paragraph with an overlong line is refilled.
 
-    Lists and indented text keep their lines, and each is wrapped alone.
+    Lists and indented text keep their line breaks; each line is wrapped by itself.
     """
     found: list[str] = []
     for is_blank, group in groupby(doc.splitlines(), lambda line: not line.strip()):

@@ -75,7 +75,8 @@ def write_computed(
 ) -> None:
     """Write the function of sizes that a plan can't express: with floats, for one.
 
-    It takes dims and scalars by name; each expression comes with whether it wraps.
+    The function takes dims and scalars by name. Each expression comes with whether its
+    integers wrap.
     """
     own = names.kernels[kernel.name]
     memories = {parameter.name: parameter.memory for parameter in kernel.parameters}

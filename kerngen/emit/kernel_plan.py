@@ -61,8 +61,8 @@ _ACCESS: Final[dict[Role, Access]] = {
 class PlannedKernel:
     """A kernel with its plan, in which parameters have their Python names.
 
-    `computed` are the expressions of the plan's `computed` symbols, and whether each
-    wraps.
+    `computed` are the expressions of the plan's `computed` symbols, each with whether
+    its integers wrap.
     """
 
     kernel: Kernel
@@ -83,7 +83,8 @@ def plan_kernel(
 ) -> PlannedKernel:
     """Return the plan of a kernel, in which its parameters have Python's names.
 
-    `names_of` are those of all kernels of its module, and of those that it derives.
+    `names_of` has the names of all kernels of the module, and of those that it has
+    gradients of.
     """
     kernel = program.staged.kernel
     names = names_of[kernel.name]

@@ -198,8 +198,8 @@ def _known_kernels(module: Module) -> Iterator[Kernel]:
 def class_name(struct: Struct) -> str:
     """Return the Python class name of a struct, the same in every module.
 
-    Other modules don't know which structs are beside it, so each name has one of its
-    own: underscores around it become as many behind it as no other name gets.
+    The name depends on the struct's name alone, as other modules import it: leading
+    underscores are moved to the end.
     """
     core = struct.name.strip("_")
     front = len(struct.name) - len(struct.name.lstrip("_"))
@@ -212,8 +212,8 @@ def class_name(struct: Struct) -> str:
 def uniform_structs(module: Module) -> tuple[Struct, ...]:
     """Return the structs whose layout in a uniform buffer differs from that in storage.
 
-    Inner ones come first.  Those of other files are among them: the module that has the
-    kernel declares their classes, as no other module knows that they are needed.
+    Inner structs come first, those of other files included: their classes are declared
+    in the module of the kernel that needs them.
     """
     held = (
         struct

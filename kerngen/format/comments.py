@@ -56,7 +56,7 @@ def split_comments(
 ) -> tuple[tuple[Token, ...], dict[int, Gap]]:
     """Return a file's tokens without trailing commas, and the gaps between them.
 
-    A last comma is no such token: the form decides on it.
+    A trailing comma is not among the tokens: the formatter adds or removes it.
     """
     tokens: list[Token] = []
     gaps: dict[int, Gap] = {}

@@ -24,8 +24,8 @@ SPACE = Text(" ")
 class Piece:
     """An expression's document, and the group at its end that may break alone.
 
-    `opens` is for a conditional, whose group may break behind operators, too;
-    what is in brackets may only behind a `=`.
+    `opens` is set for a conditional, whose group may also break after an operator;
+    other groups at the end only after a `=`.
     """
 
     document: Document

@@ -65,8 +65,8 @@ _ONE: Final = Constant(1.0, _F32)
 class Reads:
     """Collects the terms that a statement's reads add to adjoints.
 
-    `places` gives the indices that the adjoint of a tensor or a member is over,
-    `scalar_places` those of a parameter's; `let` names a value of the derived program.
+    `places` returns the indices of the adjoint of a tensor or member, `scalar_places`
+    those for a parameter; `let` returns a new let of the derived program.
     """
 
     forward: Forward

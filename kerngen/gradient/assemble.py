@@ -56,8 +56,8 @@ _LETTERS: Final = "ijklpqrstuvwabcdefghmnoxyz"
 class Derived:
     """The parts of a derived kernel, with the names of the derivation.
 
-    `original` is the forward kernel, `recast` the same with what is given as inputs;
-    the derivation takes it that `divisors` are positive.
+    `original` is the forward kernel; `recast` is the same kernel with given tensors as
+    inputs. The derivation assumes that `divisors` are positive.
     """
 
     original: Kernel

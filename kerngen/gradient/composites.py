@@ -284,7 +284,7 @@ def _alike_calls(name: str, parts: tuple[Expr, ...]) -> Expr | None:
 def direction_of(term: Term) -> tuple[Term, Expr]:
     """Split a term into the factor that is a vector or matrix, and the rest.
 
-    In the place of one that has none it is 1.
+    If no factor is a vector or matrix, it is 1.
     """
     for atom in term.factors:
         if not isinstance(atom.type, Scalar):

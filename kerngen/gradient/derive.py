@@ -73,8 +73,8 @@ def derive(
 ) -> Kernel:
     """Return the kernel, called `name`, that computes the gradient of another.
 
-    `by` names the parameters that it is by, `given` outputs and lets that the caller
-    has kept.  `functions` are the user's, by name.
+    `by` are the parameters to differentiate by; `given` are outputs and lets that the
+    caller passes; `functions` are the user's functions by name.
 
     Raises `GradientError`.
     """

@@ -38,7 +38,8 @@ def derive_item(
 ) -> Kernel:
     """Return the kernel of `kernel g = gradient of f by x given y;`.
 
-    Reads that make it compare each element with each are `warnings`.
+    `warnings` gets reads for which the gradient compares each element with every other
+    one.
 
     Raises `CompileError` with every fault of its names, or why it can't be derived.
     """

@@ -69,7 +69,8 @@ class Back:
 def copies_in(forward: tuple[Statement, ...]) -> dict[Tensor, Tensor]:
     """Return the lets that given outputs are copies of: `y[i, t] = h[i, t]` given y.
 
-    Recurrences are no definitions of what they read, so their names are found here.
+    A recurrence is not inlined by the definitions of its lets, so copies must be found
+    here.
     """
     recurrences = {s.target for s in forward if s.along}
     return {

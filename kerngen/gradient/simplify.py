@@ -115,8 +115,9 @@ class Simplifier:
     ) -> None:
         """Learn the definition of a statement's target.
 
-        `first` is what is given.  What is not `is_computed` anyway, an output of the
-        forward kernel, is worth a name only if it divides by what a row has.
+        `first` is set for given tensors. An output of the forward kernel that is not
+        `is_computed` in the gradient anyway gets a definition only if it divides by
+        values of a row.
         """
         target, value = statement.target, statement.value
         if target.element is not _F32:
@@ -163,7 +164,8 @@ class Simplifier:
     ) -> None:
         """Learn that `times * inner` equals `result`, if the sum follows from it.
 
-        Of `a[i] * sum[j] x[i, j]` it does not: where `a[i]` is 0, it is lost.
+        From `a[i] * sum[j] x[i, j]` the sum does not follow: it is lost where `a[i]` is
+        0.
         """
         self.openings.record(result, indices, inner.times(times))
         outside, inside = split(inner)

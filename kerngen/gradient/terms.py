@@ -48,8 +48,8 @@ HALF: Final = Fraction(1, 2)
 class Term:
     """A product of factors, under `conditions`, summed over the indices in `bound`.
 
-    The conditions in `solved` are no choice of the program: outside of them a subscript
-    has no solution.
+    Conditions in `solved` are not the program's: where they fail, a subscript has no
+    solution.
     """
 
     coefficient: Fraction = ONE
@@ -187,7 +187,7 @@ def indices_of(factors: Iterable[Expr]) -> frozenset[Index]:
 def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
     """Return an expression with indices replaced.
 
-    Subscripts that are no bare index any more are `Clamped` for now.
+    Subscripts that are then no bare indices are `Clamped` for now.
     """
     if by.keys().isdisjoint(indices_in(expr)):
         return expr

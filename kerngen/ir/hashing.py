@@ -13,7 +13,7 @@ from typing import TypeVar
 class HashedOnce:
     """A frozen dataclass with a slot for its hash.
 
-    The place is no field: a copy in another process, where strings have other hashes,
+    The slot is no field, so a copy in another process, where strings have other hashes,
     computes its own.
     """
 

@@ -36,7 +36,7 @@ class BetterOrder:
 def better_order(struct: Struct, space: Space) -> BetterOrder | None:
     """Return an order of fields that makes a struct smaller, or None.
 
-    It is one of the best for few fields, and a good one for many.
+    For few fields it is the best order, for many a good one.
     """
     size = _size(struct.members, space)
     wanted = [footprint_of(member, space) for member in struct.members]

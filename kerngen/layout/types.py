@@ -288,8 +288,8 @@ def place(
 def footprint_of(member: Member, space: Space) -> Footprint:
     """Return a member's alignment, and its size up to the next member.
 
-    Tint wants what follows a struct in a uniform buffer a multiple of 16 behind it, even
-    where an '@size' is something else.
+    Tint requires that whatever follows a struct in a uniform buffer is a multiple of 16
+    bytes behind it, even with an '@size'.
     """
     laid = lay_out(member.type, space)
     size = max(laid.size, member.size or 0)

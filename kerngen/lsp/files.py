@@ -60,7 +60,8 @@ class ProjectError(Exception):
 def path_of(uri: str) -> Path:
     """Return the path of a URI; one that is not a file gets a path that does not exist.
 
-    That path is a name for Python, too: what is not saved yet has no name to complain of.
+    The path is a valid Python name, so that an unsaved file gets no hint about its
+    name.
     """
     path = to_fs_path(uri) if uri.startswith("file:") else None
     return Path(path or f"/{_NO_LETTER.sub(_number, uri)}").resolve()

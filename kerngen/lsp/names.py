@@ -41,7 +41,7 @@ class Definition:
 class Occurrence:
     """A use of a name, with its definitions: a schedule may name several kernels.
 
-    A pattern such as `matmul_*` is no name: it is not `written`.
+    It is not `written` for a pattern such as `matmul_*`, which can't be renamed.
     """
 
     span: Span

@@ -38,8 +38,6 @@ _RENAME_SWAP = 2  # macOS: renamex_np
 def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
     """Make the changes and return True, or change nothing and return False.
 
-    `rescue` must be called afterwards, whatever the result.
-
     `rescue` comes after it, however it ended.
     """
     twin = staging / "twin"

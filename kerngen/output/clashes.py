@@ -22,8 +22,8 @@ class Clash:
 def find_clashes(paths: Mapping[str, Iterable[str]]) -> Iterator[Clash]:
     """Yield the clashes among sources, each given with its files by path.
 
-    That is two sources of one module, a module beside a package of its name, one in the
-    place of a package's own, and names that differ in case only.
+    A clash is: two sources with one module name, a module beside a package of its name,
+    or names that differ only in case.
     """
     owners: dict[PurePosixPath, str] = {}
     for source, files in sorted(paths.items()):

@@ -42,8 +42,8 @@ class Generated:
 class FileSet:
     """All files of the output folder, as the manifest lists them.
 
-    `content` holds those whose bytes are at hand, the manifest's own among them; the
-    others are kept as they are on the disk.
+    `content` has the bytes of new files and of the manifest; all other files stay as
+    they are on disk.
     """
 
     manifest: Manifest

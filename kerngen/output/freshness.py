@@ -93,7 +93,8 @@ class Freshness:
 def stamp_all(out: Path, built: Mapping[str, Entry]) -> None:
     """Record that this compiler made the files of the sources `built`.
 
-    Another may have built them since, of other texts: a stamp is one of what is stamped.
+    The stamp has the hash of the texts, as another compiler may build the same sources
+    later.
     """
     old = _read_stamps(out)
     stamps = {

@@ -27,7 +27,7 @@ def digest(content: bytes) -> str:
 def read_regular(out: Path, path: str) -> bytes | None:
     """Return an output file's content, or None if it is no regular file there.
 
-    It is none if it isn't there, is a link, a pipe or a folder, or lies behind a link.
+    Links, pipes, folders, and files behind a link are not regular files.
     """
     file = out / path
     if through_link(out, path) or file.is_symlink() or not file.is_file():

@@ -273,7 +273,7 @@ def _joined(function: str, kept: list[Size], constant: int, *, neutral: int) -> 
 def ceil_div(numerator: Operand, denominator: Operand) -> Size:
     """Return the quotient rounded up, of a denominator above 0.
 
-    One of a quotient by literals is a single one.
+    A quotient of a quotient by literals becomes a single one.
     """
     over, by = lift(numerator), lift(denominator)
     match over, by:

@@ -269,7 +269,7 @@ class Choice:
 class Repeat:
     """Dispatches that are run `count` times, round after round.
 
-    A recurrence whose steps read other elements of the step before runs so.
+    It runs recurrences whose steps read other elements of the step before.
     """
 
     count: Size

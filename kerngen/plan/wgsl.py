@@ -99,8 +99,8 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 def only(text: str, entry: str) -> str:
     """Return a file's text with all that an entry point does not use blanked out.
 
-    So messages about it have the lines of the file.  A text without the entry point stays
-    as it is: the driver refuses it.
+    So line numbers in messages are those of the file. A text without the entry point is
+    returned unchanged: the driver refuses it.
     """
     code = Code(text)
     if not code.is_entry_point(entry):

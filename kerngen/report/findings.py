@@ -30,7 +30,7 @@ from kerngen.syntax.library import Library
 class Hint:
     """A hint about a file, or about the project if it has no span.
 
-    What no span can be given for is an error with a text alone, such as wrong settings.
+    It is also used for an error without a span or code, such as wrong settings.
     """
 
     text: str
@@ -55,7 +55,7 @@ class Sources:
     def diagnostics(self, files: Iterable[NamedFile]) -> list[Diagnostic]:
         """Return all errors of files; if there are none, those between files.
 
-        The files are those of these sources, as they are or while a bar shows how far one is.
+        `files` may be an iterator that shows a progress bar.
         """
         asked = {source.name for source in self.files}
         faults = Faults()

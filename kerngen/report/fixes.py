@@ -52,7 +52,7 @@ def fix_of(sources: Sources, fault: Diagnostic) -> Fix | None:
 def fixed(sources: Sources, file: str) -> tuple[str, int]:
     """Return a file's text with all possible fixes applied, and their number.
 
-    One is fixed after the other: a fix may move what comes after it.
+    Fixes are applied one by one, as one may move what another is about.
     """
     for number in range(MOST_FIXED):
         text = sources.library.source(file).text

@@ -103,7 +103,7 @@ class Subject:
 def subjects(module: Module, *, foreign: bool = False) -> list[Subject]:
     """Return the structs of a file, then its kernels with anything to lay out.
 
-    With `foreign`, there are also the structs of other files that these are made of.
+    With `foreign`, structs of other files that these contain are added.
     """
     found = dict.fromkeys(module.structs)
     if foreign:
@@ -134,7 +134,7 @@ def _used(module: Module) -> Iterator[Struct]:
 def hints(module: Module) -> list[BetterOrder]:
     """Return the structs of a file for which a better order of fields exists.
 
-    In a uniform buffer, that matters for those that parameters are made of.
+    For uniform buffers, that is only about structs that parameters contain.
     """
     found: list[BetterOrder] = []
     parameters = {

@@ -32,7 +32,7 @@ class Counted(Protocol):
 class Cache(Generic[K, V]):
     """A dictionary that counts and that forgets its oldest entries when full.
 
-    Caches may have their entries in common; each counts for itself.
+    Several caches may share their entries; each counts its own hits and misses.
     """
 
     __slots__ = ("_capacity", "_entries", "hits", "misses", "name")

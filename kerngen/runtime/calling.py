@@ -25,7 +25,7 @@ Explain: TypeAlias = Callable[
 def explained(explain: Explain) -> Callable[[F], F]:
     """Return a decorator that replaces a call's TypeError by the error `explain` makes.
 
-    It costs a call about 0.1 us.
+    The decorator adds about 0.1 us to a call.
     """
 
     def decorate(function: F) -> F:

@@ -74,7 +74,7 @@ class StateError(Error, RuntimeError):
 class UniformRangeError(Error, ValueError):
     """A number does not fit the type of its scalar, field or element.
 
-    Or the host could not compute one.
+    It is also raised if the host can't compute a value.
     """
 
 

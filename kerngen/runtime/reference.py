@@ -77,7 +77,7 @@ _IN_DOUBLE: ContextVar[bool] = ContextVar("in_double", default=False)
 def in_double() -> Generator[None]:
     """Compute all references in float64 within this block, whatever the arguments.
 
-    Structs have the types of their members otherwise, as for the kernel.
+    Without it, members of structs keep their own float types.
     """
     token = _IN_DOUBLE.set(True)
     try:
@@ -138,7 +138,7 @@ def take(x: Array, places: ArrayLike, axis: int) -> Array:
 def at(x: Array, *places: ArrayLike) -> Array:
     """Return the elements at places, clamped to their axes; zeros if there are none.
 
-    Axes of components, behind those that places are given for, are kept.
+    The axes of vectors, which come after those with positions, are kept.
     """
     wide = [np.asarray(place, np.int64) for place in places]
     if x.size:
@@ -151,8 +151,8 @@ def at(x: Array, *places: ArrayLike) -> Array:
 def store(x: Array, value: ArrayLike, *places: ArrayLike) -> None:
     """Store a value at places, which are i32 or u32 along each axis of x.
 
-    Where one is outside of its axis, nothing is stored; axes of components, behind those
-    that places are given for, are kept.
+    Nothing is stored where a position is outside of its axis. The axes of vectors are
+    kept.
     """
     wide = [np.asarray(place, np.int64) for place in places]
     around = np.broadcast_shapes(*(part.shape for part in wide))
@@ -253,7 +253,7 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def argmax(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
     """Return the first place of the greatest term along an axis; of none it is -1.
 
-    It is among the terms where `where` is true.  NaN is greater than any number.
+    Only terms where `where` is true count. NaN is greater than any number.
     """
     return _first_of(np.maximum, terms, axis, where)
 
@@ -261,7 +261,7 @@ def argmax(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
 def argmin(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
     """Return the first place of the least term along an axis; of none it is -1.
 
-    It is among the terms where `where` is true.  NaN is less than any number.
+    Only terms where `where` is true count. NaN is less than any number.
     """
     return _first_of(np.minimum, terms, axis, where)
 
@@ -293,7 +293,7 @@ def find(
 ) -> None:
     """Update the best terms and their places, in place, with one more term each.
 
-    A place of -1 is that of none so far; NaN is better than any number.
+    A position of -1 is that of no term yet; NaN is better than any number.
     """
     values = np.asarray(terms, best.dtype)
     better_now = (places < 0) | better(values, best)

@@ -98,7 +98,8 @@ class UniformStruct:
     ) -> None:
         """Write the bytes of these field values at `offset`.
 
-        Vectors and matrices are flattened, column by column; a struct is itself.
+        Vectors and matrices are given flattened, column by column; nested structs as
+        they are.
         """
         try:
             cls._codec.pack_into(buffer, offset, cls._with_bytes(values))
@@ -120,7 +121,7 @@ class UniformStruct:
     def bytes_of(cls, value: UniformStruct) -> bytes:
         """Return the bytes of another value with these fields, in this layout.
 
-        It keeps them: a value never changes, and is often passed again.
+        They are cached in the value, which never changes.
         """
         layout, data = getattr(value, "_packed", (None, b""))
         if layout is cls:
@@ -218,7 +219,7 @@ class Struct(UniformStruct, Element):
     def unpack_array(cls, records: NDArray[np.void]) -> list[Self]:
         """Return the structs in an array of records.
 
-        Its fields may lie at other offsets.
+        The fields of the records may be at other offsets.
         """
         data = conform(records, cls).tobytes()
         starts = range(0, len(data), cls.SIZE)
@@ -240,7 +241,8 @@ def check_instance(item: object, element: type[Struct], at: Iterable[int]) -> No
 def fit_of(element: type[Element], lengths: Shape = ()) -> Fit:
     """Return a function that checks a value and returns it in its stored form.
 
-    It is of an element type, or a fixed array of that; what does not fit is a Misfit.
+    The function raises Misfit for a value that does not fit the element type, or the
+    fixed array of it.
     """
     one: Fit = partial(_fit_struct, element)
     shape = lengths

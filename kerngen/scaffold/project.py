@@ -62,7 +62,7 @@ def write_project(
 ) -> None:
     """Write all files but the generated ones; raise `OSError` if one can't be.
 
-    With `bind` there is WGSL, too.
+    With `bind` the project has a WGSL shader, too.
     """
     words = {"@name@": name.name, "@package@": name.package, "@version@": version}
     if bind:

@@ -99,7 +99,7 @@ def contraction_of(task: Task) -> Contraction | str:
 def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | str:
     """Return the contraction of a reduction; its column is the domain's last index.
 
-    Every schedule and variant of a stage asks for it again.  They do so in a row: few entries save a twentieth of a build's time.
+    The result is cached, as each schedule and variant of a stage asks for it in a row.
     """
     if reduce.finds_place:
         return "its reduction finds a place"
@@ -119,7 +119,7 @@ def bounded_contraction_of(task: Task) -> Contraction | str:
     """Return a stage's contraction, even of only a part of the terms,
     or why it has none.
 
-    `sum[p when p <= i] a[i, p] * b[p, j]` is one.
+    An example of a part of the terms: `sum[p when p <= i] a[i, p] * b[p, j]`.
     """
     found = contraction_of(task)
     if not isinstance(found, str) or task.reduction is None or not task.domain:
@@ -164,9 +164,9 @@ def product_of(task: Task) -> tuple[Contraction, Index]:
 def sides_of(task: Task) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
     """Return the indices of a product's rows, and of its columns.
 
-    Of matrices, each side has one.  Of a reduction over several indices whose factors are
-    no plain elements, as in a convolution, a side has all indices of the result on which
-    only its factor depends: so an image of any width fills its tiles.
+    For matrices, each side has one index. In a convolution, a side has all indices of
+    the result on which only its factor depends, so that images of any width fill the
+    tiles.
     """
     found, row = product_of(task)
     factors = found.left, found.right

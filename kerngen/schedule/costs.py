@@ -50,8 +50,6 @@ def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polyn
 
     A tensor that one stage writes and the next reads is not read from memory, and
     it is written only if it is in `kept`.
-
-    What one writes for the next is not read, and not written either if it is `kept`.
     """
     read: set[_Touched] = set()
     written: set[_Touched] = set()
@@ -112,7 +110,7 @@ def operations(
 ) -> Polynomial:
     """Return the operations on numbers of stages; a built-in counts as one.
 
-    What is reduced by a key counts once for each term, not for each term and result.
+    A keyed reduction counts each term once, not once for each result.
     """
     total: Counter[tuple[Extent, ...]] = Counter()
     for stage in stages:

@@ -166,8 +166,6 @@ class Choice:
     """A strategy with its options, the guard under which it applies, and the reason.
 
     It runs up to that many stages together, the first one included.
-
-    It runs together what fits of so many stages, the first one included.
     """
 
     strategy: str
@@ -181,8 +179,7 @@ def default_choices(task: Task) -> Iterator[Choice]:
     """Yield the compiler's own schedules for a stage, best first;
     the last has no guard.
 
-    All of them stay within WebGPU's default limits, but for those whose guards ask what
-    the adapter offers.
+    All of them stay within WebGPU's default limits, unless a guard asks for more.
     """
     for choice in _of_many(task):
         holds = True if choice.guard is None else _holds(choice.guard)

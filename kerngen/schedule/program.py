@@ -72,7 +72,7 @@ class Shader:
 class Variant:
     """Dispatches that compute a stage where a condition holds.
 
-    The last of them runs `again` times, if that is given.
+    The last dispatch runs `again` times, if given.
     """
 
     name: str
@@ -120,8 +120,8 @@ class ScheduledStage:
 class ScheduledCase:
     """A case of a choice: a schedule, and the choices for the stages after it.
 
-    It is taken where its guard holds, which is None where it always does there.  `rank`
-    is the schedule's place among all those that may run the stage.
+    It is chosen if its guard holds, or always if that is None. `rank` is the schedule's
+    place among all candidates of the stage.
     """
 
     schedule: ScheduledStage
@@ -177,7 +177,7 @@ class StageProgram:
 class KernelProgram:
     """A kernel's choices, stage by stage: ready to be emitted.
 
-    `others` has an entry for each stage, as `StageProgram` has it.
+    `others` has the reasons of strategies that don't run a stage, by stage.
     """
 
     staged: StagedKernel

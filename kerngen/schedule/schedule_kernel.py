@@ -42,8 +42,8 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
 def check_fit(staged: StagedKernel, module: Module) -> None:
     """Raise CompileError where `lower` would, without making shaders.
 
-    It does where a schedule of the user's does not fit, or where the kernel has too
-    many stages.
+    It is raised if a user's schedule does not fit, or if the kernel has too many
+    stages.
     """
     _checked_tasks(_without_conditions(staged), module)
 

@@ -42,7 +42,7 @@ class _Place:
 def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgram, ...]:
     """Return the programs with files assigned; equal code becomes one entry point.
 
-    It is named after the first that runs it; `origin` names the source of all.
+    An entry point is named after its first user; `origin` is the source's name.
     """
     users: dict[str, list[Shader]] = {}
     for program in programs:

@@ -48,7 +48,7 @@ def to_wgsl(
 ) -> t.Expr:
     """Return a size as a WGSL expression, in u32.
 
-    `named` has the sizes that are variables of the shader already.
+    `named` maps sizes to variables of the shader.
     """
     known = named or {}
     if size in known:

@@ -14,7 +14,8 @@ from kerngen.schedule.task import Task
 def loop_trips(task: Task, shared: Mapping[Reduce, Size]) -> Size:
     """Return how many loop trips an invocation takes in a stage.
 
-    `shared` has the trips of reductions that invocations share; others are serial.
+    `shared` has the trips of reductions that several invocations share; all others are
+    serial.
     """
     return add(*(_trips(value, shared) for value in task.values))
 

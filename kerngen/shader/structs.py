@@ -32,7 +32,7 @@ UNIFORM: Final = "Uniform"
 class StructDeclarations:
     """The struct declarations of one shader; `namer` names them.
 
-    Two layouts of one struct are one declaration if it is the same text.
+    Two layouts of a struct share a declaration if their texts are equal.
     """
 
     def __init__(self, namer: Namer) -> None:
@@ -49,7 +49,7 @@ class StructDeclarations:
         """Declare a kernel's uniform struct and return its name,
         the same in every shader.
 
-        A struct that was declared before may have that name: the uniform's has a `_` then.
+        If another struct has that name, the uniform's gets a `_`.
         """
         return self._struct(replace(laid, name=UNIFORM))
 

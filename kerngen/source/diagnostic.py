@@ -59,8 +59,8 @@ class Edit:
 class Diagnostic:
     """A diagnostic: a subclass declares templates, and the fields that they use.
 
-    A label or a help is left out where a field that it names is empty.  `RELATED` has a
-    template for each field that is a place, or several, or None.
+    A label or hint is left out if a field that it names is empty. `RELATED` has a
+    template for each field that is a span, several spans, or None.
     """
 
     CODE: ClassVar[str]

@@ -228,7 +228,7 @@ def note_to_json(
 ) -> dict[str, object]:
     """Return a message without a code as JSON data, with the keys of a diagnostic.
 
-    What it lacks is null or empty.
+    Missing values are null or empty.
     """
     keys = ("line", "column", "end_line", "end_column")
     place = _place(span) if span else {"path": path, **dict.fromkeys(keys)}

@@ -40,7 +40,7 @@ def did_you_mean(suggestion: str) -> str:
 def suggesting(sentence: str, name: str, known: Iterable[str]) -> str:
     """Return a sentence about an unknown name, with a similar known one added.
 
-    Where none is, it is followed by those there are.
+    If no known name is similar, they are listed.
     """
     names = list(dict.fromkeys(known))
     others = "" if any(f"'{each}'" in sentence for each in names) else listed(names)

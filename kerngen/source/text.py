@@ -17,8 +17,7 @@ from typing import final
 class Source:
     """The text of a `.kern` file, and its path.
 
-    `stable_name` is what generated files call it, wherever the build ran, if that is
-    not its path.
+    `stable_name` is the file's name in generated files, if that is not its path.
     """
 
     path: str

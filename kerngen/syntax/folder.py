@@ -12,7 +12,7 @@ from kerngen.syntax.library import SUFFIX
 def origin_of(base: Path) -> Path:
     """Return the folder that names are relative to: usually the source folder's parent.
 
-    A folder that is a whole project may be called anything: its name stays out.
+    If the folder is a whole project, names are relative to the folder itself.
     """
     return base if (base / "pyproject.toml").is_file() else base.parent
 

@@ -197,7 +197,7 @@ class Tables:
     def complete(self, stack: Stack, make: Make) -> None:
         """Reduce a finished statement or item on top of the stack.
 
-        A `host` only follows a statement, a `kernel` an item.
+        It is complete if a `host`, or between items a `kernel`, may follow.
         """
         accepted = self._accepted(tuple(stack.states))
         kind = next((kind for kind in ("HOST", "KERNEL") if kind in accepted), None)

@@ -38,8 +38,8 @@ class UsedFile:
 class Library:
     """The files of a build and all files that they use; each is read once.
 
-    `files` are those of the build: their schedules count for the kernels of others.
-    Where there is a `root`, a folder's name, no file outside it can be used.
+    `files` are those of the build, whose schedules count for other files' kernels. With
+    a `root` folder, no file outside of it can be used.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Library:
     def closure(self, name: str) -> tuple[str, ...]:
         """Return all files that a file needs: each after those it uses, itself last.
 
-        The last one is the file.  Raises `CompileError` where one can't be had.
+        Raises `CompileError` if one is missing.
         """
         faults = Faults()
         found: dict[str, None] = {}
@@ -153,8 +153,8 @@ class Library:
     def digest(self, name: str) -> str:
         """Return the hash of all texts that a file's output depends on.
 
-        Of a file that uses no other, it is that of its text.  Raises `CompileError`
-        where something is missing.
+        For a file that uses no other, it is the hash of its text. Raises `CompileError`
+        if a file is missing.
         """
         needed = dict.fromkeys(self.closure(name))
         for tuner in self.tuners(name):

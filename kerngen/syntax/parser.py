@@ -67,7 +67,7 @@ def parse(source: Source) -> ast.Program:
 def read(source: Source) -> ast.Program:
     """Parse a file as far as possible, and collect its syntax errors in the tree.
 
-    What can be parsed is checked all the same, so that one run reports the faults of a
+    Parts without syntax errors are checked, so that one run reports all errors of a
     file.
     """
     _refuse_forbidden_characters(source)

@@ -90,7 +90,7 @@ def reference(
 class Expected:
     """Expected results, and a bound on the error of each element.
 
-    `is_widened` if that is at least what WGSL's accuracy allows.
+    It `is_widened` if the bound is at least what WGSL's accuracy allows.
     """
 
     values: tuple[Array, ...]
@@ -114,8 +114,8 @@ class Expected:
     def widened(self, oracle: Sequence[Sequence[Number]]) -> Expected:
         """Return the expected results with bounds at least as wide as an oracle's.
 
-        `kerngen.verify.meaning.programs` is one.  Where it knows nothing, the bound is as before;
-        structs are compared exactly, as their numbers are zeros.
+        The oracle is `kerngen.verify.meaning.programs`. Where it has no bound, the
+        present one stays; structs are compared exactly.
         """
         parts = zip(self.values, self.allowed, oracle, strict=True)
         allowed = tuple(

@@ -20,7 +20,7 @@ _SUBJECT = re.compile(r"// ([^:\n]*): ")
 class Earlier:
     """The parts of an earlier file that stay: its `use`s, its blocks and their dates.
 
-    A block is a comment, which begins with what was tuned at which sizes, and a schedule.
+    A block is a comment, with what was tuned at which sizes, and a schedule.
     """
 
     uses: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ class Outcome:
 class Subject:
     """The kernel to tune, with its present schedules.
 
-    `others` are the modules that its own imports.
+    `others` are the modules that the kernel's module imports.
     """
 
     compiler: Compiler
@@ -97,8 +97,8 @@ class Subject:
 class Version:
     """A kernel compiled with a candidate, and how the stage then runs.
 
-    `functions` are the program's own that it calls.  `scheduled` is the first of its
-    schedules; there is none if an earlier stage runs it.
+    `functions` are the user's functions that it calls. `scheduled` is the stage's first
+    schedule, or None if an earlier stage runs it.
     """
 
     function: KernelFunction

@@ -25,7 +25,7 @@ class Winner:
     """The result of a stage at some sizes: a candidate,
     or None for the present schedule.
 
-    `scheduled` is how the candidate runs the stage, if there is one.
+    `scheduled` is the candidate's schedule of the stage, if there is one.
     """
 
     stage: str
@@ -41,7 +41,7 @@ class Winner:
 class Line:
     """A winner as plain data: its `schedule` as text, "" if nothing was faster.
 
-    `needs` are the conditions that the schedule puts on the adapter.
+    `needs` are the schedule's requirements of the adapter.
     """
 
     stage: str

@@ -56,9 +56,9 @@ def _ignore(name: str) -> None:
 class Campaign:
     """Verifies kernels on one adapter.
 
-    How workgroups fold depends on the schedule, little on the kernel: so there is one
-    large call for each strategy and variant.  `watch` is called with what comes next.  Ctrl-C
-    ends it: what was found is yielded, then no more, and it is `interrupted`.
+    There is one large call for each strategy and variant, not for each kernel, as the
+    folding of workgroups depends on the schedule. `watch` is called before each step.
+    After Ctrl-C, results so far are yielded, and `interrupted` is set.
     """
 
     guarded: Guarded

@@ -67,8 +67,8 @@ class Product:
 def products(subject: Subject, seed: int) -> tuple[Sizes, list[Product]]:
     """Return the lengths of a call drawn from a seed, and the products to compare.
 
-    There are none if no call was found that both kernels take, or where the function is
-    not smooth.
+    There are none if no call suits both kernels, or if the function is not smooth
+    there.
     """
     given = _given(subject, seed)
     if given is None:

@@ -44,8 +44,8 @@ class StopError(BaseException):
 def limited(until: float) -> Generator[None]:
     """Raise `StopError` in a block that runs beyond a time of `time.monotonic`.
 
-    A large call may take minutes, and nothing in it asks for the time.  Systems without
-    interval timers, and other threads than the main one, have no limit.
+    A large call may take minutes without asking for the time. There is no limit without
+    interval timers, and in other threads than the main one.
     """
     timed = hasattr(signal, "setitimer") and current_thread() is main_thread()
     if not timed or until == float("inf"):
@@ -69,7 +69,8 @@ def limited(until: float) -> Generator[None]:
 class Effort:
     """The limits of one run: calls for each way, the seed, and when to end.
 
-    A way that has been called at all ends `soon`, so that there is time for the others.
+    Once a way has had a call, it ends at the time `soon`, so that there is time for the
+    others.
     """
 
     examples: int

@@ -22,7 +22,7 @@ LOST: Final = "lost"
 class Fault:
     """A failure in words; for a wrong value, also its place and the value.
 
-    `result` counts the tensors that a call returns.
+    `result` is the number of the tensor among those that a call returns.
     """
 
     kind: str
@@ -50,8 +50,8 @@ class WrongError(Exception):
 class Tally:
     """Statistics of one way to run a kernel: how close results came to their bounds.
 
-    `worst` is the largest error as a part of its bound; `known` counts the elements that
-    a bound could be given for.
+    `worst` is the largest error as a fraction of its bound; `known` is the number of
+    elements with a known bound.
     """
 
     cases: int = 0

@@ -297,8 +297,6 @@ class Guarded:
 def guarded(adapter: str | int | None = None) -> Generator[Guarded]:
     """Open a context with guard zones; `adapter` is as for `kerngen.runtime.open`.
 
-    `adapter` chooses one, as it does there.
-
     Raises the runtime's errors where there is none.
     """
     with gpu.open(adapter=adapter) as ctx:

@@ -114,8 +114,8 @@ def _fits(fitting: Fitting, sizes: Sizes, most: int) -> bool:
 def expected_seconds(trial: Trial, sizes: Sizes) -> float:
     """Return the expected time of a large call, estimated from a shorter one.
 
-    Neither an upload nor a dispatch can be interrupted once it has begun.  A shorter call
-    that goes wrong is no reason to leave out the large one, which is looked at closely.
+    A large call can't be interrupted. If the shorter call fails, the large one is made
+    all the same.
     """
     longest = max(length for _, length in sizes)
     short = longest // _PART // _WHOLE * _WHOLE

@@ -41,9 +41,9 @@ class Counterexample:
 class Result:
     """The result for one way to run a kernel; `why` is the reason if it was not run.
 
-    It is `cut` if the budget or Ctrl-C ended it early.
-    `large` are the lengths of a call with more workgroups than one dimension holds.
-    `hazards` are where ordinary numbers lead out of f32, as the reference was called.
+    `cut` is set if the budget or Ctrl-C ended it early. `large` are the lengths of the
+    call with workgroups in two dimensions. `hazards` are operations where ordinary
+    numbers left f32's range.
     """
 
     file: str

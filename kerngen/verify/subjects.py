@@ -19,10 +19,7 @@ from kerngen.verify.meaning.programs import Subject
 def subjects(
     library: Library, names: Sequence[str]
 ) -> Generator[dict[str, list[Subject]]]:
-    """Yield the kernels by file, callable for the duration of a block.
-
-    They can be called inside of the block.
-    """
+    """Yield the kernels by file, callable for the duration of a block."""
     compiler = Compiler(library, formatted=False)
     faults = Faults()
     made: dict[str, CompiledModule] = {}

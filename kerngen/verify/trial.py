@@ -72,7 +72,7 @@ class Trial:
     def check(self, given: Given) -> None:
         """Run a call and compare it with its meaning; raise WrongError if it is wrong.
 
-        Lets through what the runtime raises of a call that it refuses.
+        Errors of the runtime about calls that it refuses are raised unchanged.
         """
         first = self.run(given, PATTERNS[given.turn])
         want = self.meaning(given)

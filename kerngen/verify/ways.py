@@ -17,8 +17,8 @@ from kerngen.runtime.calls.kernel import Dims, Kernel
 class Way:
     """One way to run a kernel: a stage, a strategy, and a variant of it.
 
-    The variant is a case of the strategy's choice by lengths.  A strategy without one has
-    a variant without a name, which has all its dispatches.
+    The variant is a case of the strategy's choice by lengths; without such a choice it
+    has no name.
     """
 
     original: Kernel
@@ -45,7 +45,7 @@ class Way:
 def ways(kernel: Kernel) -> tuple[Way, ...]:
     """Return every way to run a kernel.
 
-    A strategy that several choices have for a stage is one way.
+    A strategy that is in several choices for a stage is one way.
     """
     found: dict[str, Way] = {}
     for stage, strategy, variant, body in _ways(kernel.body):

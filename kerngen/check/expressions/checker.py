@@ -63,8 +63,8 @@ class Rules(ABC):
 class Expressions:
     """Checks expressions in one scope, by the rules of their place.
 
-    Subscripts are clamped where a condition may guard them: `in_branch` of an `if`, or
-    behind `and` or `or`; `guards` are the conditions.
+    Subscripts are clamped where a condition may guard them: `in_branch` is set inside
+    of an `if`, and after `and` or `or`; `guards` are those conditions.
     """
 
     env: Environment
@@ -95,7 +95,7 @@ class Expressions:
     ) -> Expr | None:
         """Return the expression if it has the type that its place asks for.
 
-        `declared` is where that type is written.
+        `declared` is the span where that type is declared.
         """
         value = self.check(node, scalar_of(want))
         if value is None or value.type == want:

@@ -120,7 +120,7 @@ def check_componentwise(
 ) -> Expr | None:
     """Check a call of a built-in that works on each component of vectors.
 
-    Literals take their type; the last argument of `mix` may be one for all components.
+    Literals take the type of the vectors; the last argument of `mix` may be a scalar.
     """
     like = next(v.type for v in typed if v is not None and is_composite(v.type))
     pairs = zip(typed, node.arguments, strict=True)

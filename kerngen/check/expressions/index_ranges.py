@@ -37,7 +37,8 @@ def bind_indices(
     """Declare indices with their ranges: given ones,
     or the axes they subscript in `terms`.
 
-    Those of a let that subscript nothing have the range that all its reads agree on.
+    An index of a let that subscripts nothing gets the range on which all reads of the
+    let agree.
 
     `kind` is that of the reduction, if it is one that introduces them.  Yields None
     where a range is unknown.  That is one fault for all of them; where they seem to
@@ -180,7 +181,8 @@ Found: TypeAlias = "tuple[Extent | None, Span]"
 def lengths_by_reads(ex: Expressions, name: str) -> Iterator[Found]:
     """Yield the axis lengths of a let's index that later reads of the let imply.
 
-    Of `let grid[i, j] = f32(i * j);    y[i, j] = grid[i, j];` it is `y` that knows.
+    In `let grid[i, j] = f32(i * j);    y[i, j] = grid[i, j];` the ranges of the let's i
+    and j follow from the read in the second statement.
     """
     current = ex.env.current
     let = current.body[current.place]

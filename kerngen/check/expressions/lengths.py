@@ -45,8 +45,8 @@ _CALLED: Final = {
 class LengthRules(HostSide):
     """The rules of a length: integer arithmetic, in which hosts are expanded.
 
-    `place` is what has the length, in a diagnostic's words; `instead` the hint where
-    the length depends on an index.
+    `place` names the length in diagnostics; `instead` is the hint if the length depends
+    on an index.
     """
 
     place: str
@@ -106,9 +106,8 @@ def check_length(
 ) -> Extent | None:
     """Check a length: a literal, a dim, or an expression that the host computes.
 
-    `place` is what has the length, in a diagnostic's words; `name` is what a derived
-    dim is called where its text is too long for a name; `instead` is the hint where the
-    length depends on an index.
+    `place` names the length in diagnostics; `name` is the derived dim's name if its
+    text is too long; `instead` is the hint if the length depends on an index.
     """
     env = ex.env
     value = ex.under(LengthRules(place, instead)).check(node)

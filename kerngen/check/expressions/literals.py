@@ -37,7 +37,7 @@ class Kinds:
     def flexible(self, node: ast.Expr) -> Scalar | None:
         """Return I32 or F32 if a tree of literals takes the type of its place, else None.
 
-        F32 means that a float is among them, so that no integer type will do.
+        F32 means that there is a float in the tree, so it fits no integer type.
         """
         if id(node) not in self._known:
             self._known[id(node)] = node, self._find(node)
@@ -101,7 +101,7 @@ def literal(
 def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
     """Whether constant integer arithmetic overflows; reports it if so.
 
-    At run time it wraps; in a constant, that can only be a mistake.
+    At run time such arithmetic wraps; in a constant it can only be a mistake.
     """
     match expr:
         case Unary(op="-", operand=operand, type=type_):

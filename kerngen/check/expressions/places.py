@@ -30,8 +30,8 @@ LETTERS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
 class Place:
     """A place: a part of a parameter or of a tensor's element, which may be no value.
 
-    On the left, `component` is the one of a vector that is written, and `indices` are
-    those that run over the arrays in the path.
+    On the left of `=`, `component` is the vector component that is written, and
+    `indices` are those that range over the arrays in the path.
     """
 
     root: ParameterSymbol | TensorSymbol
@@ -133,7 +133,7 @@ def letters_of(name: str) -> str:
 def lengths_of(scope: Scope, base: ast.Expr) -> tuple[int, ...]:
     """Return the lengths of a value's own axes; a tensor's are left out.
 
-    Of tensors there are none here: their axes have names.
+    Lengths of a tensor's axes are not among them: these have names.
     """
     memory = memory_of(scope, base)
     match memory:

@@ -76,7 +76,8 @@ def report_count(
 ) -> None:
     """Report a wrong number of subscripts, once per tensor.
 
-    The tensor may be declared otherwise than its author thinks: that is one fault.
+    Only the first one is reported: the author may think that the tensor is declared
+    otherwise.
     """
     met = f"{tensor.name}[{count}]"
     if met in ex.env.reported:
@@ -298,9 +299,8 @@ def is_out_of_bounds(
 ) -> bool:
     """Whether an affine subscript leaves its axis for all lengths; reports it if so.
 
-    One that moves is reported once per tensor and statement: who minds one border will mind
-    the others.  A let that reads itself has an order to begin with: `recursion` looks at
-    its borders.
+    A subscript with an index is reported once for a tensor and statement. Recurrences
+    are left out: `recursion` checks their borders.
     """
     if ex.env.current.in_let and tensor.name == ex.env.current.target:
         return False

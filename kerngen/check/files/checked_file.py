@@ -47,12 +47,11 @@ class UsedModule:
 class CheckedFile:
     """A file without faults.
 
-    Its module has no functions but its own; `kerngen.check.files.linking` brings the others.
-    `functions`, `constants`, `structs` and `kernels` are its own, and what others may use; within
-    `functions`, names are those of this file.  `derived_from` are the files whose names the functions in
-    a derived kernel have, if another's.  `schedules` are those that it gives to
-    kernels of the files that it uses, by the file's name and the kernel's.  `model` is what
-    each of its expressions is.
+    `module` has only the file's own functions; `kerngen.check.files.linking` adds those
+    of others. `functions`, `constants`, `structs` and `kernels` are what importing
+    files may use. `derived_from` are the files whose functions a derived kernel calls
+    by that file's names. `schedules` are those for kernels of other files, by file and
+    kernel. `model` has the types and meanings of all expressions.
     """
 
     module: Module
@@ -94,7 +93,7 @@ def bring_in(
     """Declare the constants of used files in `outer`;
     return their functions' signatures.
 
-    A name with two meanings of one kind is a fault; a file's own item stays.
+    A name that is imported twice is reported; an item of the file itself has priority.
     """
     functions: Signatures = {}
     seen: dict[tuple[ItemKind, str], tuple[UsedModule, Span]] = {}

@@ -21,8 +21,8 @@ from kerngen.syntax.parser import read
 class Checker:
     """Checks the files of a library, each only once.
 
-    `derive` makes the kernels that are gradients of others.  `programs` and `models` have
-    what is known of files by name, of faulty ones too.
+    `derive` makes the kernels of gradient items. `programs` and `models` have the
+    syntax trees and models of all files checked so far, faulty ones included.
     """
 
     def __init__(self, library: Library, derive: Derive = no_gradients) -> None:

@@ -77,8 +77,8 @@ def check_file(
 ) -> CheckedFile:
     """Check a file, given those it uses; raise `CompileError` with every fault found.
 
-    What could not be read is a fault too; what may be in there is not missed.  A `model`
-    that is given is filled even where there are faults.
+    Syntax errors are reported, too, but not names that are missing because of them. A
+    `model` that is passed is filled even if there are errors.
     """
     model = Model() if model is None else model
     faults = Faults()

@@ -28,7 +28,7 @@ class Unused:
 def find_unused(program: ast.Program, guards: Collection[str]) -> Iterator[Unused]:
     """Yield the unused names of a file's kernels and functions.
 
-    `guards` are the words of the schedules that the kernels have, in whichever file.
+    `guards` are the names that guards of schedules read, in any file.
     """
     for item in program.items:
         match item:
@@ -85,8 +85,8 @@ def _dims(tensor: ast.Parameter) -> frozenset[str]:
 def find_overlaps(kernel: Kernel) -> Iterator[Unused]:
     """Yield schedules that another file's schedule with the same guard always precedes.
 
-    Those of the kernel's own file are what others are to come before, and in one file
-    the next is for where a strategy doesn't fit.
+    Schedules of the kernel's own file are left out: others are meant to precede them,
+    and the next one is for stages that a strategy does not fit.
     """
     first: dict[tuple[str | None, Expr | None], Schedule] = {}
     for schedule in kernel.schedules:

@@ -106,7 +106,8 @@ def choice_at_border(
 ) -> str:
     """Return two hints: an `if` at the border, and a clamp that repeats the edge.
 
-    In a branch all subscripts are clamped, so that the condition minds every side.
+    In a branch of an `if` all subscripts are clamped, so the condition must cover every
+    side that may be left.
     """
     inside = " and ".join(part for side in sides for part in _conditions(env, side))
     otherwise = _NOTHING.get(at.tensor.element, "0")

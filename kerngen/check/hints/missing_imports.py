@@ -23,8 +23,8 @@ def say_where(
 ) -> Callable[[Diagnostic], Diagnostic]:
     """Return a function that adds to an unknown name's diagnostic where it is declared.
 
-    `name` is that of the file that has the fault, `uses` are the files that it uses and
-    `kernels` those in sight.
+    `name` is the file with the diagnostic, `uses` are the files that it uses, and
+    `kernels` are those that it sees.
     """
     unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
 

@@ -70,7 +70,7 @@ def _reads(env: Environment, let: str, name: str) -> bool:
 def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None:
     """Report an unknown name, once.
 
-    `otherwise` is the hint where nothing is like it.
+    `otherwise` is the hint if no known name is similar.
     """
     name, env = node.name, ex.env
     if name in env.reported:

@@ -71,7 +71,7 @@ def check_structs(
 ) -> dict[str, Struct | None]:
     """Return all structs that the file sees: its own in order, then imported ones.
 
-    `path` is that of the file, and `constants` holds what lengths may read.
+    `path` is the file's path; `constants` has the constants that array lengths may use.
     """
     own = {item.name.name: item for item in items}
     found: dict[str, Struct | None] = {**imported, **dict.fromkeys(own)}

@@ -28,7 +28,7 @@ def check_given(
 ) -> Given:
     """Return the schedules of other files' kernels; `own` are this file's kernels.
 
-    `outer` holds the constants that the schedules' file sees.
+    `outer` has the constants that the file of the schedules sees.
     """
     given: dict[tuple[str, str], tuple[Schedule, ...]] = {}
     for each in scheduled:

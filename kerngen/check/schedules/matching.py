@@ -55,7 +55,7 @@ def find_scheduled(
 ) -> list[Scheduled]:
     """Return each pair of a schedule and a kernel, in the order of the text.
 
-    `own` are the file's kernels.  A target that no kernel has the name of is a fault.
+    `own` are the file's kernels. A target that matches no kernel is reported.
     """
     known = dict.fromkeys([*own, *(name for use in uses for name in use.file.kernels)])
     found: list[Scheduled] = []
@@ -152,7 +152,7 @@ _Seen: TypeAlias = dict[tuple[_Place, _Way], tuple[int, Scheduled]]
 def report_dead(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
     """Report schedules of a file that are never chosen, as an earlier one always is.
 
-    Of a schedule for several kernels, that may be so for some of them.
+    A schedule for several kernels may be dead for only some of them.
     """
     seen: _Seen = {}
     for _, of_item in groupby(scheduled, key=lambda each: id(each.item)):

@@ -44,8 +44,8 @@ class LeftSide:
 def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bool:
     """Whether a left side stores at a position of a `mut` tensor.
 
-    Otherwise there are only bare indices, or what is no index is a fault: also the length
-    of the axis itself, or a condition.
+    It is none if all subscripts are bare indices. A subscript that is the axis's own
+    length, or a condition, is a mistake, and no position.
     """
     if symbol.tensor.role is not Role.UPDATE:
         return False

@@ -114,7 +114,8 @@ def check_target_parts(
 ) -> Place | None:
     """Return the place that a target's members lead to.
 
-    Subscripts of arrays are literals, or introduce an index over the whole array.
+    Subscripts of fixed arrays must be literals, or indices that range over the whole
+    array.
     """
     target = _Target(ex, node)
     place: Place | None = Place(symbol, symbol.tensor.memory)
@@ -241,8 +242,8 @@ def copied_parts(
 ) -> list[tuple[Place, ir.Expr]] | None:
     """Return the parts that an assignment of whole structs copies, with their values.
 
-    None, if the right side is no place of the target's type.  Nothing, if the file's
-    copies move too much; the first that does is recorded.
+    None if the right side is not a place of the target's type. Empty if the file's
+    statements copy too many values; the first such statement is reported.
     """
     source = find_place(ex, node.value)
     if source is None or source.memory != target.memory:

@@ -25,7 +25,7 @@ MOST_APART: Final = 8
 def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
     """Return the parts that a path leads to, of those that a read or write touches.
 
-    An index in it runs over all elements, and may be of any.
+    An index in the path ranges over all elements of a fixed array.
     """
     prefixes = [""]
     for step in path:

@@ -55,7 +55,7 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
     """Return the kernel that an argument means;
     raise with a list of kernels if unclear.
 
-    Other kernels, and files that have none of that name, may be wrong.
+    Files without a kernel of that name, and other kernels, may have errors.
     """
     known = kernels_of(selection)
     matches = [each for each in known if not wanted or each.is_called(wanted)]

@@ -45,7 +45,7 @@ def workers(
 ) -> Generator[Workers]:
     """Run worker processes for the duration of a block.
 
-    What the library has read they have too: all compile the same texts.
+    They get the texts that the library has read, so that all compile the same sources.
     """
     started: list[_Worker] = []
     try:

@@ -30,7 +30,8 @@ class Step:
 class Reached:
     """A step resolved in a layout: the struct and the field's number.
 
-    `distance` is how far the element that was asked for lies behind the field's start.
+    `distance` is the distance in bytes from the field's start to the element that was
+    asked for.
     """
 
     within: StructLayout

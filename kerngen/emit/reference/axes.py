@@ -22,7 +22,7 @@ def find_carrier(
 ) -> Frame | None:
     """Return the axes, in their order, of a tensor that is read at just these indices.
 
-    Computing the expression over them takes memory like that tensor's.
+    To compute an expression over these axes takes as much memory as that tensor.
     """
     for node in walk(expr):
         axes = read_axes(node, loops) or ()
@@ -36,7 +36,7 @@ def align(
 ) -> Code:
     """Return an array with its axes reordered and extended to match a frame.
 
-    Axes of components, as values of the type have them, stay behind the others.
+    A vector's or matrix's own axes stay last.
 
     Before:  x, axes (j, i), frame (i, j, k)
     After:   x.T[:, :, None]

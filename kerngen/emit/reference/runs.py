@@ -58,7 +58,7 @@ class Run:
 def axes_read(load: Load) -> list[tuple[Subscript, Extent]]:
     """Return each axis that a read subscripts, with its length; fixed arrays included.
 
-    They come as the subscript and the length.
+    Each axis is given by its subscript and its length.
     """
     inner = [(step.place, step.length) for step in load.path if isinstance(step, At)]
     return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]
@@ -95,8 +95,8 @@ def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
 def read_regardless(expr: Expr, indices: Frame) -> Frame:
     """Return the indices that some checked slice does not depend on.
 
-    Where such an index has no value, nothing is read, and so nothing is checked; but
-    arrays would be read there all the same, and be too short.
+    If such an index has an empty range, nothing should be read or checked; NumPy would
+    read all the same, and the arrays would be too short.
     """
     missed: set[Index] = set()
     for subscript, _ in checked(expr, (), Known()):

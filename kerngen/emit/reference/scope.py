@@ -104,7 +104,7 @@ class Scope:
     def argument(self, value: UniformValue) -> str:
         """Return the variable of a parameter, a host, or a part of one.
 
-        A variable of a scalar must hold a Python number.
+        The variable of a scalar is a Python number.
         """
         self.scalars[value.name] = None
         name = self.names[value.name]

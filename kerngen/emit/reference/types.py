@@ -55,7 +55,7 @@ def widest(*types: ValueType) -> ValueType:
 def lift(code: Code, type_: ValueType, to: ValueType) -> Code:
     """Return a value with axes added, so that it broadcasts against another type.
 
-    Numbers need none.
+    Python numbers need no axes.
 
     Before:  mass, an f32, to meet a vec3f
     After:   mass[..., None]

@@ -51,7 +51,7 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 def negated(condition: Expr) -> Expr:
     """Return the negation of a condition.
 
-    Of numbers with a fraction, `not x > 0.0` is no `x <= 0.0`: NaN is neither.
+    For floats, `not x > 0.0` does not become `x <= 0.0`, as both are false for NaN.
     """
     match condition:
         case Unary(op="not", operand=operand):
@@ -112,7 +112,7 @@ def facts_of(condition: Expr) -> tuple[Form, ...]:
 def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
     """Return a form and its negation, if a condition means that they are not 0.
 
-    Where one of them is never negative, it is at least 1.
+    If one of the two is never negative, it is at least 1.
     """
     match condition:
         case Binary(op="!=", left=left, right=right) if left.type is Scalar.I32:
@@ -125,7 +125,8 @@ def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
 def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
     """Return conditions without those that are always true, or follow from others.
 
-    What is read shows nothing of places: these shield it from reads that are outside.
+    Conditions on tensors' elements prove nothing about indices: indices' conditions
+    protect their reads.
     """
     kept = dict.fromkeys(conditions)
     forms = {c: facts_of(c) for c in kept}

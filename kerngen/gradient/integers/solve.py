@@ -73,8 +73,9 @@ class Equation:
 class Solver:
     """Solves the equations of one read's subscripts for the indices around it.
 
-    `own` are the indices of the statement, which are solved for first; `bound` are
-    those of reductions, and what is left.  `fresh` makes an index of a computed length.
+    `own` are the statement's indices, which are solved for first; `bound` are those of
+    reductions and all others that stay summed. `fresh` makes a new index with a
+    computed range.
     """
 
     facts: Facts
@@ -515,7 +516,7 @@ def with_fixed(
 ) -> tuple[Term, Sequence[Index], Mapping[Index, Expr]]:
     """Return a term with indices of known value replaced, and these values.
 
-    `v[k]` gives each component of v a term where k is its number.
+    A read `v[k]` gives each component of v a term in which k is fixed.
     """
     by: dict[Index, Expr] = {}
     for condition in term.conditions:

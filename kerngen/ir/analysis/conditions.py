@@ -80,8 +80,8 @@ def with_conditions(expr: Expr) -> Expr:
 def unconditional(reduce: Reduce) -> Reduce:
     """Move the condition of a reduction into its value.
 
-    Before:  sum[j when j <= i] x[j]
-    After:   sum[j] if j <= i { x[j] } else { 0.0 }
+    An `argmax` keeps its condition as well, as no value of a term means that it is left
+    out.
 
     That of a place stays too: no number that is left out is what a term can't be.
     """

@@ -66,7 +66,7 @@ class Corner:
 def corners(form: AffineForm) -> tuple[Corner, ...]:
     """Return the values of a form at all ends of its indices' ranges.
 
-    A form over an empty range has none.
+    There are none if the coefficients are not sums of dims.
     """
     offset = _linear(form.offset)
     factors = {index: as_literal(c) for index, c in form.terms.items()}

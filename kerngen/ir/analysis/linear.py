@@ -52,7 +52,8 @@ class Lengths:
     def never_negative(self, expr: Expr) -> bool:
         """Whether an integer is at least 0 for all lengths, and all values of indices.
 
-        Lengths that an index ranges over are at least 1: else there is no value of it.
+        The range of an index is taken to have length 1 or more, as there is no value of
+        it otherwise.
         """
         found = self._sum(expr)
         if found is None:

@@ -22,7 +22,7 @@ _FLIPPED = {"<": ">", ">": "<"}
 class Order:
     """A sorted position: that of element `index` by key, `descending` if so marked.
 
-    The key is an integer: floats have NaN, which is in no order with others.
+    The key is an integer; floats have NaN, which is not ordered.
     """
 
     key: Expr

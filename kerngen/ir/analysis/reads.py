@@ -46,8 +46,9 @@ def is_at(load: Load, indices: tuple[Index, ...]) -> bool:
 def read_elsewhere(statement: Statement) -> set[Tensor]:
     """Return the tensors that a statement reads at elements other than its own.
 
-    With indices in its path it writes part of an element, and others of its own domain
-    the rest: then the whole element is another's, but for the part itself.
+    A statement with indices in its path writes one part of an element, and its
+    neighbours write the rest; so reads of the element outside of the own part count as
+    elsewhere.
     """
     return {
         load.tensor for load in loads(statement.value) if not _is_own(load, statement)
@@ -57,7 +58,7 @@ def read_elsewhere(statement: Statement) -> set[Tensor]:
 def clashes(statement: Statement) -> bool:
     """Whether a statement reads other elements of the tensor that it writes.
 
-    Members that it does not write stay as they are, in every element.
+    Members that the statement does not write do not count.
     """
     return any(
         load.tensor == statement.target

@@ -62,8 +62,8 @@ class Known:
     def keeps_inside(self, form: AffineForm, extent: Extent) -> bool:
         """Whether the requirements keep a subscript inside its axis in every call.
 
-        A sum that lies inside of the axis is what 32 bits compute, whatever wraps on
-        the way; quotients are taken as the kernel computes them.
+        A sum inside of the axis is exact in 32 bits, even if steps to it wrap;
+        quotients are computed as the kernel does.
         """
         if not self.requires or len(form.terms) > _MOST_INDICES:
             return False
@@ -104,7 +104,8 @@ class Known:
 def facts_of(kernel: Kernel) -> Facts:
     """Return the facts that hold in every call of a kernel, from its requirements.
 
-    With that come the lengths that the host derives; without requirements, nothing.
+    They include the lengths that the host derives; a kernel without requirements has
+    none.
     """
     if not kernel.requires:
         return Facts()

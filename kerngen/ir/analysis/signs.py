@@ -28,7 +28,8 @@ from kerngen.ir.types import Scalar
 def is_natural(expr: Expr, *, wraps: bool) -> bool:
     """Whether an integer can't be negative, judged by its form and type.
 
-    With `wraps`, not even where its arithmetic passes 32 bits: then `i + 1` may be.
+    With `wraps`, it can't be negative even if 32-bit arithmetic overflows; then `i + 1`
+    may be.
     """
     match expr:
         case Constant(value=value) | ConstRef(value=value):
@@ -48,7 +49,7 @@ def is_natural(expr: Expr, *, wraps: bool) -> bool:
 def may_be_negative(expr: Expr) -> bool:
     """Whether an integer is negative in some call, leaving overflow aside.
 
-    Lengths are at least 1, as nothing is read of an axis of length 0.
+    Lengths are taken to be 1 or more, as nothing is read of an empty axis.
     """
     if expr.type is not Scalar.I32:
         return False

@@ -73,8 +73,8 @@ Check: TypeAlias = Gather | RangeCheck
 def checks_of(kernel: Kernel) -> tuple[Check, ...]:
     """Return the subscript checks of a kernel, each once, in order.
 
-    Statements have their reads as the user wrote them.  Stages read no more where it
-    counts: one that runs although its statement is empty computes what nobody reads.
+    Only statements are looked at: stages make the same reads, or some for an empty
+    statement, whose result nobody reads.
     """
     known = known_of(kernel)
     checks = (check for statement in kernel.body for check in _of(statement, known))

@@ -106,7 +106,8 @@ def _negated(condition: Expr) -> Expr:
 def keyed(reduce: Reduce) -> Keyed | None:
     """Return the keyed reduction that a reduction is, or None.
 
-    A place is not joined with others by its value alone: those of keys are not found so.
+    An `argmax` has none, as positions of different terms can't be joined by value
+    alone.
     """
     if reduce.finds_place:
         return None

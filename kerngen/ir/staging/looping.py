@@ -24,8 +24,9 @@ Kept: TypeAlias = tuple[LocalValue, LocalValue | None]
 class Looping:
     """The statements of a group with a loop: which run in it, which read its results.
 
-    The first `turns` members are done in every turn.  `before` are the values of earlier
-    turns, the last one first, and `left` is what later members read, by its place.
+    The first `turns` members run in every turn. `before` are the values of earlier
+    turns, the latest first; `left` are the values that later members read, by their
+    step.
     """
 
     members: tuple[Statement, ...]

@@ -60,7 +60,8 @@ def distance(load: Load, statement: Statement) -> int:
 def place_read(load: Load, let: Statement, indices: tuple[Index, ...]) -> Expr | None:
     """Return the step of a recurrence that a later statement reads, if it is just one.
 
-    `indices` are those of the statement that reads, which has all but that one.
+    `indices` are those of the reading statement: the let's without the one of its
+    order.
     """
     along = let.along
     if along is None or len(indices) != len(let.indices) - 1:

@@ -20,7 +20,7 @@ from kerngen.runtime.tensor import is_tensor
 class BindGroup:
     """The base of generated bind groups: each field is a variable of the shader.
 
-    What is given is checked when the group is made.
+    Values are checked when the group is made.
     """
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class BindGroup:
     def create(self, device: GPUDevice) -> Any:
         """Return a new `wgpu.GPUBindGroup`; values of uniforms get buffers of their own.
 
-        Of tensors, recorded work is submitted.
+        Recorded work on its tensors is submitted.
         """
         entries = [
             {"binding": binding.binding, "resource": resource(device, binding, value)}

@@ -18,7 +18,7 @@ Size = tuple[int, int, int]
 class ComputePipeline(Programmable):
     """The base of generated pipelines, one for each entry point.
 
-    It is compiled at its first dispatch in a context, and once for all that are equal.
+    Equal pipelines are compiled once for each context, at the first dispatch.
     """
 
     __slots__ = ()

@@ -157,7 +157,8 @@ def resolve_lengths(
 def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
     """Return the shape of a tensor that comes as an array, to a reference.
 
-    NumPy would take the members of other structs by their places, so they are refused.
+    A record array with the members of another struct is refused; NumPy would match them
+    by position.
     """
     role = f"{kernel.place}: argument '{spec.name}'"
     if spec.access == "update":

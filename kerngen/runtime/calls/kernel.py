@@ -160,7 +160,7 @@ class Kernel:
     def function(self, function: _Function) -> _Function:
         """Mark a generated function as this kernel's; a decorator.
 
-        Calls that don't fit the function's parameters are explained.
+        A call with wrong arguments raises an error that explains the parameters.
         """
         setattr(function, KERNEL, self)
         return kernel_function(function)
@@ -252,7 +252,8 @@ class Kernel:
     def shader(self, dispatch: Dispatch) -> str:
         """Return the text of a dispatch's shader; raise `Error` if it can't be read.
 
-        It is that of the file, without what its other entry points use alone.
+        The text is that of the file, without declarations that only other entry points
+        use.
         """
         path = self.folder / dispatch.file
         try:

@@ -22,7 +22,8 @@ LONGEST: Final = I32_MAX
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
     """Compute the kernel's derived dims into `lengths`; refuse invalid lengths.
 
-    What the kernel requires comes first: it explains more than a length that is negative.
+    The kernel's requirements are checked first, as their messages explain more than a
+    negative length.
     """
     if kernel.compute is not None:
         values = kernel.compute(lengths)

@@ -109,8 +109,8 @@ def list_adapters() -> Sequence[Any]:
 def in_order(found: Sequence[Any]) -> tuple[Adapter, ...]:
     """Return wgpu's adapters as ours, numbered, the best first.
 
-    OpenGL reaches the hardware that another API lists already: Mesa's llvmpipe is listed
-    twice.  It counts where its kind has no other.
+    An adapter that OpenGL reaches, too, is listed once: OpenGL counts only if its kind
+    has no other.
     """
     direct = {adapter_kind(a) for a in found if a.info["backend_type"] in _BACKENDS}
     usable = [

@@ -43,7 +43,7 @@ class UniformArena:
     def room(self, nbytes: int) -> Chunk:
         """Return a chunk with room for `nbytes` at `chunk.used`.
 
-        The caller packs there, and then moves `used` on.
+        The caller writes there, and then increases `used`.
         """
         if self._current >= 0:
             chunk = self._chunks[self._current]

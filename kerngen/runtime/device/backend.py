@@ -427,7 +427,7 @@ class GpuBackend:
     def close(self) -> None:
         """Submit what is recorded and free everything; closing twice is fine.
 
-        What other threads are reading they still get.
+        Reads in other threads that have begun are finished.
         """
         with self._lock:
             if self._ended is not None:

@@ -243,8 +243,8 @@ def translate(error: Exception, aim: str) -> Error:
     """Return our error for an exception of wgpu's;
     `aim` is what was attempted: 'to do it'.
 
-    Errors of ours already, and those that can't come from wgpu, are raised again as they
-    are: a signal's handler may raise anything anywhere.
+    Errors of ours, and those that can't be from wgpu, are raised again unchanged: a
+    signal's handler may raise anything.
     """
     kind = type(error)
     of_wgpu = kind in _RAISED_BY_WGPU or kind.__module__.partition(".")[0] == "wgpu"

@@ -80,8 +80,8 @@ def load() -> Any:
 def unchecked_modules(device: Device) -> MakeModule | str:
     """Return a function that makes shader modules without checks, or why there is none.
 
-    Left out are the bounds checks of arrays in workgroup and private memory, and the
-    counters that end loops which never would.
+    Without checks, accesses to workgroup and private arrays are not bounds-checked, and
+    endless loops are not ended.
     """
     reason = untested(device)
     if reason:
@@ -113,7 +113,7 @@ def unchecked_modules(device: Device) -> MakeModule | str:
 class DirectPass:
     """A compute pass whose commands go straight to the library.
 
-    wgpu looks for errors after each call to it, which takes thrice as long; those of a
+    wgpu checks for errors after each call, which takes thrice as long; errors of a
     pass's commands are found when its encoder finishes.
     """
 
@@ -165,7 +165,7 @@ class MakeBindGroup(Protocol):
 def bind_groups_of(device: Device) -> MakeBindGroup:
     """Return the fastest tested function that makes a device's bind groups.
 
-    These take as long as the library, which checks all that they check.
+    wgpu's own checks take as long as the library's, which are the same.
     """
     if untested(device):
         return device.create_bind_group

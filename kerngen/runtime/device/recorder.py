@@ -170,7 +170,7 @@ class Recorder:
     def begin_timed(self, stamps: Stamps) -> None:
         """Submit recorded work, and begin a pass between two timestamps.
 
-        Until `timed` is None again the recording is this pass alone.
+        Until `timed` is set to None, the recording consists of this pass alone.
         """
         self.check_allows("another timed()")
         if self.tracer is not None:
@@ -238,8 +238,7 @@ class Recorder:
     ) -> None:
         """Record the dispatches of a call, each with its bind group.
 
-        Every call passes here, so that what `use`, `write` and `note_dispatches` do is
-        done without calling them.
+        Every call runs this, so `use`, `write` and `note_dispatches` are inlined here.
         """
         self.names[kernel.name] = None
         serial = self.serial
@@ -355,7 +354,8 @@ class Recorder:
     def relieve(self) -> None:
         """Submit if it is time to, and no batch is open.
 
-        It is once the device may run out of work, or the recording is past the limits.
+        It is time to when the device may run out of work, or when the recording is past
+        its limits.
         """
         if self.held:
             return

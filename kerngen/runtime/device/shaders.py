@@ -45,7 +45,8 @@ _COMMENTS: Final = re.compile(r"(?: *//[^\n]*|\n)+")
 class ShaderKey:
     """The key of a pipeline in its cache: entry point, code, bindings and constants.
 
-    The code has no comments and empty lines.  `constants` are the values of its overrides.
+    The code is without comments and empty lines. `constants` are the values of
+    overrides.
     """
 
     code: str
@@ -84,8 +85,8 @@ class CompiledShader:
 class Shaders:
     """Compiles shaders: a text with the same layout only once.
 
-    That holds for all contexts on a device together that compile in the same way: each
-    counts what it compiled, and what it found.
+    Contexts on one device share what is compiled in the same way; each counts its own
+    hits and misses.
     """
 
     def __init__(

@@ -75,7 +75,8 @@ class Clear:
 class Call:
     """A call with scalars that replays may change: packed and bound at each replay.
 
-    Its uniforms can't lie where those of an earlier replay lay, which may not have run.
+    Its uniforms need new memory at each replay, as an earlier replay may not have run
+    yet.
     """
 
     kernel: Kernel

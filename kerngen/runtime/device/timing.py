@@ -95,7 +95,8 @@ class Slots:
     def resolve(self, encoder: Encoder, first: int, passes: int) -> None:
         """Record commands that make the timestamps of these passes readable.
 
-        Those that an error lost were never written: a device may wait for them for ever.
+        Timestamps of lost passes were never written, and a device may wait for them for
+        ever.
         """
         buffer, size = self._resolved, passes * _BYTES
         encoder.resolve_query_set(self._queries, 2 * first, 2 * passes, buffer, 0)

@@ -65,7 +65,7 @@ def code(text: str) -> Html:
 def equations(text: str) -> Html:
     """Return lines of the kernel language with syntax highlighting.
 
-    Shaders have none: they have so many words that a notebook would be three times as
+    Shaders are not highlighted: their many tokens would make a notebook three times as
     large.
     """
     return _lines(*_coloured(text))

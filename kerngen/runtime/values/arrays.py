@@ -67,7 +67,7 @@ def window(
 ) -> NDArray[Any]:
     """Return a view of memory as an array of elements.
 
-    Of elements that share bytes it is a copy, as NumPy has none that do.
+    For packed elements it is a copy, as NumPy has no dtype for them.
     """
     if is_leaf(element) and is_packed(element):
         return unpack4(data, shape, element)

@@ -61,7 +61,7 @@ NARROW = {
 def widen(array: NDArray[Any]) -> NDArray[np.float64]:
     """Return an array of floats as doubles, with the NaNs' bits kept.
 
-    Longdoubles beyond the doubles become infinities.
+    A longdouble too large for a double becomes an infinity.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         wide = array.astype(np.float64)

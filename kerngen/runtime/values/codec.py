@@ -25,7 +25,7 @@ Readable: TypeAlias = bytes | Writable
 class Codec:
     """Packs and unpacks a struct's flat values: the numbers of all fields in order.
 
-    A struct inside another is its bytes.  NaNs keep their bits.
+    A nested struct is packed as its bytes. The bits of NaNs are kept.
     """
 
     def __init__(self, name: str, fields: tuple[Field, ...], size: int) -> None:

@@ -23,7 +23,7 @@ from kerngen.runtime.values.shapes import Shape
 class Number:
     """A number type in memory: its NumPy dtype, `struct` code, and finite range.
 
-    `limit` is what the magnitude of a real must stay below, or it rounds to infinity.
+    Reals must be below `limit` in magnitude, or they round to infinity.
     """
 
     name: str
@@ -101,7 +101,7 @@ def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
     """Return a dtype for elements `stride` bytes apart:
     a record with one field, `value`.
 
-    If they lie one behind the other, it is their own.
+    If elements are adjacent, it is their own dtype.
     """
     own: np.dtype[Any] = np.dtype(dtype)
     if own.itemsize == stride:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def conform(records: NDArray[Any], element: type[Struct]) -> NDArray[np.void]:
     """Return records converted to a struct's `DTYPE`, contiguous.
 
-    They must have its fields and the types of those, at whatever offsets.
+    Records must have the struct's fields and types, at any offsets.
     """
     if records.dtype.names is None:
         raise DtypeError(

@@ -441,7 +441,7 @@ def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Exp
     """Return the factor outside of the sum that every term has;
     for a total of 0 it is 0.
 
-    `mean` is what a sum of values is, divided by the total of the weights.
+    `mean` is the sum of values divided by the total of weights.
     """
     if not term.outer:
         return total

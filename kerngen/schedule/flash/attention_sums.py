@@ -95,8 +95,8 @@ class Tiles:
 class Statistics:
     """One pass over the keys of each row: the largest score, and sums of weights.
 
-    `factors` are what the weights are multiplied with, in sum after sum.  `numbers` are
-    the values that are kept of each row; those of `stored` are written to tensors, too.
+    `factors` multiply the weights, one for each sum. `numbers` are the values kept of
+    each row; those in `stored` are also written to tensors.
     """
 
     tiles: Tiles
@@ -118,8 +118,8 @@ class Statistics:
 class TileSum:
     """One pass over the keys for each row and column: the sum of `weight * value`.
 
-    `outer` are indices that it sums over besides the keys.  It `is_turned` where its keys
-    are the rows that numbers are kept of.
+    `outer` are the indices besides the keys that it sums over. It `is_turned` if its
+    keys are the softmax's rows, as in the gradient by k.
     """
 
     tiles: Tiles

@@ -67,7 +67,7 @@ class KeyBounds:
     ) -> KeyBounds:
         """Return the bounds of a mask, if there is one.
 
-        Where it `is_turned`, the keys are the rows that have a softmax.
+        It `is_turned` if the keys are the softmax's rows.
         """
         none = cls((), needs_keys=False, row=row, key=key)
         if mask is None:
@@ -94,7 +94,7 @@ class KeyBounds:
     ) -> tuple[t.Expr, t.Expr]:
         """Name the first key of a tile, a multiple of `step`, and the end of its keys.
 
-        `rows` are the first row and the last one.
+        `rows` are the first and the last row of the tile.
         """
         extent = shader.extent(self.key.extent)
         if not self.bounds:

@@ -19,8 +19,8 @@ from kerngen.shader import tree as t
 class OnlineRows:
     """Writes the updates of the running numbers; each vector is of four rows.
 
-    `sums` are how many sums of weights times factors are kept of a row, besides the
-    total of the weights.
+    `sums` is the number of weighted sums kept of a row, besides the total of the
+    weights.
     """
 
     def __init__(self, run: KeyPass, weights: Weights, sums: int = 0) -> None:
@@ -54,8 +54,8 @@ class OnlineRows:
     ) -> list[t.Stmt]:
         """Take a tile of scores: raise the maxima, and turn the scores into weights.
 
-        `scaled` returns what else is scaled of a row; `factors` has what the weights are
-        multiplied with, for each sum.
+        `scaled` returns further values of a row to scale; `factors` are what the
+        weights are multiplied with, for each sum.
         """
         s, run = self._run.builder, self._run
         new = [t.Ident(s.fresh(f"new_{b}")) for b in self._blocks]

@@ -115,8 +115,8 @@ class Weights:
     def place(self, line: t.Expr, block: int, at: t.Expr, turn: t.Expr) -> t.Expr:
         """Return where a vector is in its line of the tile.
 
-        Neighbouring lanes store to lines below each other: without an exchange of places
-        they would meet in few banks of workgroup memory.
+        Places are XORed with a part of the line's number: else neighbouring lanes,
+        which store to adjacent lines, would meet in few banks of workgroup memory.
         """
         if turn != t.ZERO:
             at = t.Binary("^", at, turn)
@@ -136,9 +136,9 @@ class Weights:
 class KeyPass:
     """Writes a shader that passes over the keys; a `whole` one has no ragged vectors.
 
-    `task` is of all stages together.  `batch` are the indices that each have rows and keys
-    of their own, `outer` those that it loops over around the keys, `bounded` is whether it
-    skips keys.
+    `task` has the steps of all stages. `batch` are indices with keys of their own,
+    `outer` are indices to loop over around the keys, and `bounded` is whether masked
+    keys are skipped.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class KeyPass:
     ) -> Operand:
         """Return the writer that brings a factor into workgroup memory.
 
-        Products take turns: those of one form have one tile.
+        Operands with tiles of one form share the tile, as they are used in turn.
         """
         is_left = name == "q"
         micro = tiling.micro_m if is_left else tiling.micro_n
@@ -481,8 +481,8 @@ class KeyPass:
     ) -> str:
         """Declare a function that does a stage's steps for one element, or for four.
 
-        `given` are its arguments behind the indices, with their types, and `locals_` what
-        the steps use of them.
+        `given` are further parameters with their types, and `locals_` the local values
+        that the steps use.
         """
         s = self.builder
         name = s.fresh(wanted)

@@ -69,7 +69,7 @@ def pointwise_of(
 ) -> Pointwise | None:
     """Return the plain form of a factor that is read in windows, or None.
 
-    None if it is none that is read in windows, with 0 beside the axes.
+    The factor must be a read in windows that is 0 outside of the axes.
     """
     match factor:
         case Select(condition, Load() as load, otherwise) if otherwise == _BESIDE:

@@ -70,7 +70,8 @@ NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
 class TermShares:
     """How the workgroups share the loop turns of all tiles.
 
-    `m`, `n` and `k` are those of a tile, and `most` the workgroups there are at most.
+    `m`, `n` and `k` are the sizes of a tile, and `most` is the greatest number of
+    workgroups.
     """
 
     task: Task
@@ -127,7 +128,8 @@ class TermShares:
     def joined(self) -> Size:
         """The number of tiles that the second dispatch looks at.
 
-        Where shares are shorter than tiles, all; else those that a share ends within.
+        These are all tiles if shares are shorter than tiles, else those inside of which
+        a share ends.
         """
         return select(compare("<", self.share, self.turns), self.tiles, self.groups)
 
@@ -207,8 +209,7 @@ def keep_total(
 ) -> t.Stmt:
     """Return the statement that stores four neighbouring totals in a workgroup's slot.
 
-    `at` is their row in the tile, and which of the row's vectors they are: a slot has
-    whole ones wherever the matrix ends.
+    `at` is the row in the tile, and the number of the vector in that row.
     """
     kept = shader.scratch("parts", reduction_of(shader.task).type, written=True)
     row, number = at
@@ -305,7 +306,8 @@ def _finished(
 class Slots:
     """Where a workgroup of the second dispatch finds what it adds.
 
-    `tile` has slots of the workgroups `first` to `last` of the first dispatch.
+    They are the slots of the first dispatch's workgroups `first` to `last`, for the
+    tile `tile`.
     """
 
     number: t.Expr

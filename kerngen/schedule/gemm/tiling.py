@@ -103,7 +103,7 @@ _LANES: Final = ((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32))
 def tiling_of(options: Options) -> Tiling:
     """Return the tiling that a schedule's options ask for.
 
-    Lanes that are not given are arranged as suits the tile.
+    Lanes without an option get an arrangement that suits the tile.
     """
     given = {
         field: value

@@ -58,8 +58,8 @@ class TermRange:
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
         """Name where the tile's turns begin and end, of those between `begin` and `end`.
 
-        `origin` are the tile's first row and first column.  Before the first term there
-        are `padding` others.
+        `origin` is the tile's first row and column; `padding` terms come before the
+        first.
         """
         self.origin, self.padding = origin, padding
         let, k = self.tiles.let, self.tiling.k
@@ -113,7 +113,7 @@ class TermRange:
         """Return the loop over a turn's terms that tests for each element if a term
         counts.
 
-        It is not unrolled: few turns come here.
+        The loop is not unrolled, as few turns need it.
         """
         body: list[t.Stmt] = []
         s = self.tiles.shader

@@ -114,8 +114,8 @@ class Digits:
 class WindowReader:
     """Reads four elements of a factor, each by a call of a function for one element.
 
-    A factor that divides by numbers of the call has another function for where these are 1,
-    and one that is read in windows for where these have one element (`pointwise.py`).
+    A factor that divides by integers of the call has a second function for divisors of
+    1, and one read in windows has another for windows of one element (`pointwise.py`).
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class Round:
     """A round of joining: after `before`,
     lanes for which `holds` have a result in `value`.
 
-    It is total number `total` of the lanes in group `group`.
+    The result is that of total number `total`, of the lanes in group `group`.
     """
 
     before: list[t.Stmt]

@@ -61,7 +61,8 @@ NOT_FOR: Final = {True: ("split",), False: ("columns", "unroll")}
 def shape_of(options: Options, *, along_rows: bool) -> GemvShape:
     """Return the shape for a schedule's options; the matrix lies `along_rows` or not.
 
-    A lane with few results takes several terms at once, so that it waits less often.
+    If a lane has few results, it takes several terms at once, so that it waits less
+    often.
     """
 
     def one(name: str, default: int) -> int:

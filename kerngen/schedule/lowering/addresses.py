@@ -26,7 +26,8 @@ def vector_address(
 ) -> t.Expr:
     """Return the number of a vector of four, where rows are multiples of four.
 
-    Unlike `row_major(...) / 4`, what it divides changes from turn to turn in few loops.
+    It is cheaper than `row_major(...) / 4` in a loop, as the division is of a
+    loop-invariant.
     """
     *outer, last = extents
     row = row_major(shader, tuple(outer), at[:-1])

@@ -47,7 +47,7 @@ def best_in_subgroup(shader: ShaderBuilder) -> str:
 def term_of(lowerer: Lowerer, reduce: Reduce, *, wide: bool) -> t.Expr:
     """Return the next term of a reduction, or four terms where `wide`.
 
-    Of a place it is a pair, and the best pair of four.
+    For `argmax` and `argmin` a term is a pair, and of four pairs the best one.
     """
     if not reduce.finds_place:
         value = lowerer.lower(reduce.body)

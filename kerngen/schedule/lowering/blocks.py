@@ -49,7 +49,7 @@ def accumulate_blocks(
 ) -> list[t.Stmt]:
     """Write the loop that reduces a lane's terms into `total`.
 
-    `reduced` has the kind, the body, and how many bodies lie side by side in a term.
+    `reduced` has the kind, the type, and the number of values side by side in a term.
     """
     kind, type_, width = reduced
     counter = t.Ident(blocks.counter)

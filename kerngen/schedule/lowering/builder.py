@@ -40,7 +40,7 @@ SUBGROUP: Final = (
 class Buffer:
     """A storage binding as the shader sees it: 1 or 4 elements wide.
 
-    What is loaded and stored are values; those that memory keeps as f16 are converted.
+    Scalars that memory has as f16 are converted when loaded and stored.
     """
 
     name: str
@@ -138,7 +138,7 @@ class ShaderBuilder:
     def subgroup(self) -> tuple[t.Ident, ...]:
         """Return built-in values: the subgroup's size, and the lane's number in it.
 
-        A shader that asks enables them, and runs where the adapter has subgroups.
+        The shader then enables subgroups, and runs only on adapters that have them.
         """
         if not self._subgroup:
             names = (self.fresh(name) for _, name, _ in SUBGROUP)
@@ -251,7 +251,7 @@ class ShaderBuilder:
     def override(self, wanted: str, value: int) -> t.Ident:
         """Return an override: a constant whose value is set when the pipeline is made.
 
-        Shaders that differ in nothing but such values are one file.
+        Shaders that differ only in overrides share one file.
         """
         name = self.fresh(wanted)
         self._declared[f"override {name}"] = wgsl.Override(name)
@@ -299,7 +299,8 @@ class ShaderBuilder:
     ) -> Shader:
         """Return the shader whose entry point has `body`.
 
-        `workgroup_name` is the override that has the value `workgroup_size`, if one has.
+        `workgroup_name` is the override with the value `workgroup_size`, if there is
+        one.
         """
         known = (self.workgroup, self.grid, self.lane, *self._subgroup)
         inputs = tuple(

@@ -81,7 +81,7 @@ def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
 def counted_terms(reduce: Reduce) -> Size:
     """Return the number of terms, if a 32-bit counter of all terms may overflow.
 
-    One index alone is no longer than an axis, which can't.
+    A single index can't overflow it, as it is no longer than an axis.
     """
     return domain_size(reduce.indices) if len(reduce.indices) > 1 else ZERO
 

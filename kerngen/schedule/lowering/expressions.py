@@ -210,8 +210,8 @@ class Lowerer:
     def storable(self, expr: Expr) -> Value:
         """Return a value that can become an f16.
 
-        WGSL refuses to convert a constant expression that no f16 holds; at run time it
-        is infinite, so that is where it is left to.
+        WGSL refuses to convert a constant beyond f16's range; as a variable it becomes
+        infinite.
         """
         value, constant = self.lower(expr), constant_value(expr)
         if constant is None or abs(constant) <= F16_MAX:

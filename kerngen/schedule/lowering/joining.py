@@ -61,8 +61,8 @@ class Rungs:
 class Joiner:
     """Writes the joining functions, one for each kind of reduction and type.
 
-    What a function declares has the same name in every shader, so that the entry points
-    of a file share it.
+    Variables in these functions have the same names in every shader, so that the entry
+    points of a file share the functions.
     """
 
     def __init__(

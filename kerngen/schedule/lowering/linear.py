@@ -99,7 +99,7 @@ def linear_read(
 ) -> Linear | None:
     """Return a factor's read if it is of one element, contiguous along `axis`; or None.
 
-    It depends on an index of its own and on the reduction's, which must be one.
+    The factor depends on `outer` and on the reduction's only index.
     """
     if len(over) > 1:
         return None

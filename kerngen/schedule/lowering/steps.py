@@ -183,8 +183,8 @@ def _writes_runs(step: Write, index: Index) -> bool:
 def is_flat(stage: Stage) -> bool:
     """Whether the stage reads only the own element, so that one address serves all.
 
-    What is read must be as long as the domain along every axis, so that an element has
-    one address everywhere.
+    Every tensor that is read must have the domain's shape, so that an element has one
+    address everywhere.
     """
     extents = tuple(index.extent for index in stage.domain)
 
@@ -206,7 +206,7 @@ def is_flat(stage: Stage) -> bool:
 def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[str]:
     """Return the tensors that are read or written in aligned runs along `index`.
 
-    A stage's writes count where `index` is the last of its domain.
+    Writes count if `index` is the domain's last index.
     """
     found = tensors_in_runs(exprs, index)
     if stage.domain and stage.domain[-1] == index:
@@ -221,7 +221,7 @@ def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[s
 def tensors_in_runs(exprs: tuple[Expr, ...], index: Index) -> set[str]:
     """Return the tensors whose reads are all contiguous and aligned along `index`.
 
-    None is that is also read otherwise along it.
+    A tensor that is also read otherwise along it is left out.
     """
     reads = [load for expr in exprs for load in loads(expr)]
     found = {load.tensor.name for load in reads if is_contiguous(load, index)}

@@ -22,7 +22,7 @@ def loop_of(stage: Stage) -> Loop:
 def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
     """Declare the registers that turns leave to later turns; WGSL sets them to 0.
 
-    With a vector index, they leave that of four neighbours.
+    With a vector index, registers have the values of four neighbours.
     """
     wide = lowerer.vector is not None
     kept = [local for state in loop.states for local in state.before]

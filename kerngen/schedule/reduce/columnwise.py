@@ -60,7 +60,7 @@ def by_column_width(
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    The first dispatch of each is made of the tensors that it reads as vectors.
+    `first` makes the first dispatch, given the tensors that are read as vectors.
     """
     column, body = task.domain[-1], (reduction_of(task).body,)
     # Places are found one by one: no vector holds those of four columns.

@@ -21,8 +21,8 @@ def by_width(
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    Each is made of its name, its condition, and the tensors that it reads as vectors, in
-    whole runs of so many elements.
+    `variant` makes one from its name, its condition, and the tensors that it reads as
+    vectors; rows are multiples of `run` elements then.
     """
     names = _vector_names(task)
     extents = last_extents(task.stage, (reduction_of(task).body,), names)

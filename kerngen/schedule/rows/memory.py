@@ -41,8 +41,8 @@ def hold(plan: RowPlan, room: int = 0) -> RowPlan:
     """Read each needed value once, in a pass before the others,
     and hold it in registers.
 
-    What they read once is read there as well, so that no lane waits for it later, if
-    there is `room` for so many values of each element.
+    Values needed only once are read there as well, if a lane has `room` for so many
+    values of an element: so it waits only once.
     """
     values = [*plan.per_element()]
     counts = Counter(load for value in values for load in _reads(plan, value))

@@ -68,7 +68,7 @@ Action: TypeAlias = Fold | Compute | Store
 class Pass:
     """Actions for every element of a row, then values of the row as a whole.
 
-    `reads` are what a lane reads for several elements at once, before the actions.
+    `reads` are made for several elements at once, before the actions.
     """
 
     each: tuple[Action, ...] = ()
@@ -94,9 +94,9 @@ class Pass:
 class RowPlan:
     """The passes of a run, its indices renamed to `rows` and `columns`.
 
-    `row_values` are what to store beside each row, where `row_places` has no position for
-    it; `carried` are values of elements that a later pass needs, with the tensor that
-    holds them.
+    `row_values` are stored once per row, at the positions in `row_places` if there are
+    any; `carried` are values of elements that a later pass needs, with the tensors that
+    have them.
     """
 
     rows: tuple[Index, ...]
@@ -141,8 +141,7 @@ def expressions(actions: Iterable[Action]) -> Iterator[Expr]:
 def plan_rows(run: Run, kept: frozenset[Tensor], taken: frozenset[str]) -> RowPlan:
     """Return the passes of a run.
 
-    `kept` are the tensors that are needed after it; `taken` are names that mean
-    something else.
+    `kept` are tensors that are needed after the run; `taken` are names in use.
     """
     planner = _Planner(run, kept, taken)
     for stage in run.stages:

@@ -124,7 +124,7 @@ def room(lanes: int) -> int:
 def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
     """Yield the shapes to choose from, where a lane holds `held` values of an element.
 
-    The first that a row suits takes it.
+    A row takes the first shape that suits it.
     """
     lanes = wanted.lanes or INVOCATIONS
     if wanted.lanes is None:

@@ -90,7 +90,8 @@ def suits_redo(task: Task) -> str:
 def lower_affine(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
     """Yield the variants: by alignment, and for whole rows or their parts.
 
-    With `redo`, a last dispatch does rows again whose factors grow, step by step.
+    With `redo`, a last dispatch computes rows again, step by step, if their factors
+    grow.
     """
     for variant in _variants(task, lanes, redo=redo):
         yield _with_redo(task, variant) if redo else variant

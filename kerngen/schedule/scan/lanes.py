@@ -27,8 +27,6 @@ from kerngen.shader import tree as t
 class LaneScan:
     """Writes the scan over lanes: `before`, the total before a lane;
     `whole`, that of all.
-
-    `before` is the total of the lanes before it, `whole` that of all lanes of the row.
     """
 
     def __init__(

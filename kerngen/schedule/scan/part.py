@@ -19,7 +19,8 @@ class PartOfRow:
     """The part of a row that a workgroup has: which row, which part,
     from where to where.
 
-    `number` is its place in the row, which has `count` parts, `group` that among all.
+    `number` is the part's number in its row, which has `count` parts; `group` is its
+    number among all.
     """
 
     group: t.Ident

@@ -76,8 +76,8 @@ class Shape:
 def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
     """Yield the shapes to choose from; a row takes the first that suits it.
 
-    Those of vectors come first.  With a number of lanes, so many share each row; a row
-    that is `alone` has a workgroup, whatever its length.
+    Shapes with vectors come first. With `lanes`, so many share each row; with `alone`,
+    each row has a workgroup of its own.
     """
     for width in (LANES, 1):
         if lanes is None and not alone:

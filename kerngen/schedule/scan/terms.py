@@ -19,8 +19,8 @@ from kerngen.shader import tree as t
 class ScanTerms:
     """Reads the terms of a scan, and writes its stage's steps.
 
-    `to` knows the indices of the row.  With a `vector` four neighbours are taken at once:
-    along that index of the rows, or along the scan's own where it is `scan.index`.
+    `to` has the indices of the row. With a `vector` index four neighbours are read at
+    once: along that index of the rows, or along the scan itself.
     """
 
     to: Lowerer

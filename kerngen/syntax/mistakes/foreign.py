@@ -226,7 +226,7 @@ REDUCTIONS = {
 class Reduced:
     """The parts of a reduction for a hint, in the user's words where known.
 
-    An index, the value, the length of the index's axis, and the indices that are left.
+    That is: the index, the value, the index's range, and the remaining indices.
     """
 
     index: str = "j"
@@ -312,8 +312,8 @@ _SIMPLE = re.compile(r"[\w.]+(?:\[[^\[\]]*\])?|\w+\([^()]*\)")
 def called(name: str, arguments: Sequence[str]) -> str:
     """Return a call of a foreign function as it is written here, with its arguments.
 
-    The names in a template are the parameters, in their order; where the arguments are
-    others, it is returned as it is.
+    The template's parameters are replaced in order; if the number of arguments differs,
+    it is returned unchanged.
     """
     template = FUNCTIONS[name]
     if not template.startswith("'") or "[" in template:

@@ -189,7 +189,7 @@ def inexact(
 ) -> Number:
     """Return results with an operation's own error added.
 
-    `size` is what ulps are counted of, where that is more than the result.
+    Ulps are those of `size`, if that is larger than the result.
     """
     most = np.maximum(np.abs(value) + error, size)
     total = error + np.asarray(ulps) * ULP * most
@@ -391,8 +391,8 @@ def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
     """Return the first position of the greatest or least term for which `holds` is
     true.
 
-    It is along the first axis, and -1 of no term.  It is known where no other term can
-    come out better, nor an earlier one as good.
+    The position is along the first axis, and -1 if no term counts. It is known if no
+    other term may be better, or equal and earlier.
     """
     value, counts = terms.value.astype(np.float64), np.asarray(holds.value)
     value = np.where(np.isnan(value), 0.0, -value if least else value)

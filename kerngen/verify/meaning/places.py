@@ -47,8 +47,7 @@ def grid(
 def taken(contents: Readable, places: list[Number]) -> Number:
     """Return the elements at positions, clamped to their axes.
 
-    The host checks those that the language does not clamp, unless the domain is empty,
-    in an index that they may not depend on.
+    The host checks subscripts that are not clamped, unless the domain is empty.
     """
     shape = contents.shape
     around = np.broadcast_shapes(*(p.value.shape for p in places))
@@ -79,7 +78,7 @@ def doubted(found: Number, doubt: Array) -> Number:
 def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
     """Return the extents of nested reductions, from the outside in.
 
-    One of prefixes counts for nothing: each result is computed from the one before.
+    A prefix reduction is left out, as each result is computed from the one before.
     """
     inner = tuple(chain for child in children(expr) for chain in chains(child))
     if isinstance(expr, Reduce) and scanned(expr) is None:

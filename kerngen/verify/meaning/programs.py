@@ -46,8 +46,8 @@ _SLAB: Final = 1 << 19
 class Subject:
     """A kernel to verify: its typed form, and its runtime form.
 
-    A gradient has the kernel that it is of as `forward`; `kept` returns the lets of that
-    which the gradient is given.
+    A gradient has its function's kernel in `forward`; `kept` returns the lets of it
+    that are passed to the gradient.
     """
 
     kernel: Kernel
@@ -260,8 +260,8 @@ def meaning(
 ) -> list[list[Number]]:
     """Return the expected contents: of each tensor that changes, then of each output.
 
-    The numbers of a tensor are in the order of `contents.leaves`.  `watch` collects what
-    goes beyond numbers on the way.
+    A tensor's numbers are in the order of `contents.leaves`. `watch` collects hazards
+    on the way.
     """
     call = Call(subject, lengths, watch=watch)
     with np.errstate(all="ignore"):
