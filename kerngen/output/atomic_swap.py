@@ -38,7 +38,7 @@ _RENAME_SWAP = 2  # macOS: renamex_np
 def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
     """Make the changes and return True, or change nothing and return False.
 
-    `rescue` comes after it, however it ended.
+    `rescue` must be called afterwards, whatever the result.
     """
     twin = staging / "twin"
     if sys.platform == "win32":

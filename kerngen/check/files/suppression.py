@@ -54,7 +54,7 @@ _NOTHING: Final = _Lost()
 @final
 @dataclass(frozen=True)
 class Unread:
-    """What was skipped: whole items, and parts of each item that is left."""
+    """The declarations that may be lost: of whole items, and within each item left."""
 
     items: _Lost
     within: Mapping[Span, _Lost]
