@@ -34,7 +34,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs the compiler once it is asked for."""
+    """Import a part of the compiler when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'kerngen' has no attribute '{name}'")
     from kerngen import jit  # noqa: PLC0415 - importing kerngen must stay cheap
@@ -43,5 +43,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, which are not all there yet."""
+    """Return the public names, some of which are imported on first use."""
     return sorted({*globals(), *__all__})

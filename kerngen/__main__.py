@@ -8,7 +8,7 @@ from kerngen.parts import MissingPartError
 
 
 def main() -> None:
-    """Run the command line, or print which part it lacks."""
+    """Run the command line, or print which part of kerngen is not installed."""
     try:
         from kerngen.cli import main as commands  # noqa: PLC0415 - it may be missing
     except MissingPartError as error:

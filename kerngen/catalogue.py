@@ -1,4 +1,4 @@
-"""Every diagnostic that a wrong program can get, by its code."""
+"""The catalogue of diagnostics: every class by its code."""
 
 from __future__ import annotations
 

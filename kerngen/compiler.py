@@ -1,4 +1,4 @@
-"""The compiler: the whole way from a source to its generated files, on one screen."""
+"""The compiler: all passes from a source to its generated files, on one screen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kerngen.typescript import emit_declarations, emit_module
 @final
 @dataclass(frozen=True, slots=True)
 class CompiledModule:
-    """What became of one source.
+    """The generated files of one source.
 
     `files` are the generated files by path, relative to the folder of the module.
     """
@@ -55,10 +55,10 @@ def compile_text(text: str, path: str, *, formatted: bool = True) -> CompiledMod
 
 @final
 class Compiler:
-    """Compiles files of one library; what several of them use is checked once.
+    """Compiles the files of a library, each shared file only once.
 
-    A binding that is to be run and not read need not be `formatted`.  `targets` are the
-    languages that modules are printed in.
+    `formatted` may be False for modules that are run and not read. `targets` are the
+    output languages.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class Compiler:
         return module, _lower_all(staged, module, self._library.digest(name))
 
     def module(self, name: str) -> Module:
-        """Return the typed kernels and structs of a file; raise as `compile` does."""
+        """Return a file's typed module; raise as `compile` does."""
         with deep_recursion():
             return self.checker.module(name)
 
     def check(self, name: str) -> tuple[str, ...]:
-        """Return files that `compile` would generate, by path; raise as it does.
+        """Return the paths that `compile` would generate; raise as it does.
 
-        Shaders are made, and listed, only if names differ in case alone.
+        Shaders are only generated, and listed, if some names differ in case alone.
         """
         with deep_recursion():
             module = self.checker.module(name)
@@ -107,7 +107,7 @@ class Compiler:
             return tuple(_files(module, programs, dict.fromkeys(suffixes, ""), ""))
 
     def compile(self, name: str) -> CompiledModule:
-        """Compile the file of a name.
+        """Compile a file.
 
         Raises `CompileError` with every diagnostic that the first failing stage found.
         """
@@ -134,7 +134,7 @@ class Compiler:
         return CompiledModule(module, programs, texts.get(".py", ""), files)
 
     def compile_with_used(self, name: str) -> tuple[CompiledModule, ...]:
-        """Compile a file, and before it those that hold the classes which it imports."""
+        """Compile a file, after those whose classes it imports."""
         own = self.compile(name)
         others = self._library.closure(name)[:-1] if own.used else ()
         return (*map(self.compile, others), own)
@@ -142,7 +142,7 @@ class Compiler:
     def with_schedules(
         self, name: str, kernel: Kernel, schedules: tuple[Schedule, ...]
     ) -> CompiledModule:
-        """Compile one kernel of a file alone, as if it had these schedules.
+        """Compile one kernel of a file with other schedules.
 
         Raises `CompileError` where one does not fit it.
         """

@@ -1,4 +1,4 @@
-"""Where this kerngen was installed from, if not from an index of packages."""
+"""The origin of this installation: a checkout, a file, or a package index."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from urllib.request import url2pathname
 
 
 def origin() -> str:
-    """Return the address of a checkout or a file; nothing if it came from an index."""
+    """Return the address of a checkout or file, or "" for a package index."""
     return str(_direct_url().get("url", ""))
 
 
 def kernels_address() -> str:
-    """Return what pip takes for the standard kernels, a folder of the repository.
+    """Return pip's address of the standard kernels, or "" if there is none.
 
-    Nothing if kerngen came from an index, which then has them, or from a file.
+    There is none for a package index, which has the kernels, too, and for a file.
     """
     note = _direct_url()
     url = str(note.get("url", ""))

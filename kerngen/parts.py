@@ -1,4 +1,4 @@
-"""The parts of kerngen that an installation may lack, and the command that adds each.
+"""The optional parts of kerngen, and the command that installs each.
 
 `pip install kerngen` installs the runtime, which needs NumPy and wgpu alone: a wheel of
 generated kernels depends on that.  The compiler, training and the standard kernels need
@@ -22,7 +22,7 @@ KERNELS: Final = "kerngen-kernels"
 @final
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part: what errors call it, what pip installs it by, and the packages it needs."""
+    """An optional part: its name, its extra for pip, and the packages that it needs."""
 
     name: str
     requirement: str
@@ -30,7 +30,7 @@ class Part:
 
     @property
     def command(self) -> str:
-        """The command that installs it, beside the kerngen that is installed."""
+        """The command that installs the part."""
         wanted = [self.requirement]
         if "kerngen_kernels" in self.packages and find_spec("kerngen_kernels") is None:
             from kerngen.origin import kernels_address  # noqa: PLC0415 - it is slow
@@ -65,11 +65,11 @@ PARTS: Final = (COMPILER, STANDARD, TRAIN, BENCH, LSP)
 
 @final
 class MissingPartError(ModuleNotFoundError):
-    """A part of kerngen is not installed: one of its packages was not found."""
+    """Raised if a part of kerngen is not installed."""
 
 
 def missing_part(user: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """Return the error of the part that `user` needs; the same one if it is of no part."""
+    """Return the error that names the missing part, or `error` if it is of no part."""
     package = (error.name or "").partition(".")[0]
     found = (part for part in PARTS if package in part.packages)
     part = next(found, None)
@@ -89,10 +89,10 @@ def _missing(user: str, part: Part, package: str) -> MissingPartError:
 @final
 @dataclass(frozen=True, slots=True)
 class needing:  # noqa: N801 - a context manager reads as a verb
-    """Name the part that is missing where an import in the block finds no package of it.
+    """Turn a failed import in a block into an error that names the missing part.
 
-    `user` is what needs the part, as whoever imports it knows it.  Of several blocks in
-    one another the outermost has the last word.
+    `user` is the name of the module that needs the part. Of nested blocks, the
+    outermost sets the name.
     """
 
     user: str
@@ -107,7 +107,7 @@ class needing:  # noqa: N801 - a context manager reads as a verb
         error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        """Raise `MissingPartError` for a package of the part; let all else pass."""
+        """Raise `MissingPartError` for a missing package of the part."""
         if isinstance(error, ModuleNotFoundError):
             package = (error.name or "").partition(".")[0]
             if package in self.part.packages:

@@ -1,4 +1,4 @@
-"""The batch: operations are queued, and run together by one submission."""
+"""The batch: queued operations, run together by one submission."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ class Batch:
 
     @property
     def ctx(self) -> Context:
-        """The context that it runs on."""
+        """The context that runs the batch."""
         return self._ctx
 
     @property
     def num_operations(self) -> int:
-        """How many operations are queued; uploads and imports are none."""
+        """The number of queued operations, uploads and imports left out."""
         return len(self._operations)
 
     @property
     def num_buffers(self) -> int:
-        """How many buffers a handle or a queued operation still uses."""
+        """The number of buffers that a handle or a queued operation still uses."""
         used = {*self._values.values(), *self._uploads}
         for operation in self._operations:
             used.update(operation.inputs, operation.outputs)
         return len(used)
 
     def __repr__(self) -> str:
-        """Say where it runs and how much is queued."""
+        """Return the context's name, and how much is queued."""
         return (
             f"Batch({self._ctx!r}: {self.num_operations} operations queued, "
             f"{self.num_buffers} buffers)"
@@ -100,7 +100,7 @@ class Batch:
         buffer: GPUBuffer | Floats,
         shape: int | Sequence[int] | None = None,
     ) -> BatchBuffer:
-        """Take a buffer of the context's device as it is, without a copy.
+        """Use a buffer of the context's device, without a copy.
 
         It is a `wgpu.GPUBuffer` with the usages STORAGE and COPY_SRC, of which the
         first elements are taken as row-major `shape`; or a tensor of the context, all of

@@ -1,4 +1,4 @@
-"""What a batch computes on: handles for its user, values for its queue."""
+"""Buffers of a batch: handles for the user, values for the queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats: TypeAlias = "Tensor[f32, Any]"
 @final
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class BatchBuffer:
-    """A handle of float32 elements that a batch holds or will compute.
+    """A handle for float32 elements that a batch has, or will compute.
 
     It keeps them alive: drop it, and their memory is used again once no queued
     operation reads it.
@@ -32,7 +32,7 @@ class BatchBuffer:
 
 @final
 class Value:
-    """What a handle refers to: a shape, and a tensor once there is one.
+    """The result behind a handle: a shape, and a tensor once it is computed.
 
     A queue knows values alone, and a value knows its handle only weakly: so one can
     find the results that nobody can read any more.
@@ -41,7 +41,7 @@ class Value:
     __slots__ = ("_handle", "_losses", "shape", "tensor")
 
     def __init__(self, handle: BatchBuffer, tensor: Floats | None = None) -> None:
-        """Stand behind a handle; only what is imported has its tensor already."""
+        """Make the value of a handle; an imported one has its tensor already."""
         self.shape = handle.shape
         self.tensor = tensor
         self._handle = ref(handle)
@@ -49,21 +49,21 @@ class Value:
 
     @property
     def is_held(self) -> bool:
-        """Whether a caller still has the handle."""
+        """Whether the user still has the handle."""
         return self._handle() is not None
 
     @property
     def is_lost(self) -> bool:
-        """Whether an error of its context ended the recording that computes it."""
+        """Whether an error lost the recording that computes it."""
         return self.tensor is not None and self.tensor.losses != self._losses
 
     def settle(self, tensor: Floats, losses: int) -> None:
-        """Have a tensor from now on, which had so many losses when it was recorded."""
+        """Set the tensor, and how often its contents were lost before."""
         self.tensor = tensor
         self._losses = losses
 
     def check(self, who: str) -> None:
-        """Refuse a value that was lost; `who` asks for it.
+        """Refuse a value that was lost; `who` is the operation that needs it.
 
         Raises:
             StateError: If it was.

@@ -1,4 +1,4 @@
-"""What is checked when an operation is queued, in the user's words."""
+"""Checks of arguments when an operation is queued."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def equal_shapes(operation: str, values: Mapping[str, Value]) -> Shape:
 
 
 def as_rows(operation: str, value: Value) -> Shape:
-    """Return how many rows along the last axis a buffer has, and how long they are."""
+    """Return the number of rows along the last axis, and their length."""
     if not value.shape:
         raise ShapeError(
             f"{operation}: 'x' has shape (); expected a last axis to work along."

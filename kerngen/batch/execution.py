@@ -1,4 +1,4 @@
-"""Running a queue: one submission, and no more memory than it needs at a time."""
+"""Execution of a queue, with as little memory as possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Made: TypeAlias = dict[Value, Floats]
 
 
 def run(ctx: Context, uploads: Uploads, operations: Sequence[Operation]) -> None:
-    """Upload, record and submit; then all values that are held have their tensors.
+    """Upload, record and submit; then all values with handles have their tensors.
 
     Whatever raises leaves the values as they were.  A result that no handle and no
     later operation reads goes back to the context's pool at once, for the next one to

@@ -1,4 +1,4 @@
-"""Neighbours in a queue that one kernel computes together."""
+"""Fusion of neighbouring operations in a queue into one kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kerngen.batch.operations import Operation
 
 
 def fuse(operations: Sequence[Operation]) -> list[Operation]:
-    """Let one kernel compute a swish and the product that is the first to read it.
+    """Fuse each swish with the product that is the first to read it.
 
     The two are the middle of a gated feed-forward block.  The kernel has the results of
     both as its outputs, so that nothing is lost: a caller may hold either.  It takes

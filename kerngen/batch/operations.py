@@ -1,4 +1,4 @@
-"""Operations: which kernel each is, and how it looks at its buffers."""
+"""Queued operations: the kernel of each, and the shapes in which it takes its inputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KERNELS: Mapping[str, Kernel] = {
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """A call of a kernel: `views` are the shapes in which it takes the inputs."""
+    """A queued call of a kernel; `views` are the shapes of its inputs."""
 
     name: str
     inputs: tuple[Value, ...]

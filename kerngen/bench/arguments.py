@@ -1,4 +1,4 @@
-"""Arguments to time a kernel with: random tensors, rotated, and scalars."""
+"""Arguments for timing a kernel: random tensors in rotation, and scalars."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _SOURCE = Path(__file__).with_suffix(".kern")
 
 
 def rotations(nbytes: int, kind: str) -> int:
-    """Return how many sets of inputs there are, of so many bytes each."""
+    """Return how many sets of inputs to rotate, if one set has `nbytes` bytes."""
     return min(MOST_SETS, ROTATED_BYTES[kind] // max(nbytes, 1) + 1)
 
 
 def own_sizes(kernel: Kernel, sizes: Sizes) -> Sizes:
-    """Return those sizes that a kernel's calls have; KeyError where one is missing."""
+    """Return the sizes that a kernel needs; KeyError if one is missing."""
     return {name: sizes[name] for name in (*kernel.dims, *kernel.guard_scalars)}
 
 
 def all_lengths(kernel: Kernel, sizes: Sizes) -> dict[str, int]:
-    """Return the lengths with the derived ones; raises ShapeError as a call does."""
+    """Return the lengths with the derived ones; ShapeError as in a call."""
     lengths = dict(sizes)
     derive(kernel, lengths)
     return lengths
 
 
 def tensor_bytes(kernel: Kernel, sizes: Sizes) -> dict[str, int]:
-    """Return what each tensor of a call takes."""
+    """Return the size in bytes of each tensor of a call."""
     lengths = all_lengths(kernel, sizes)
     return {spec.name: _nbytes(spec, lengths) for spec in kernel.tensors}
 
 
 def moved_bytes(kernel: Kernel, sizes: Sizes) -> int:
-    """Return the bytes that must move: every input read once, every output written."""
+    """Return the bytes that a call must move: inputs read once, outputs written once."""
     taken = tensor_bytes(kernel, sizes)
     return sum((1 + (s.access == "update")) * taken[s.name] for s in kernel.tensors)
 
@@ -67,7 +67,7 @@ def tensors(
 ) -> list[AnyTensor]:
     """Return the tensors of one call, the inputs random, the outputs last.
 
-    Whole numbers are less than the size `below`, or else than any dim.
+    Integers are random numbers below the size `below`, or below the smallest dim.
     """
     lengths = all_lengths(kernel, sizes)
     dims = (below,) if below else kernel.dims
@@ -87,7 +87,7 @@ def tensors(
 def random_tensor(
     ctx: Context, element: Any, shape: tuple[int, ...], seed: int, bound: int = 2
 ) -> AnyTensor:
-    """Return random numbers, evenly distributed in [0, 1), or whole and below `bound`."""
+    """Return random numbers: floats in [0, 1), or integers below `bound`."""
     size = math.prod(shape)
     if element in {f32, f16} and size:
         made = load(_SOURCE)
@@ -113,7 +113,7 @@ def random_tensor(
 
 
 def scalars(function: KernelFunction, sizes: Sizes) -> tuple[Any, ...]:
-    """Return the scalars of a call: chosen ones, defaults, or else 0.5, 1 and zeros."""
+    """Return the scalars of a call: chosen ones, defaults, or 0.5, 1 and zeros."""
     kernel = kernel_of(function)
     defaults = inspect.signature(function).parameters.values()
     given = {
@@ -136,7 +136,7 @@ def _stand_in(spec: ScalarSpec) -> Any:
 def sets(
     ctx: Context, kernel: Kernel, sizes: Sizes, below: str = ""
 ) -> Iterator[tuple[tuple[AnyTensor, ...], tuple[AnyTensor, ...]]]:
-    """Yield as many inputs and outputs as are to be rotated."""
+    """Yield the sets of inputs and outputs to rotate."""
     inputs = len(kernel.inputs)
     count = rotations(sum(tensor_bytes(kernel, sizes).values()), ctx.kind)
     for number in range(count):

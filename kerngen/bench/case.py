@@ -1,4 +1,4 @@
-"""A case: some work of a certain size, and what it costs at the least."""
+"""Benchmark cases: work of a certain size, with its minimal cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Prepare: TypeAlias = Callable[[Context], Launch]
 
 
 class Unit(Enum):
-    """What a rate is given in: by what bounds such work as a rule."""
+    """The unit of a case's rate: bytes or operations per second."""
 
     BYTES = "bytes"
     OPERATIONS = "operations"
@@ -32,11 +32,11 @@ class Unit(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Work of a certain size.
+    """Work of a certain size, to be timed.
 
-    `bytes` must move and `operations` be done, at the least; `operations` are 0 where
-    nobody said.  `largest` is what its largest tensor takes.  `twin` is what other
-    libraries' tables call it.
+    The work moves at least `bytes`, and does at least `operations`, which are 0 if
+    unknown. `largest` is the size of its largest tensor in bytes; `twin` is the key of
+    its counterpart in other libraries' tables.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Case:
         return ", ".join(f"{name}={size}" for name, size in self.sizes.items())
 
     def refusal(self, ctx: Context) -> str:
-        """Say why a context can't run it; empty if it can, for all that is known."""
+        """Return why a context can't run the case, or "" if it can."""
         if self.largest > ctx.max_tensor_bytes:
             return (
                 f"a tensor takes {mebibytes(self.largest)}, and the adapter binds at "
@@ -64,7 +64,7 @@ class Case:
 
 
 def mebibytes(nbytes: int) -> str:
-    """Return bytes in MiB, as text."""
+    """Return a number of bytes as text in MiB."""
     return f"{nbytes / 2**20:.4g} MiB"
 
 
@@ -78,9 +78,9 @@ def kernel_case(
     moved: int | None = None,
     below: str = "",
 ) -> Case:
-    """Return the case of one kernel's call; what moves is each of its tensors, once.
+    """Return the case for a call of one kernel.
 
-    Whole numbers of its tensors are less than the size `below`.
+    Integers in its tensors are below the size `below`.
 
     Raises ShapeError where the sizes fit no call.
     """

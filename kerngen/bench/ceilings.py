@@ -1,4 +1,4 @@
-"""What bounds every kernel on an adapter, measured on the spot."""
+"""The ceilings of an adapter, measured: memory bandwidth and arithmetic."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MULTIPLIED: Final = {"gpu": 2**25, "software": 2**18, "reference": 2**10}
 @final
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """Bytes that a copy reads and writes in a second, and operations of `fma`."""
+    """Measured bytes per second of a copy, and operations per second of `fma`."""
 
     bytes: float
     operations: float
 
     def least(self, case: Case) -> float:
-        """Return the seconds that a case takes at the least."""
+        """Return the shortest time in seconds that the ceilings allow for a case."""
         return max(case.bytes / self.bytes, case.operations / self.operations)
 
 
 def find_ceilings(ctx: Context, effort: Effort) -> Ceilings:
-    """Measure a copy, and many multiplications, by two small kernels."""
+    """Measure the ceilings by a copy, and by a kernel of many `fma`."""
     text = _SOURCE.read_text("utf-8")
     compiled = compile_text(text, _SOURCE.name, formatted=False)
     with installed([compiled]) as modules:

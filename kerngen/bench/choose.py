@@ -1,4 +1,4 @@
-"""Which cases a run has: the suite's, those of names, or those of a user's file."""
+"""Selection of benchmark cases: the suite's, named ones, or those of a user's file."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _SYSTEMS: Final = {
 
 
 class UnknownKernelError(Exception):
-    """A name that no kernel of the suite, and no standard one, has."""
+    """Raised for a name that is no kernel of the suite or of the standard ones."""
 
 
 def suite(kind: str, *, quick: bool) -> Iterator[Case]:
-    """Yield the suite's cases, as suits the kind of adapter; of each kernel one if quick."""
+    """Yield the suite's cases for a kind of adapter; if `quick`, one of each kernel."""
     small = kind != "gpu"
     for standard in STANDARD:
         cases = [*standard.cases(small=small)]
@@ -52,7 +52,7 @@ def _systems(*, small: bool) -> Iterator[Case]:
 
 
 def named(name: str, chosen: tuple[Sizes, ...], kind: str) -> Iterator[Case]:
-    """Yield the cases of a standard kernel or a system, at its own or the chosen sizes.
+    """Yield the cases of a standard kernel or system, at its own or the chosen sizes.
 
     Raises UnknownKernelError; ShapeError and KeyError as for the sizes of any kernel.
     """

@@ -1,4 +1,4 @@
-"""The contexts that kernels are timed on: one for each way to make shaders."""
+"""The contexts to time kernels on: with runtime checks in shaders, without, or both."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kerngen.runtime import Context
 def open_contexts(
     checks: Literal["on", "off", "both"],
 ) -> tuple[dict[str, Context], str]:
-    """Return contexts by what their shaders are called, and a warning if one is missing.
+    """Return contexts by label, and a warning if one can't be opened.
 
-    Where wgpu can't leave its checks out there is one with checks, whatever was asked for.
+    Where wgpu can't leave out its checks, the context with checks is opened instead.
     """
     contexts: dict[str, Context] = {}
     missing = ""

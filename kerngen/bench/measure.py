@@ -1,4 +1,4 @@
-"""How long a launch takes: the median of samples, each of many launches in a row."""
+"""Timing of launches: the median of samples, each of many launches in a row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Clock: TypeAlias = Callable[[int], float]
 @final
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is done for a median: at most so many samples, launches and seconds.
+    """Limits of one measurement: samples, launches and seconds.
 
     Before them there are `warm_up` seconds of launches that do not count.
     """
@@ -33,9 +33,9 @@ class Effort:
 @final
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one launch: the median of the samples, the quartiles around it.
+    """A timing: seconds of one launch, as the median and quartiles of samples.
 
-    `launches` is how many there were to a sample.
+    Each sample was of `launches` launches.
     """
 
     median: float
@@ -46,12 +46,12 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """How far the quartiles are apart, as a part of the median."""
+        """The distance of the quartiles, as a fraction of the median."""
         return (self.high - self.low) / self.median
 
 
 def measure(clock: Clock, effort: Effort) -> Timing:
-    """Return the timing of a launch; three samples are taken whatever it costs.
+    """Return the timing of a launch, from three samples or more.
 
     Launches that compile and warm up do not count.
     """
@@ -60,9 +60,9 @@ def measure(clock: Clock, effort: Effort) -> Timing:
 
 
 def measure_in_turn(clocks: Sequence[Clock], effort: Effort) -> list[Timing]:
-    """Return the timings of several, each as of `measure`; they take samples in turn.
+    """Return the timings of several clocks, sampled in turn.
 
-    What drifts on the machine meanwhile befalls them alike.
+    So a drift of the machine, such as of its clocks, affects all of them alike.
     """
     begin = time.perf_counter()
     launches = [_fitting(clock, effort) for clock in clocks]
@@ -77,7 +77,7 @@ def measure_in_turn(clocks: Sequence[Clock], effort: Effort) -> list[Timing]:
 
 
 def warm_up(clock: Clock, effort: Effort) -> float:
-    """Compile, and keep a device at work; return the seconds of a launch at the end.
+    """Compile and warm up; return the seconds of a launch at the end.
 
     The clocks of a device that was idle are low, and rise under work.
     """
@@ -104,7 +104,7 @@ def _timing(taken: list[float], launches: int) -> Timing:
 
 @final
 class DeviceClock:
-    """Times launches on a context by timestamps of its device."""
+    """Times launches by timestamps of the device."""
 
     def __init__(self, ctx: Context, launch: Launch) -> None:
         """Time launches of one kind, the turns counted on."""
@@ -113,7 +113,7 @@ class DeviceClock:
         self._turn = 0
 
     def __call__(self, launches: int) -> float:
-        """Return the seconds that so many launches take."""
+        """Return the seconds that `launches` launches take."""
         with self._ctx.timed() as span:
             for turn in range(self._turn, self._turn + launches):
                 self._launch(turn)
@@ -123,7 +123,7 @@ class DeviceClock:
 
 @final
 class WallClock:
-    """Times launches by the host's clock; `finish` waits for the last, or for each."""
+    """Times launches by the host's clock, with a wait at the end or after each."""
 
     def __init__(
         self, launch: Launch, finish: Callable[[], object], *, reads: bool = False
@@ -135,7 +135,7 @@ class WallClock:
         self._turn = 0
 
     def __call__(self, launches: int) -> float:
-        """Return the seconds that so many launches take."""
+        """Return the seconds that `launches` launches take."""
         self._finish()
         begin = time.perf_counter()
         for turn in range(self._turn, self._turn + launches):
@@ -151,7 +151,7 @@ class WallClock:
 @final
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The clock of a device, and the host's of the same launches.
+    """A device clock, and host clocks for the same launches.
 
     `loop` times launches in a row, the wait at the end included; `read` each launch with
     a read behind it, so that the host waits for every one.
@@ -162,12 +162,12 @@ class Clocks:
     read: Clock
 
     def __call__(self, launches: int) -> float:
-        """Return the device's seconds of so many launches."""
+        """Return the device's seconds for `launches` launches."""
         return self.device(launches)
 
 
 def clocks_of(ctx: Context, launch: Launch) -> Clocks:
-    """Return the clocks of launches on a context; a read is of four bytes."""
+    """Return the clocks for launches on a context."""
     probe = ctx.zeros((), f32)
     return Clocks(
         clock_of(ctx, launch),
@@ -177,7 +177,7 @@ def clocks_of(ctx: Context, launch: Launch) -> Clocks:
 
 
 def clock_of(ctx: Context, launch: Launch) -> Clock:
-    """Return a clock of launches: the device's own where it has timestamps."""
+    """Return the device's clock for launches, or the host's if it has no timestamps."""
     if has_timestamps(ctx):
         return DeviceClock(ctx, launch)
     probe = ctx.zeros((), f32)
@@ -185,5 +185,5 @@ def clock_of(ctx: Context, launch: Launch) -> Clock:
 
 
 def has_timestamps(ctx: Context) -> bool:
-    """Whether launches are timed by the device; the reference is its own device."""
+    """Whether the device itself times launches."""
     return ctx.kind == "reference" or "timestamp-query" in ctx.device.features

@@ -1,4 +1,4 @@
-"""Cases of a user's kernels: compiled for the occasion, their costs as `show` has them."""
+"""Benchmark cases for a user's own kernels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def own_cases(
     chosen: tuple[Sizes, ...],
     kind: str,
 ) -> Iterator[Case]:
-    """Yield the cases of a source's kernels, or `only` of one, at the sizes chosen.
+    """Yield the cases of a source's kernels, or of `only` one, at the chosen sizes.
 
     Raises ShapeError where sizes fit no call, and KeyError where one is missing.
     """
@@ -59,14 +59,14 @@ def _case(program: KernelProgram, function: Callable[..., Any], sizes: Sizes) ->
 
 
 def standard_folders() -> list[Path]:
-    """Return where the modules of the standard kernels lie; nowhere if they are missing."""
+    """Return the folders of the standard kernels' modules, if installed."""
     spec = find_spec("kerngen_kernels")
     folders = (spec and spec.submodule_search_locations) or ()
     return [Path(each).resolve() for each in folders]
 
 
 def evaluate(polynomial: Polynomial, lengths: Mapping[str, int]) -> int:
-    """Return the value of a cost for some lengths."""
+    """Return the value of a cost polynomial for some lengths."""
     return ceil(
         sum(
             coefficient * prod(e if isinstance(e, int) else lengths[e] for e in extents)
@@ -76,7 +76,7 @@ def evaluate(polynomial: Polynomial, lengths: Mapping[str, int]) -> int:
 
 
 def default_sizes(kernel: Kernel, kind: str) -> Sizes:
-    """Return one length for all axes: the largest power of two that stays modest."""
+    """Return one length for all axes: a power of two that keeps tensors modest."""
     names = (*kernel.dims, *kernel.guard_scalars)
     best: Sizes = {}
     for power in range(29):

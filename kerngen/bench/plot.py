@@ -1,4 +1,4 @@
-"""The roofline of a run: what kernels reach, below what the adapter allows."""
+"""The roofline plot of a benchmark run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS: Final = (*cast("Any", FigureCanvasBase).get_supported_filetypes(),)
 
 
 def draw_roofline(run: RunData, file: Path) -> None:
-    """Draw a picture: ours filled, the first peer hollow, of what has operations."""
+    """Draw the roofline plot to a file: our kernels filled, the first peer hollow."""
     # matplotlib's types are partly unknown: hence Any.
     with cast("Any", mpl).rc_context(STYLE):
         figure: Any = Figure(figsize=(9.2, 5.0), layout="constrained", dpi=150)

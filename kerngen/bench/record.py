@@ -1,4 +1,4 @@
-"""What a run is kept as: a JSON object, with all that must be known to believe it."""
+"""Records of benchmark runs as JSON, with their circumstances."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMAT: Final = 1
 
 
 class TimingData(TypedDict):
-    """Seconds of a launch: median and quartiles, of so many samples of launches."""
+    """A timing as data: median and quartiles in seconds."""
 
     median: float
     low: float
@@ -32,14 +32,14 @@ class TimingData(TypedDict):
 
 
 class WallsData(TypedDict):
-    """The same by the host's clock: in a loop, and of a launch with a read behind it."""
+    """Timings by the host's clock as data: in a loop, and of launches with a read."""
 
     loop: TimingData
     read: TimingData
 
 
 class ResultData(TypedDict):
-    """A case, its timings by contestant, and why others have none.
+    """The result of a case as data: timings by contestant, and why some are missing.
 
     `least` are the seconds that the ceilings allow.  Older files have no `walls`.
     """
@@ -56,7 +56,7 @@ class ResultData(TypedDict):
 
 
 class RunData(TypedDict):
-    """A run: where, when and with what; the ceilings by a second; the results."""
+    """A benchmark run as data: circumstances, ceilings and results."""
 
     format: int
     date: str
@@ -79,7 +79,7 @@ def head(
     absent: Mapping[str, str],
     ceilings: Ceilings,
 ) -> RunData:
-    """Return a run without results."""
+    """Return the record of a run that has no results yet."""
     return {
         "format": FORMAT,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -102,7 +102,7 @@ def head(
 
 
 def adapter_of(ctx: Context) -> dict[str, str]:
-    """Return what is known of the adapter and its driver."""
+    """Return the adapter and its driver, as data."""
     if ctx.kind == "reference":
         return {"device": ctx.adapter_name, "adapter_type": "reference"}
     info: Mapping[str, object] = ctx.device.adapter.info
@@ -111,7 +111,7 @@ def adapter_of(ctx: Context) -> dict[str, str]:
 
 
 def limits_of(ctx: Context) -> dict[str, int]:
-    """Return the limits that schedules are chosen by."""
+    """Return the limits of the adapter on which schedules depend."""
     if ctx.kind == "reference":
         return {}
     keys = (
@@ -123,7 +123,7 @@ def limits_of(ctx: Context) -> dict[str, int]:
 
 
 def versions_of(peers: Iterable[Peer] = ()) -> dict[str, str]:
-    """Return the versions of all that takes part."""
+    """Return the versions of all software that takes part."""
     found = {
         "kerngen": __version__,
         "Python": platform.python_version(),
@@ -182,6 +182,6 @@ def _timing(timing: Timing) -> TimingData:
 
 
 def keep(data: object, file: Path | None) -> None:
-    """Write what was found so far, if there is a file for it."""
+    """Write the record so far to a file, if one is given."""
     if file is not None:
         file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

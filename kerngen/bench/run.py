@@ -1,4 +1,4 @@
-"""A run: every case on every contestant, within a budget of seconds."""
+"""A benchmark run: every case on every contestant, within a time budget."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Contest: TypeAlias = Callable[[Case], AbstractContextManager[Clock | str]]
 @final
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """Who runs cases: those `in_turn` are timed together, sample by sample."""
+    """One that runs cases: a context, or a peer."""
 
     contest: Contest
     in_turn: bool = False
@@ -39,13 +39,13 @@ _SAMPLES = 7
 
 
 class PeerError(Exception):
-    """What another library raised, in its words."""
+    """Raised for an error of another library."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """What a launch takes by the host's clock: in a loop, and with a read of its own."""
+    """Timings of a launch by the host's clock: in a loop, and with a read."""
 
     loop: Timing
     read: Timing
@@ -58,7 +58,7 @@ Measured: TypeAlias = tuple[Timing, Walls | None]
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A case with its timings by contestant, and why others have none."""
+    """The result of a case: timings by contestant, and why some are missing."""
 
     case: Case
     timings: Mapping[str, Timing]
@@ -69,24 +69,26 @@ class Result:
 @final
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Seconds for all cases; each gets an equal part of what is left."""
+    """A time budget for all cases, shared equally by those that are left."""
 
     seconds: float
     begin: float = field(default_factory=time.monotonic)
 
     @property
     def left(self) -> float:
-        """The seconds that are left."""
+        """The seconds left."""
         return self.begin + self.seconds - time.monotonic()
 
     def effort(self, wanted: Effort, measurements: int) -> Effort:
-        """Return the effort for the next of so many measurements."""
+        """Return the limits of the next measurement,
+        if `measurements` are still to come.
+        """
         share = self.left / max(measurements, 1) / 2
         return Effort(wanted.samples, wanted.launches, min(wanted.seconds, share))
 
 
 def on_context(ctx: Context) -> Contestant:
-    """Return the contestant that runs a case on a context."""
+    """Return the contestant that runs cases on a context."""
 
     @contextmanager
     def contest(case: Case) -> Generator[Clock | str]:
@@ -103,7 +105,7 @@ def on_context(ctx: Context) -> Contestant:
 
 
 def on_peer(peer: Peer) -> Contestant:
-    """Return the contestant that runs a case's twin in another library."""
+    """Return the contestant that runs cases in another library."""
 
     @contextmanager
     def contest(case: Case) -> Generator[Clock | str]:
@@ -122,7 +124,7 @@ def run(
     effort: Effort,
     budget: Budget,
 ) -> Iterator[Result]:
-    """Yield the result of each case, as it comes."""
+    """Yield the result of each case when it is done."""
     for number, case in enumerate(cases):
         found: dict[str, Measured | str] = {}
         for group in _groups(contestants):

@@ -1,4 +1,4 @@
-"""A session: contexts and peers made ready, and cases timed on all of them."""
+"""A benchmark session: its contexts, peers and ceilings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kerngen.runtime import Context
 @final
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What takes part, and what was found so far: results are added to `found`."""
+    """A session: its contestants, and the results so far in `found`."""
 
     contestants: Mapping[str, Contestant]
     effort: Effort
@@ -27,7 +27,7 @@ class Session:
     found: RunData
 
     def results(self, cases: Sequence[Case]) -> Iterator[ResultData]:
-        """Yield the result of each case as it comes, and keep it."""
+        """Yield the result of each case when it is done, and record it."""
         for result in run(cases, self.contestants, self.effort, self.budget):
             data = result_data(result, self.ceilings)
             self.found["results"].append(data)
@@ -41,7 +41,7 @@ def begin(
     *,
     quick: bool = False,
 ) -> Session:
-    """Find the peers, the usual ones unless named, and the ceilings of the first context."""
+    """Begin a session: find the peers, and measure the ceilings."""
     ctx = next(iter(contexts.values()))
     effort = Effort(seconds=1.0 if ctx.kind == "gpu" else 0.4)
     if quick:

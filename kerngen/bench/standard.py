@@ -1,4 +1,4 @@
-"""The standard kernels that are timed: a table, with sizes for GPUs and for software."""
+"""The table of standard kernels to time, with sizes for GPUs and for software."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shapes(names: str, *sizes: tuple[int, ...]) -> tuple[Sizes, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """A standard kernel by module and name, its operations, and the sizes to time it at.
+    """A row of the table: a kernel, its operations, and the sizes to time it at.
 
     The first size is what is timed if there must be only one.  Whole numbers of its
     tensors, which are keys, are less than the size `below`.
@@ -40,12 +40,12 @@ class Standard:
 
     @property
     def name(self) -> str:
-        """What it is called in tables: f16's kernels share the names of f32's."""
+        """The kernel's name in tables; an f16 kernel has that of its f32 form."""
         module, _, name = self.path.partition(".")
         return f"{module}.{name}" if module == "half" else name
 
     def case(self, sizes: Sizes) -> Case:
-        """Return the case of a size."""
+        """Return the case for some sizes."""
         function = self.function
         own = own_sizes(kernel_of(function), sizes)
         operations = self.operations(own)
@@ -59,7 +59,7 @@ class Standard:
         )
 
     def cases(self, *, small: bool) -> Iterator[Case]:
-        """Yield the cases of a GPU's sizes, or of the small ones."""
+        """Yield the cases at a GPU's sizes, or at `small` ones."""
         return (self.case(sizes) for sizes in (self.small if small else self.sizes))
 
 

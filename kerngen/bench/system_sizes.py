@@ -1,4 +1,4 @@
-"""Names and sizes of the cases of several kernels; peers without our kernels share them."""
+"""Names and sizes of cases of several kernels, shared with peers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FEED_FORWARD_SIZES: Final = ("m", "width", "inner", "layers")
 
 
 def step_lengths(sizes: Sizes) -> list[int]:
-    """Return the lengths of parameters, spread evenly by their logarithms."""
+    """Return the lengths of a network's parameters, evenly spread on a log scale."""
     tensors, shortest, longest = chosen_sizes(STEP, STEP_SIZES, sizes)
     return [int(n) for n in np.geomspace(shortest, longest, tensors).round()]
 
 
 def chosen_sizes(name: str, known: tuple[str, ...], sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes in order; KeyError where one is missing.
+    """Return the sizes in order; KeyError if one is missing.
 
     Raises ShapeError for others, and for those that are no length.
     """

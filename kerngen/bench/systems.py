@@ -1,4 +1,4 @@
-"""Cases of several kernels: a step of a trainer, the feed-forward part of a network."""
+"""Cases of several kernels: an optimizer step, and a feed-forward block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a run: a row for each case, a column for each contestant."""
+"""The table of a benchmark run: a row per case, a column per contestant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STYLES: Final = ((1.0, "green"), (0.8, "yellow"), (0.0, "red"))
 
 
 def table_of(run: RunData) -> Table:
-    """Return the table of the rates, for a terminal or a pipe."""
+    """Return the table of rates."""
     names = run["contestants"]
     ours = [name for name in names if name in OURS]
     peers = [name for name in names if name not in OURS]
@@ -79,9 +79,9 @@ def _ratio(result: ResultData, peer: str, ours: list[str]) -> str:
 
 
 def walls_of(run: RunData) -> Table | None:
-    """Return the table of the host's clock: a launch on the device, in a loop, and read.
+    """Return the table of timings by the host's clock, or None.
 
-    There is none where nothing was timed so.
+    There is no table if no result has such timings.
     """
     names = [
         n for n in run["contestants"] if any(n in _walls(r) for r in run["results"])
@@ -105,7 +105,7 @@ WALL_ROWS: Final = ("device", "loop", "read")
 
 
 def wall_times(result: ResultData, name: str) -> tuple[str, ...]:
-    """Return what a contestant's launch takes, in the order of `WALL_ROWS`."""
+    """Return a contestant's timings of a launch, in the order of `WALL_ROWS`."""
     walls, timing = _walls(result).get(name), result["timings"].get(name)
     if walls is None or timing is None:
         return ("-",) * len(WALL_ROWS)
@@ -125,7 +125,7 @@ def _walls(result: ResultData) -> dict[str, WallsData]:
 
 
 def notes_of(run: RunData) -> list[str]:
-    """Return why results are missing, each reason once."""
+    """Return the reasons for missing results, each once."""
     found: dict[str, list[str]] = {}
     for result in run["results"]:
         for name, why in result["notes"].items():

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Figures of benchmarks as text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PREFIXES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
 def rate(result: ResultData, seconds: float) -> str:
-    """Return what a case's time comes to in a second: `48.6 TFLOP/s`."""
+    """Return the rate for a case's time: `48.6 TFLOP/s`."""
     unit = Unit(result["unit"])
     done = result["bytes"] if unit is Unit.BYTES else result["operations"]
     return quantity(done / seconds, _RATES[unit])
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return a number with a prefix to its unit; bytes stay below tera."""
+    """Return a number with its unit, which has a prefix such as 'G'."""
     fitting = (
         p for p in _PREFIXES if value >= p[0] and not (unit == "B/s" and p[1] == "T")
     )
@@ -32,17 +32,17 @@ def quantity(value: float, unit: str) -> str:
 
 
 def of_ceiling(result: ResultData, seconds: float) -> str:
-    """Return the part of the speed that the ceilings allow.
+    """Return the fraction of the ceiling that a time reaches, as text.
 
-    Far above it they are no ceilings: the tensors may lie in a cache, and not the copy's;
-    writes may cost more than reads, and a copy writes half; or something disturbed it.
+    A result far above the ceiling is marked: the tensors may have been in a cache, or
+    the measurement of the ceiling was disturbed.
     """
     part = result["least"] / seconds
     return f"> {_BEYOND:.0%}" if part > _BEYOND else f"{part:.0%}"
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it: `18.5 us`."""
+    """Return a time with a suitable unit: `18.5 us`."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= scale:
             return f"{seconds / scale:.4g} {unit}"
@@ -59,7 +59,7 @@ def _size(n: int) -> str:
 
 
 def heading(run: RunData) -> list[tuple[str, str]]:
-    """Return the lines about a run, before its table: labels and texts."""
+    """Return the heading of a run's table: labels and texts."""
     adapter = run["adapter"]
     details = [adapter[k] for k in ("description", "backend_type") if adapter.get(k)]
     ceilings = run["ceilings"]

@@ -1,1 +1,1 @@
-"""Typed Python for WGSL that exists already: its declarations, read and printed."""
+"""`kerngen bind`: typed Python for existing WGSL."""

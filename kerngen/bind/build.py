@@ -1,4 +1,4 @@
-"""From a WGSL file to the files that it becomes."""
+"""From a WGSL file to its generated files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kerngen.source.text import Source
 
 
 def bind(source: Source, data: bytes) -> Generated:
-    """Return a module, and the shader beside it; `data` are the bytes of the source.
+    """Return the generated module, with a copy of the shader.
 
     Raises `CompileError` if the file can't be read.
     """

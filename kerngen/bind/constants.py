@@ -1,4 +1,4 @@
-"""Expressions that are known without running a shader: lengths, sizes, alignments."""
+"""Evaluation of WGSL's constant expressions: lengths, sizes, alignments."""
 
 from __future__ import annotations
 
@@ -66,21 +66,21 @@ _KEEPING: Final = frozenset(("abs", "min", "max", "clamp"))
 @final
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number or a truth value, with its type."""
+    """A typed constant: a number or a bool."""
 
     kind: Kind
     number: float
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is one of a type of integers."""
+        """Whether the value's type is an integer type."""
         return self.kind in {"int", "i32", "u32"}
 
 
 @final
 @dataclass(frozen=True)
 class Constants:
-    """Evaluates expressions of a module, with its constants by name."""
+    """Evaluates constant expressions of a module."""
 
     declared: Mapping[str, tree.Declaration]
     what: str = "This value"
@@ -88,7 +88,7 @@ class Constants:
     _open: list[str] = field(default_factory=list[str])
 
     def value(self, node: tree.Expression) -> Value:
-        """Return the value of an expression; raise `CompileError` if it has none yet."""
+        """Return an expression's value; raise `CompileError` if it is not constant."""
         match node:
             case tree.Number(text=text):
                 return _literal(text)
@@ -108,7 +108,7 @@ class Constants:
                 assert_never(node)
 
     def integer(self, node: tree.Expression) -> int:
-        """Return the value of an expression of integers."""
+        """Return the value of an integer expression."""
         value = self.value(node)
         if not value.is_integer:
             raise self._unknown(node, "it is no integer")

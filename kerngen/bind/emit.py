@@ -1,4 +1,4 @@
-"""Print the Python module that a WGSL file becomes."""
+"""Print the Python module of a WGSL file."""
 
 from __future__ import annotations
 

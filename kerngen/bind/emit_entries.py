@@ -1,4 +1,4 @@
-"""Print the classes of entry points: compute pipelines, vertex and fragment shaders."""
+"""Print the classes of entry points: pipelines, vertex and fragment shaders."""
 
 from __future__ import annotations
 

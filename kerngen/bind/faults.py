@@ -1,4 +1,4 @@
-"""What can be wrong with a WGSL file that is to be bound: codes KG14xx."""
+"""Diagnostics of WGSL files that can't be bound: codes KG14xx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that read files which look like WGSL, known by what only they understand."""
+"""Detection of files with another tool's extensions of WGSL, such as '#import'."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class Tool(NamedTuple):
-    """A tool, and the text that only it understands."""
+    """A tool with its own dialect of WGSL, and the text that shows it."""
 
     name: str
     found: str
@@ -31,7 +31,7 @@ _TOOLS: Final = (
 
 
 def foreign_tool(text: str) -> Tool | None:
-    """Return the tool that understands how a text begins, if one does."""
+    """Return the tool whose dialect a text begins with, or None."""
     for pattern, name in _TOOLS:
         if found := re.match(pattern, text):
             return Tool(name, found[0].rstrip())

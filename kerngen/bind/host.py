@@ -1,4 +1,4 @@
-"""Expressions of a shader's constants and overrides as Python."""
+"""Constant expressions of a shader, printed as Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def integer(
     overrides: Mapping[str, Override],
     names: Mapping[str, str],
 ) -> Code | None:
-    """Return an expression as Python, in a method of a pipeline; None if it is another.
+    """Return an integer expression as Python code for a pipeline's method, or None.
 
     `SIZE * 2u` becomes `self.SIZE * 2`.
     """

@@ -1,4 +1,4 @@
-"""What enters a vertex shader and leaves a fragment shader: values with '@location'."""
+"""The inputs of vertex shaders and the outputs of fragment shaders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kerngen.bind.types import Types
 @final
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """Finds the locations of entry points."""
+    """Finds the values with '@location' of entry points."""
 
     declared: Mapping[str, tree.Declaration]
     constants: Constants

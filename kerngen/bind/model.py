@@ -1,4 +1,4 @@
-"""What a WGSL module offers to a host: structs, bindings, overrides, entry points."""
+"""The interface of a WGSL module to its host: structs, bindings, overrides, entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Access: TypeAlias = Literal["read", "write", "read_write"]
 @final
 @dataclass(frozen=True, slots=True)
 class RuntimeArray:
-    """An array that is as long as the buffer allows."""
+    """A runtime-sized array: `array<T>`."""
 
     element: MemoryType
 
@@ -26,7 +26,7 @@ class RuntimeArray:
 @final
 @dataclass(frozen=True, slots=True)
 class RuntimeStruct:
-    """A struct whose last member is an array of any length; `struct` has it of length 1."""
+    """A struct that ends in a runtime-sized array; `struct` has one element of it."""
 
     struct: Struct
     element: MemoryType
@@ -55,7 +55,7 @@ class StorageTexture:
 @final
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A sampler, maybe one that compares."""
+    """A sampler; a comparison sampler if marked."""
 
     comparison: bool
 
@@ -63,7 +63,7 @@ class Sampler:
 @final
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A type that no host shares with a shader: `bool`, a pointer, one of an override."""
+    """A type that hosts can't share: `bool`, a pointer, or one sized by an override."""
 
     name: str
     why: str
@@ -85,7 +85,7 @@ Type: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A variable that a bind group binds; `space` is 'uniform', 'storage' or 'handle'."""
+    """A variable in a bind group; `space` is 'uniform', 'storage' or 'handle'."""
 
     name: str
     group: int
@@ -99,7 +99,7 @@ class Binding:
 @final
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A constant that a pipeline chooses; without a `value` it must.
+    """An override constant; one without a `value` must be set by the pipeline.
 
     `default` is its value where that follows from the file alone.
     """
@@ -114,7 +114,7 @@ class Override:
 @final
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A value at an '@location' that enters a vertex shader or leaves a fragment shader."""
+    """An input or output with an '@location'."""
 
     name: str
     number: int
@@ -124,7 +124,7 @@ class Location:
 @final
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A function that a pipeline runs, with what it reaches."""
+    """An entry point, with the bindings and overrides that it reaches."""
 
     name: str
     stage: Stage
@@ -137,7 +137,7 @@ class EntryPoint:
 @final
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A module."""
+    """A WGSL module's interface."""
 
     source: Source
     structs: tuple[Struct | RuntimeStruct, ...]
@@ -148,7 +148,7 @@ class Bound:
 
 
 def memory_of(type_: Type) -> MemoryType | None:
-    """Return a type of memory, an array without a length as one of length 1."""
+    """Return the memory type of a type, or None; a runtime-sized array has length 1."""
     match type_:
         case RuntimeArray(element=element):
             return FixedArray(element, 1)

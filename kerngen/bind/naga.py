@@ -1,4 +1,4 @@
-"""Structs that naga lays out in another way than WGSL says.
+"""Structs whose layout naga computes differently from WGSL's rules.
 
 An '@align' in a struct raises the alignment of that struct, too.  naga 29 forgets that
 where the struct is a member of another (gfx-rs/wgpu 4377, open since 2022), silently.
@@ -15,7 +15,7 @@ from kerngen.layout.types import StructLayout, lay_out
 
 
 def misread(type_: MemoryType) -> Iterator[tuple[Struct, Member]]:
-    """Yield the structs that are other to naga, with the member that makes them so."""
+    """Yield the structs that naga lays out differently, with the member at fault."""
     for struct in dict.fromkeys(structs_in(type_)):
         laid = lay_out(struct, Space.STORAGE)
         assert isinstance(laid, StructLayout), "a struct is laid out as one"

@@ -1,4 +1,4 @@
-"""What everything of a bound module is called in Python."""
+"""The Python names of a WGSL module's declarations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENTRY_MEMBERS = frozenset(
 @final
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A bind group's class: its name, its index, and what it binds."""
+    """A bind group's class: its name, index and bindings."""
 
     name: str
     index: int
@@ -44,7 +44,7 @@ class Group:
 @final
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The classes of a module, and the names of fields in them."""
+    """The class names of a module, and the field names in them."""
 
     structs: ModuleNames
     groups: tuple[Group, ...]
@@ -52,23 +52,23 @@ class Names:
     entries: Mapping[str, str]
 
     def fields(self, group: Group) -> dict[str, str]:
-        """Return what the bindings of a group are called."""
+        """Return the field names of a bind group's bindings."""
         taken = _RESERVED | _GROUP_MEMBERS | {*self.structs.structs.values()}
         return PythonNamer(taken).claim_all(each.name for each in group.bindings)
 
     def overrides(self, entry: EntryPoint) -> dict[str, str]:
-        """Return what the overrides of a pipeline are called."""
+        """Return the field names of a pipeline's overrides."""
         taken = _RESERVED | _ENTRY_MEMBERS
         return PythonNamer(taken).claim_all(each.name for each in entry.overrides)
 
 
 def struct_of(struct: Struct | RuntimeStruct) -> Struct:
-    """Return a struct; one of any length with one element."""
+    """Return a struct; one that ends in a runtime-sized array has one element of it."""
     return struct.struct if isinstance(struct, RuntimeStruct) else struct
 
 
 def names_of(bound: Bound) -> Names:
-    """Name everything of a module."""
+    """Return the Python names of a module's declarations."""
     structs = {s: class_name(s) for s in map(struct_of, bound.structs)}
     namer = PythonNamer(_RESERVED | {*structs.values()})
     shaders = {e.name: namer.claim(pascal_case(e.name)) for e in bound.entries}

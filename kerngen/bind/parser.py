@@ -1,4 +1,4 @@
-"""From the text of a WGSL module to the tree of its declarations."""
+"""Parser: from the text of a WGSL module to its declarations."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class _Rules:
         self._source = source
 
     def made(self, node: Any) -> Any:
-        """Return what a rule becomes, or a token as it is."""
+        """Return the node that a rule makes; a token stays as it is."""
         if node is None or isinstance(node, Token):
             return node
         make = getattr(self, str(node.data))  # lark compares its own names in Python

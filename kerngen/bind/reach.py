@@ -1,4 +1,4 @@
-"""What a function reaches: variables and overrides, its own and those of what it calls.
+"""The variables and overrides that a function uses, directly or by calls.
 
 Bodies are read for their names alone.  A local name that hides one of the module counts
 as that: more may be found than is used, never less.
@@ -17,7 +17,7 @@ from kerngen.bind.model import Binding, Override
 @final
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The declarations of a module, and those of them that a host gives values to."""
+    """The call graph of a module, and its bindings and overrides."""
 
     declared: Mapping[str, tree.Declaration]
     bindings: Mapping[str, Binding]
@@ -26,7 +26,7 @@ class Reach:
     def of(
         self, function: tree.Function
     ) -> tuple[tuple[Binding, ...], tuple[Override, ...]]:
-        """Return the bindings and overrides that a function reaches, in their order."""
+        """Return the bindings and overrides that a function uses, in order."""
         names = self.names(function)
         return (
             tuple(each for name, each in self.bindings.items() if name in names),
@@ -34,7 +34,7 @@ class Reach:
         )
 
     def names(self, function: tree.Function) -> set[str]:
-        """Return the names of the module that a function reaches."""
+        """Return the module-level names that a function uses, directly or by calls."""
         found: set[str] = set()
         left = {function.name.text}
         while left:
@@ -78,7 +78,7 @@ def _in_attributes(attributes: Iterable[tree.Attribute]) -> Iterator[str]:
 
 
 def names_in(*nodes: tree.Expression | None) -> Iterator[str]:
-    """Yield the names in expressions."""
+    """Yield all names in expressions."""
     for node in nodes:
         match node:
             case None | tree.Number() | tree.Truth():

@@ -1,4 +1,4 @@
-"""From the tree of a module to what it offers to a host."""
+"""Resolve the declarations of a WGSL module to its interface."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _INFERRED: Final[Mapping[Kind, Kind]] = {
 
 
 def read(source: Source) -> Bound:
-    """Return what a WGSL file offers; raise `CompileError` with all that is wrong."""
+    """Return a WGSL file's interface; raise `CompileError` with all errors."""
     try:
         return _read(source)
     except RecursionError:
@@ -144,7 +144,7 @@ class _Reader:
         return bool(words & {"location", "builtin"})
 
     def binding(self, variable: tree.Variable) -> Iterator[Binding]:
-        """Yield what a bind group binds for a variable, unless it is the shader's own."""
+        """Yield the binding of a variable, unless it is private to the shader."""
         words = [a.text for a in variable.template if isinstance(a, tree.Name)]
         space = words[0] if words else "handle"
         numbers = [self._number(variable, word) for word in ("group", "binding")]

@@ -1,4 +1,4 @@
-"""The tokens of WGSL: comments left out, template lists found, bodies as one token."""
+"""The tokenizer of WGSL declarations; function bodies are single tokens."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _DOUBLED: Final = frozenset(("<<", ">>", "<=", ">=", "==", "!="))
 @final
 @dataclass(slots=True)
 class Lexeme:
-    """A token: its kind in the grammar, its text and where it starts and ends."""
+    """A token: its terminal in the grammar, its text and its offsets."""
 
     kind: str
     text: str
@@ -76,8 +76,8 @@ class Lexeme:
 def scan(source: Source) -> list[Lexeme]:
     """Return the tokens of a file's declarations.
 
-    A function's body is one token BODY, whose text are the names in it, with blanks
-    between them.  Raises `CompileError` where no token of WGSL begins.
+    A function's body is a single token BODY, whose text is the names in it. Raises
+    `CompileError` where no token of WGSL begins.
     """
     lexemes: list[Lexeme] = []
     raw = _raw(source)

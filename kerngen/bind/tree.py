@@ -21,7 +21,7 @@ class Number:
 @final
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """`true` or `false`."""
+    """A bool literal."""
 
     span: Span
     value: bool
@@ -30,7 +30,7 @@ class Truth:
 @final
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, maybe with template arguments: `array<f32, 4>`; a type is one, too."""
+    """A name or a type, with template arguments if any: `array<f32, 4>`."""
 
     span: Span
     text: str
@@ -40,7 +40,7 @@ class Name:
 @final
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`u32(N)`."""
+    """A call: `u32(N)`."""
 
     span: Span
     callee: Name
@@ -50,7 +50,7 @@ class Call:
 @final
 @dataclass(frozen=True, slots=True)
 class Prefixed:
-    """An operator before a value."""
+    """A unary operator and its operand."""
 
     span: Span
     operator: str
@@ -60,7 +60,7 @@ class Prefixed:
 @final
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """An operator between two values."""
+    """A binary operator and its operands."""
 
     span: Span
     operator: str
@@ -84,7 +84,7 @@ Expression: TypeAlias = Number | Truth | Name | Call | Prefixed | Binary | Part
 @final
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`@binding(0)`."""
+    """An attribute: `@binding(0)`."""
 
     span: Span
     name: str
@@ -116,7 +116,7 @@ class Struct:
 @final
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function; `names` are those in its body that are no members."""
+    """A function; `names` are those that its body uses."""
 
     name: Name
     parameters: tuple[Member, ...]
@@ -128,7 +128,7 @@ class Function:
 @final
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the module; `template` are its address space and its access."""
+    """A module-level variable; `template` has its address space and access mode."""
 
     name: Name
     template: tuple[Expression, ...]
@@ -140,7 +140,7 @@ class Variable:
 @final
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A `const`."""
+    """A `const` declaration."""
 
     name: Name
     type: Name | None
@@ -150,7 +150,7 @@ class Constant:
 @final
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A constant that a pipeline may choose."""
+    """An `override` declaration."""
 
     name: Name
     type: Name | None
@@ -161,7 +161,7 @@ class Override:
 @final
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Another name of a type."""
+    """An `alias` declaration."""
 
     name: Name
     type: Name
@@ -173,12 +173,12 @@ Declaration: TypeAlias = Struct | Function | Variable | Constant | Override | Al
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """The declarations of a file, and the extensions that it enables."""
+    """The declarations of a file, and its enabled extensions."""
 
     declarations: tuple[Declaration, ...]
     enabled: tuple[str, ...]
 
 
 def attribute(attributes: Sequence[Attribute], name: str) -> Attribute | None:
-    """Return the attribute of a name."""
+    """Return the attribute with this name, or None."""
     return next((each for each in attributes if each.name == name), None)

@@ -1,4 +1,4 @@
-"""Types by their names in WGSL, the user's own first."""
+"""Resolve WGSL's type names, the user's own first."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Types:
     _open: list[str] = field(default_factory=list[str])
 
     def resolve(self, name: tree.Name) -> Type:
-        """Return a type; raise `CompileError` if there is no such one."""
+        """Return the type; raise `CompileError` if it does not exist."""
         declared = self.declared.get(name.text)
         match declared:
             case tree.Struct() | tree.Alias():

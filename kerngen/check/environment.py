@@ -1,4 +1,4 @@
-"""The environment of a kernel, function or constant: all that its checks share."""
+"""The environment of an item that is checked: everything that its checks share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FormalParameter:
 @final
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a call of a function needs to know."""
+    """A function's signature, as calls of it are checked against."""
 
     name: str
     parameters: tuple[FormalParameter, ...]
@@ -47,10 +47,10 @@ Signatures: TypeAlias = dict[str, Signature]
 @final
 @dataclass
 class CurrentStatement:
-    """The statement at hand: the one at `place` of a body.
+    """The statement that is being checked: number `place` of a body.
 
-    `reads` are the reads of the whole body by name, once they were asked for;
-    `own_reads` those that a let makes of itself, and where they are.
+    `reads` caches the reads of the whole body by name; `own_reads` are the reads that a
+    let makes of itself, with their spans.
     """
 
     body: tuple[ast.Equation, ...] = ()
@@ -59,23 +59,27 @@ class CurrentStatement:
     own_reads: dict[ir.Load, Span] = field(default_factory=dict[ir.Load, Span])
 
     def begin(self, body: tuple[ast.Equation, ...], place: int) -> None:
-        """Go on to another statement."""
+        """Make statement `place` of a body the current one."""
         self.body = body
         self.place = place
         self.own_reads.clear()
 
     @property
     def target(self) -> str:
-        """The name of what the statement writes or defines; empty outside of a body."""
+        """The name of the tensor or let that the statement writes;
+        "" outside of a body.
+        """
         return self.body[self.place].name.name if self.body else ""
 
     @property
     def in_let(self) -> bool:
-        """Whether it is a let."""
+        """Whether the statement is a let."""
         return bool(self.body) and isinstance(self.body[self.place], ast.LetStatement)
 
     def binds(self, name: str, before: Span) -> bool:
-        """Whether a reduction that begins before a place introduces an index."""
+        """Whether a reduction that begins before `before` introduces an index with this
+        name.
+        """
         return bool(self.body) and any(
             isinstance(part, ast.Reduction)
             and part.span.start < before.start
@@ -84,7 +88,7 @@ class CurrentStatement:
         )
 
     def covers(self, span: Span) -> bool:
-        """Whether a place is within the statement."""
+        """Whether a span lies within the statement."""
         return bool(self.body) and self.body[self.place].span.covers(span)
 
 
@@ -94,7 +98,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 @final
 @dataclass
 class Copied:
-    """How many values the copies of a file move, as far as it is checked."""
+    """A count of the values that a file's statements copy, which is limited."""
 
     values: int = 0
 
@@ -102,7 +106,7 @@ class Copied:
 @final
 @dataclass(frozen=True)
 class Environment:
-    """One kernel, function or constant while it is checked.
+    """The state of checking one kernel, function or constant.
 
     `tensors` are the parameters and outputs, `derived` the lengths that the host
     computes, `known` what its `require`s prove, `hosts` the values of hosts so far, and
@@ -141,7 +145,7 @@ class Environment:
     def begin(
         self, later: dict[str, Span] | None = None, identifiers: frozenset[str] = _NONE
     ) -> Environment:
-        """Return the environment of another item of the same file."""
+        """Return an environment for another item of the same file."""
         return Environment(
             self.faults,
             self.functions,
@@ -161,9 +165,10 @@ class Environment:
         path: ir.Path = (),
         component: str = "",
     ) -> Parts:
-        """Return what holds nothing yet of the part of an element that `path` leads to.
+        """Return the parts that no statement has written yet,
+        of those that `path` leads to.
 
-        One that was only written by statements with faults counts as written.
+        A part that a faulty statement writes counts as written.
         """
         if tensor.role is not ir.Role.OUTPUT:
             return frozenset()
@@ -173,18 +178,20 @@ class Environment:
         return parts - self.parts.get(tensor.name, frozenset())
 
     def mark_written(self, tensor: ir.Tensor, parts: Parts) -> None:
-        """Remember that these parts of a tensor's elements are written."""
+        """Mark these parts of a tensor's elements as written."""
         self.written.add(tensor.name)
         self.parts[tensor.name] = self.parts.get(tensor.name, frozenset()) | parts
 
     def length_text(self, extent: ir.Extent) -> str:
-        """Return a length in the user's words."""
+        """Return the text of an axis length, as the user wrote it."""
         texts = (dim.text for dim in self.derived if dim.name == extent)
         return next(texts, str(extent))
 
     @property
     def unranged(self) -> dict[str, Diagnostic]:
-        """The indices of this statement that have no range, with their faults."""
+        """The indices of this statement whose range is unknown,
+        each with its diagnostic.
+        """
         found: dict[str, Diagnostic] = {}
         for fault in self.faults.latest():
             if not self.current.covers(fault.span):
@@ -194,6 +201,6 @@ class Environment:
         return found
 
     def blame_use(self, name: str) -> None:
-        """Forget that an index has no range: it is misspelt, or beyond its reduction."""
+        """Drop the diagnostic of an index without a range: another one explains it."""
         if fault := self.unranged.get(name):
             self.faults.drop(lambda other: other is fault)

@@ -1,4 +1,4 @@
-"""The model of a file: the type of each expression, and what each name means.
+"""The semantic model of a file: the type and meaning of every expression.
 
     kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alpha * x[i]; }
                                                               ^^^^^ 'f32', a scalar
@@ -35,7 +35,7 @@ _At: TypeAlias = tuple[int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What is known of a name or another expression at one place.
+    """The type and meaning of an expression at one span.
 
     A tensor's type has its shape, as in `f32[m, n]`; `extent` is the range of an index.
     """
@@ -51,14 +51,14 @@ class Meaning:
 @final
 @dataclass(frozen=True)
 class Model:
-    """What the checker found out about the expressions of a file, while it judged them."""
+    """The types and meanings of a file's expressions, for editors and reports."""
 
     _types: dict[_At, ValueType] = field(default_factory=dict[_At, ValueType])
     _names: dict[_At, Symbol] = field(default_factory=dict[_At, Symbol])
     _called: dict[_At, Meaning] = field(default_factory=dict[_At, "Meaning"])
 
     def add(self, scope: Scope, node: ast.Expr, value: Expr | None) -> None:
-        """Keep the type of an expression, and what the names in it mean."""
+        """Record the type of an expression, and the meanings of the names in it."""
         if value is not None:
             self._types[node.span.start, node.span.end] = value.type
         if isinstance(node, ast.Name):
@@ -73,16 +73,16 @@ class Model:
             self.define(node.span, symbol)
 
     def define(self, span: Span, symbol: Symbol) -> None:
-        """Keep what the name at a place means."""
+        """Record the meaning of a name where it is declared."""
         self._names[span.start, span.end] = symbol
 
     def call(self, span: Span, result: ValueType, definition: Span) -> None:
-        """Keep which function the name at a place calls."""
+        """Record which function a name calls."""
         at = span.start, span.end
         self._called[at] = Meaning(*at, result.spelling, "a function", None, definition)
 
     def __iter__(self) -> Iterator[Meaning]:
-        """Yield what is known, in the order of the text."""
+        """Yield all meanings, in the order of the text."""
         for at in sorted({*self._types, *self._names, *self._called}):
             if at in self._called:
                 yield self._called[at]
@@ -94,12 +94,12 @@ class Model:
                 yield Meaning(*at, type_.spelling)
 
     def at(self, offset: int) -> Meaning | None:
-        """Return what is known of the smallest expression around a character."""
+        """Return the meaning of the smallest expression around an offset."""
         around = (each for each in self if each.start <= offset < each.end)
         return min(around, key=lambda each: each.end - each.start, default=None)
 
     def uses(self, definition: Span) -> list[Meaning]:
-        """Return the places of a name, that of its definition first."""
+        """Return the spans of a name with its declaration, which is the first."""
         return [each for each in self if each.definition == definition]
 
 

@@ -1,4 +1,4 @@
-"""Scopes: what the names of a kernel, a function or a guard mean."""
+"""Scopes: the meanings of names in a kernel, a function or a guard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kerngen.syntax import ast
 @final
 @dataclass(frozen=True, slots=True)
 class ValueSymbol:
-    """A dim, scalar, host, constant or local; `kind` is which ("a dim")."""
+    """The meaning of a name that is a value; `kind` is "a dim", "a scalar" and so on."""
 
     kind: str
     value: Expr
@@ -30,7 +30,7 @@ class ValueSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSymbol:
-    """A tensor; `kind` is "an input", "an output" and so on; `axes` are the places of its axes."""
+    """The meaning of a name that is a tensor; `kind` is "an input", "an output" ..."""
 
     kind: str
     tensor: Tensor
@@ -41,7 +41,7 @@ class TensorSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class ParameterSymbol:
-    """A parameter with parts: a vector, a matrix or a struct."""
+    """The meaning of a parameter that is a vector, a matrix or a struct."""
 
     name: str
     memory: Leaf | Struct
@@ -49,7 +49,7 @@ class ParameterSymbol:
 
     @property
     def kind(self) -> str:
-        """What it is."""
+        """The kind of parameter in words: "a vector"."""
         if isinstance(self.memory, Struct):
             return "a struct"
         return "a matrix" if isinstance(self.memory.type, Matrix) else "a vector"
@@ -58,7 +58,7 @@ class ParameterSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class IndexSymbol:
-    """An index in scope, and what gave it its range: a subscript, or its binder."""
+    """The meaning of an index, with the place that its range is from."""
 
     index: Index
     span: Span
@@ -70,10 +70,10 @@ class IndexSymbol:
 @final
 @dataclass(frozen=True, slots=True)
 class Poison:
-    """What a name with a fault means: the fault is told, and no use of the name is one.
+    """The meaning of a name whose declaration has a fault, which is already reported.
 
-    An expression that reads it has no value (None), which is passed on in silence.  The
-    IR has no poison: a file with a fault goes no further.
+    An expression that reads such a name has the value None, which is passed on without
+    another report. The IR has no poison, as files with faults go no further.
     """
 
     kind: str
@@ -85,9 +85,9 @@ Symbol: TypeAlias = ValueSymbol | TensorSymbol | ParameterSymbol | IndexSymbol |
 
 @final
 class Scope:
-    """Names in reach, inner ones first.  A name is declared once on the way out.
+    """The names that can be used here, inner scopes first.
 
-    Names that are poisoned stay so until the end of the statement at hand.
+    Poisoned names stay so until the end of the current statement.
     """
 
     def __init__(
@@ -99,34 +99,34 @@ class Scope:
         self._symbols: dict[str, Symbol] = {}
 
     def get(self, name: str) -> Symbol | None:
-        """Return what a name means, if anything."""
+        """Return the meaning of a name, or None."""
         if name in self._symbols:
             return self._symbols[name]
         return self._outer.get(name) if self._outer else None
 
     def of(self, node: ast.Expr) -> Symbol | None:
-        """Return what an expression means that is a name, if anything."""
+        """Return the meaning of an expression that is a name, or None."""
         return self.get(node.name) if isinstance(node, ast.Name) else None
 
     def names(self) -> Iterator[str]:
-        """Yield every name in reach."""
+        """Yield every name that is declared here or further out."""
         yield from self._symbols
         if self._outer:
             yield from self._outer.names()
 
     def own_names(self) -> frozenset[str]:
-        """Return the names that were introduced here, and not further out."""
+        """Return the names that are declared in this scope itself."""
         return frozenset(self._symbols)
 
     def over(self, outer: Scope) -> Scope:
-        """Return these names over others than those further out."""
+        """Return these names as a scope inside of `outer`."""
         scope = Scope(self._faults, outer)
         for name, symbol in self._symbols.items():
             scope.put(name, symbol)
         return scope
 
     def declare(self, name: ast.Identifier, symbol: Symbol) -> bool:
-        """Introduce a name; a clash is a fault, and leaves the first meaning."""
+        """Declare a name; if it is declared already, report that and keep the first."""
         first = self.get(name.name)
         if first is not None:
             self._report_clash(name, symbol.kind, first)
@@ -135,18 +135,18 @@ class Scope:
         return True
 
     def put(self, name: str, symbol: Symbol) -> None:
-        """Introduce or replace a name without a check."""
+        """Declare or replace a name without checks."""
         self._symbols[name] = symbol
 
     def poison(self, name: str, kind: str, span: Span) -> None:
-        """Make poison of a name: where a reduction introduces it, or in the statement."""
+        """Poison a name until the statement ends, so that its uses report nothing."""
         if name in self._symbols or self._is_statement:
             self._symbols[name] = Poison(kind, span)
         elif self._outer:
             self._outer.poison(name, kind, span)
 
     def poison_dims(self) -> None:
-        """Make poison of all dims: a statement takes them for indices."""
+        """Poison all dims: this statement uses them as indices, which is reported."""
         for name in {*self.names()}:
             symbol = self.get(name)
             if is_dim(symbol):
@@ -170,19 +170,19 @@ class Scope:
 
 
 def is_dim(symbol: Symbol | None) -> TypeGuard[ValueSymbol]:
-    """Whether a name means a dim."""
+    """Whether the meaning is a dim."""
     return isinstance(symbol, ValueSymbol) and isinstance(symbol.value, DimValue)
 
 
 def is_whole(symbol: Symbol | None) -> TypeGuard[TensorSymbol]:
-    """Whether a bare name means a tensor with axes, which are without subscripts there."""
+    """Whether the meaning is a tensor with axes, of which a bare name is the whole."""
     return isinstance(symbol, TensorSymbol) and symbol.tensor.rank > 0
 
 
 def ends_axis(symbol: Symbol | None, extent: Extent) -> bool:
-    """Whether a name means the dim that an axis has, and so is right behind its end.
+    """Whether the meaning is the dim of this axis: one past its last element.
 
-    On an axis of another length a dim is a number like any other.
+    For an axis of another length, the dim is an ordinary number.
     """
     return is_dim(symbol) and symbol.value == DimValue(str(extent))
 

@@ -1,4 +1,4 @@
-"""The user's own text on one line, as comments and docstrings quote it."""
+"""The user's source text on one line, for comments and docstrings of the output."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _COMMENT = re.compile(r"//[^\n]*")
 
 
 def collapse(text: str) -> str:
-    """Return source text as it looks on one line, without comments."""
+    """Return source text on one line, without comments."""
     line = " ".join(_COMMENT.sub("", text).split())
     return re.sub(r"(?<=[(\[]) |,? (?=[)\]])", "", line)
 
 
 def identifiers_in(span: Span) -> frozenset[str]:
-    """Return every word of a text but for its comments, whatever it means."""
+    """Return every identifier in a span, comments left out."""
     return frozenset(re.findall(r"\w+", _COMMENT.sub("", span.text)))
 
 
@@ -27,7 +27,7 @@ def statement_text(statement: ast.Statement) -> str:
 
 
 def signature_text(item: ast.KernelItem) -> str:
-    """Return a kernel's first lines, up to its body, on one line."""
+    """Return a kernel's text up to its body, on one line."""
     spans = [item.name.span, *(p.span for p in (*item.parameters, *item.outputs))]
     last = spans[-1]
     text = item.span.text

@@ -40,12 +40,12 @@ def walk_syntax(*exprs: ast.Expr) -> Iterator[ast.Expr]:
 
 
 def names_in(*exprs: ast.Expr) -> Iterator[ast.Name]:
-    """Yield the names that are read by themselves, each time that they are."""
+    """Yield each use of a bare name: no member, call or subscript."""
     return (part for part in walk_syntax(*exprs) if isinstance(part, ast.Name))
 
 
 def bare_places(*exprs: ast.Expr) -> Iterator[tuple[ast.Expr, int, ast.Name]]:
-    """Yield (base, axis, subscript) for each name that is a subscript by itself."""
+    """Yield (base, axis, subscript) for each subscript that is a bare name."""
     for expr in exprs:
         if not isinstance(expr, ast.Subscript):
             yield from bare_places(*subexpressions(expr))
@@ -59,7 +59,9 @@ def bare_places(*exprs: ast.Expr) -> Iterator[tuple[ast.Expr, int, ast.Name]]:
 
 
 def bare_subscripts(*exprs: ast.Expr) -> Iterator[tuple[str, int, ast.Name]]:
-    """Yield (tensor, axis, subscript) for those of a tensor by its name."""
+    """Yield (tensor, axis,
+    subscript) for each bare name that subscripts a named tensor.
+    """
     for base, axis, subscript in bare_places(*exprs):
         if isinstance(base, ast.Name):
             yield base.name, axis, subscript
@@ -78,7 +80,7 @@ def used_in_subscripts(name: str, *exprs: ast.Expr) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A read `name[subscripts]` in a statement, with the reductions around it."""
+    """A read `name[subscripts]` in a statement, with the reductions that it is in."""
 
     statement: ast.Equation
     subscripts: tuple[ast.Expr, ...]
@@ -86,7 +88,7 @@ class Read:
 
 
 def reads_of(body: tuple[ast.Equation, ...]) -> dict[str, list[Read]]:
-    """Return the reads of each name with subscripts, in the order of the text."""
+    """Return the subscripted reads of each name, in the order of the text."""
     reads: dict[str, list[Read]] = {}
 
     def visit(expr: ast.Expr, around: tuple[ast.Reduction, ...]) -> None:

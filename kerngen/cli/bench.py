@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.kernels import find_kernel, kernels_of, split_kernel
+from kerngen.cli.arguments.paths import TARGET
+from kerngen.cli.arguments.sizes import Sizes
 from kerngen.cli.console import escape, progress, report_console, reporting
-from kerngen.cli.kernels import find_kernel, kernels_of, split_kernel
-from kerngen.cli.paths import TARGET
 from kerngen.cli.project import find_sources, select, select_file
 from kerngen.cli.settings import find_project
-from kerngen.cli.sizes import Sizes
 from kerngen.parts import BENCH, needing
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Final, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import PATH, absolute, shown_path
 from kerngen.cli.build import report_differences, report_summary
 from kerngen.cli.console import reporting, say_waiting
-from kerngen.cli.paths import PATH, absolute, shown_path
 from kerngen.cli.project import package_folder
 from kerngen.cli.settings import find_project
 from kerngen.output.files import Generated
@@ -32,18 +32,18 @@ SUFFIX: Final = ".wgsl"
 @final
 @dataclass(frozen=True, slots=True)
 class Shaders:
-    """The WGSL files of a run: those below `base`, whose names are inside `origin`."""
+    """The WGSL files of a run: those below `base`, with names relative to `origin`."""
 
     base: Path
     origin: Path
     files: tuple[Path, ...]
 
     def name(self, file: Path) -> str:
-        """Return what generated files call a file."""
+        """Return a file's name in generated files."""
         return file.relative_to(self.origin).as_posix()
 
     def covers(self, name: str) -> bool:
-        """Whether a shader of that name, here or gone, is among those asked for."""
+        """Whether a shader with this name, existing or not, was asked for."""
         file = self.origin / name
         return name.endswith(SUFFIX) and (
             file in self.files or (not self.is_one and file.is_relative_to(self.base))
@@ -51,11 +51,11 @@ class Shaders:
 
     @property
     def is_one(self) -> bool:
-        """Whether a single file was asked for."""
+        """Whether the argument is a single file."""
         return len(self.files) == 1 and self.files[0].parent == self.base
 
     def placed(self, file: Path, path: str) -> str:
-        """Return where in the output a file belongs that a shader becomes."""
+        """Return the path in the output for a file made from a shader."""
         inside = file.parent.relative_to(self.base).parts
         return PurePosixPath(*map(python_word, inside), path).as_posix()
 
@@ -96,7 +96,7 @@ def bind(src: Path, out: Path | None, checking: bool) -> None:
 
 
 def bind_shaders(src: Path, out: Path) -> None:
-    """Write what changed, and print what was done."""
+    """Write changed files, and print a summary."""
     shaders = select_shaders(src)
     while True:
         with suppress(OvertakenError):  # by a run that read newer texts, perhaps
@@ -142,7 +142,7 @@ def _generate(
 
 
 def select_shaders(src: Path) -> Shaders:
-    """Return the WGSL files that a path names."""
+    """Return the WGSL files for a path."""
     chosen = absolute(src)
     if not chosen.exists():
         raise click.ClickException(f"'{src}' does not exist.")

@@ -1,4 +1,4 @@
-"""`kerngen build`: generate what changed, or check that nothing would."""
+"""`kerngen build`: generate what has changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import shown_path
+from kerngen.cli.arguments.targets import Targets
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
 from kerngen.cli.console import (
@@ -21,10 +23,8 @@ from kerngen.cli.console import (
     say,
     say_waiting,
 )
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile, choose_out, select
 from kerngen.cli.settings import find_project
-from kerngen.cli.targets import Targets
 from kerngen.emit.targets import targets_of
 from kerngen.output.files import Generated
 from kerngen.output.freshness import Freshness, stamp_all
@@ -87,7 +87,7 @@ def build(
 def build_sources(
     selection: Selection, out: Path, targets: Targets, jobs: int | None
 ) -> None:
-    """Generate what changed, and print what was done."""
+    """Generate what has changed, and print a summary."""
     while True:
         with suppress(OvertakenError):  # by a build of newer texts, perhaps
             return _build_once(selection, out, targets, jobs)
@@ -154,7 +154,7 @@ def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) 
 def report_differences(
     differences: Sequence[Difference], out: Path, command: str
 ) -> None:
-    """Print what a command would change; exit with 1 if there is anything."""
+    """Print the files that a command would change; exit with 1 if there are any."""
     if not differences:
         say(f"{shown_path(out)} is up to date.")
         return
@@ -197,7 +197,7 @@ def _generated(source: SourceFile, compiled: Compiled, library: Library) -> Gene
 
 
 def report_summary(summary: Summary, out: Path) -> None:
-    """Print what was done to the output folder."""
+    """Print the changes to the output folder."""
     parts = [f"{counted(len(summary.written), 'file')} written"]
     parts += [f"{summary.unchanged} unchanged"]
     parts += [f"{len(summary.removed)} removed"] if summary.removed else []

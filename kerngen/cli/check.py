@@ -1,4 +1,4 @@
-"""`kerngen check`: diagnostics only."""
+"""`kerngen check`: print diagnostics, write nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import PATH, STDIN
 from kerngen.cli.console import (
     MOST_SHOWN,
     print_diagnostics,
@@ -22,7 +23,6 @@ from kerngen.cli.console import (
     say,
     say_waiting,
 )
-from kerngen.cli.paths import PATH, STDIN
 from kerngen.cli.project import refuse_stdin_among_files, select, select_or_read
 from kerngen.source.counted import counted
 
@@ -103,7 +103,7 @@ def check(
 
 
 def _fix(selection: Selection, *, aside: bool) -> None:
-    """Write what fixes make of files; for JSON on stdout, what is said goes aside.
+    """Write fixed files; with JSON on stdout, messages go to stderr.
 
     A fix may wait for that of a file that is used: all get another turn as long as
     anything was fixed.

@@ -1,4 +1,4 @@
-"""A compiled file, as a build keeps it and sends it from one process to another."""
+"""Compiled files in a form that processes can exchange."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class OtherStruct:
-    """A struct of another file, whose module the file's own imports."""
+    """A struct of another file that a compiled module imports."""
 
     name: str
     path: str
@@ -23,7 +23,7 @@ class OtherStruct:
 @final
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What is generated of a file, by path relative to its module's folder."""
+    """The generated files of a source, by path relative to its module's folder."""
 
     files: Mapping[str, bytes]
     used: tuple[OtherStruct, ...]

@@ -1,4 +1,4 @@
-"""Compiling the files of a build: one by one, or on several cores where that is quicker.
+"""Compile the files of a build, on several cores where that is faster.
 
 Which of the two it is changes neither what is generated nor what is reported.
 """
@@ -9,10 +9,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+from kerngen.cli.arguments.targets import DEFAULT, Targets
 from kerngen.cli.compiled import Compiled, compiled_file
 from kerngen.cli.console import progress
 from kerngen.cli.project import SourceFile
-from kerngen.cli.targets import DEFAULT, Targets
 from kerngen.source.diagnostic import CompileError, Faults
 from kerngen.syntax.library import Library
 
@@ -26,7 +26,7 @@ def compile_sources(
     jobs: int | None,
     targets: Targets = DEFAULT,
 ) -> dict[SourceFile, Compiled]:
-    """Compile sources in at most so many processes, or one for each core.
+    """Compile sources in at most `jobs` processes, or one per core.
 
     Raises `CompileError` with the faults of all.
     """

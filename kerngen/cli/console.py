@@ -1,4 +1,4 @@
-"""Output of commands: colours and progress on a terminal, plain text in a pipe."""
+"""Printing of commands: colours and progress on a terminal, plain text otherwise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import click
 
-from kerngen.cli.paths import shown_path
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.output.errors import OutputError
 from kerngen.source.cells import clean
 from kerngen.source.counted import counted
@@ -29,7 +29,7 @@ _QUIET: Final = "kerngen.quiet"
 
 
 def console_for(stream: TextIO) -> Console:
-    """Return a console that neither wraps nor reads markup: what is printed is data."""
+    """Return a console for a stream that does not wrap lines or interpret markup."""
     from rich.console import Console
 
     return Console(file=stream, soft_wrap=True, markup=False, highlight=False)
@@ -38,9 +38,9 @@ def console_for(stream: TextIO) -> Console:
 def print_diagnostics(
     diagnostics: Iterable[Diagnostic], stream: TextIO, limit: int = MOST_SHOWN
 ) -> None:
-    """Print diagnostics for people, how many there are, and where to read on.
+    """Print diagnostics and their number.
 
-    Of one file, no more than `limit` are shown, the first ones; 0 is for all.
+    For each file, at most `limit` diagnostics are printed; 0 is no limit.
     """
     found = list(diagnostics)
     shown = _first(found, limit) if limit else found
@@ -50,7 +50,7 @@ def print_diagnostics(
 
 
 def print_warnings(warnings: Sequence[Diagnostic], stream: TextIO) -> None:
-    """Print warnings for people, all of them."""
+    """Print warnings."""
     if warnings:
         stream.write(f"{_rendered(warnings, stream)}\n")
 
@@ -89,19 +89,19 @@ def _one_of(found: Sequence[Diagnostic]) -> str:
 
 
 def be_quiet() -> None:
-    """Let the command that runs print nothing of what went well."""
+    """Suppress messages of success for this command."""
     click.get_current_context().meta[_QUIET] = True
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print what went well, unless it is not wanted."""
+    """Print a message of success, unless `be_quiet` was called."""
     ctx = click.get_current_context(silent=True)
     if ctx is None or not ctx.meta.get(_QUIET):
         click.echo(text, err=err)
 
 
 def say_waiting(folder: Path) -> None:
-    """Print why nothing happens; a command that Ctrl-Z stopped may hold a folder long."""
+    """Print that the command waits for another process."""
     say(
         f"Waiting for the folder '{shown_path(folder)}': another kerngen command "
         f"holds it.",
@@ -110,7 +110,7 @@ def say_waiting(folder: Path) -> None:
 
 
 def print_diff(diff: str) -> None:
-    """Print a unified diff, in colours on a terminal, as it is in a pipe."""
+    """Print a unified diff, in colours on a terminal."""
     console = console_for(sys.stdout)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in diff.splitlines():
@@ -119,12 +119,12 @@ def print_diff(diff: str) -> None:
 
 
 def is_watched() -> bool:
-    """Whether a person watches stderr; that colours are forced makes no terminal."""
+    """Whether stderr is a terminal."""
     return console_for(sys.stderr).is_terminal and sys.stderr.isatty()
 
 
 def progress(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
-    """Yield items, about as many as `total`, with a bar if a person watches."""
+    """Yield items, with a progress bar if stderr is a terminal."""
     if total < 2 or not is_watched():
         yield from items
         return
@@ -135,7 +135,7 @@ def progress(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
 
 
 def report_console() -> Console:
-    """Return a console for tables and marked-up text, wide enough in a pipe."""
+    """Return a console for tables and markup."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -143,14 +143,14 @@ def report_console() -> Console:
 
 
 def escape(text: str) -> str:
-    """Escape a text, so that it is shown as it is among marked-up text."""
+    """Escape text so that markup in it is printed literally."""
     from rich.markup import escape as escaped
 
     return escaped(text)
 
 
 def no_adapter(purpose: str) -> click.ClickException:
-    """Return what to raise where a command needs an adapter, and there is none."""
+    """Return the error for a command that needs an adapter, when there is none."""
     return click.ClickException(
         f"There is no adapter to {purpose}: 'kerngen doctor' says what is missing."
     )
@@ -158,7 +158,7 @@ def no_adapter(purpose: str) -> click.ClickException:
 
 @contextmanager
 def reporting(stream: TextIO, limit: int = MOST_SHOWN) -> Generator[None]:
-    """Turn a user's faults into messages and exit status 1."""
+    """Turn diagnostics raised in a block into messages and exit status 1."""
     try:
         with reporting_system():
             yield
@@ -171,7 +171,7 @@ def reporting(stream: TextIO, limit: int = MOST_SHOWN) -> Generator[None]:
 
 @contextmanager
 def reporting_system() -> Generator[None]:
-    """Turn what the system refuses, a path or a full disk, into a message and status 1.
+    """Turn an OSError raised in a block into a message and exit status 1.
 
     No message, whatever it quotes, has control characters, which terminals obey.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
 from kerngen.cli.console import console_for, progress
 from kerngen.cli.project import Selection, select
 from kerngen.cli.settings import find_project

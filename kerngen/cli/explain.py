@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
 from kerngen.cli.console import console_for, report_console
 
 if TYPE_CHECKING:

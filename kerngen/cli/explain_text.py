@@ -1,4 +1,4 @@
-"""A page of `kerngen explain` on a terminal: its programs and messages in colour.
+"""Pages of `kerngen explain` printed on a terminal.
 
 Nothing paints the background: a terminal may be dark or light.
 """

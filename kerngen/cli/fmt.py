@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import PATH, STDIN, shown_path
 from kerngen.cli.console import (
     print_diagnostics,
     print_diff,
@@ -19,7 +20,6 @@ from kerngen.cli.console import (
     say,
     say_waiting,
 )
-from kerngen.cli.paths import PATH, STDIN, shown_path
 from kerngen.cli.project import (
     UNNAMED,
     find_sources,

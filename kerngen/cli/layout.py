@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import PATH
 from kerngen.cli.console import console_for, reporting
-from kerngen.cli.paths import PATH
 from kerngen.cli.project import select_file
 from kerngen.source.similar import suggesting
 

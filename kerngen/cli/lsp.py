@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
 from kerngen.parts import LSP, needing
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def lsp(stdio: bool) -> None:
 
 
 def find_selection(file: Path) -> Selection:
-    """Return the sources around a file; raise `ProjectError` if settings are wrong."""
+    """Return the sources around a file; raise `ProjectError` for wrong settings."""
     from kerngen.cli.project import select_around
     from kerngen.cli.settings import find_project
     from kerngen.lsp.files import ProjectError

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from kerngen import __version__
-from kerngen.cli import options
-from kerngen.cli.paths import PATH, absolute, shown_path
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import PATH, absolute, shown_path
 from kerngen.source.cells import clean
 
 
@@ -36,12 +36,12 @@ def new(path: Path, name: str | None, with_shaders: bool) -> None:
     for kerngen, mypy, pyright and pytest, and a workflow for GitHub.  Where git is
     installed, and the folder is in no repository, it becomes one.
     """
+    from kerngen.cli.arguments.targets import DEFAULT
     from kerngen.cli.bind import bind_shaders
     from kerngen.cli.build import build_sources
     from kerngen.cli.console import reporting
     from kerngen.cli.project import select
     from kerngen.cli.settings import Project
-    from kerngen.cli.targets import DEFAULT
     from kerngen.origin import origin
     from kerngen.scaffold.name import ProjectName
     from kerngen.scaffold.project import (

@@ -1,4 +1,4 @@
-"""The sources of a command: those that its arguments and the project's settings name."""
+"""The sources of a command, from its arguments and the project's settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import final
 
 import click
 
-from kerngen.cli.paths import STDIN, absolute, shown_path
+from kerngen.cli.arguments.paths import STDIN, absolute, shown_path
 from kerngen.cli.settings import Project, find_project
 from kerngen.source.reading import LARGEST, decode_source, read_source
 from kerngen.source.text import Source
@@ -39,26 +39,26 @@ class SourceFile:
 
     @property
     def folder(self) -> PurePosixPath:
-        """Where in the output its module belongs."""
+        """The folder of its module in the output."""
         return PurePosixPath(*map(python_word, self.inside.parent.parts))
 
     @property
     def module(self) -> str:
-        """What Python calls its module, inside of the output; text of stdin has none."""
+        """The name of its Python module; a text from stdin has none."""
         if self.inside.name == UNNAMED:
             return UNNAMED
         return ".".join(map(python_word, self.inside.with_suffix("").parts))
 
     @property
     def is_renamed(self) -> bool:
-        """Whether Python can't call the module as the file is called."""
+        """Whether the module's name differs from the file's."""
         return self.module.split(".") != [*self.inside.with_suffix("").parts]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The sources of one run: `chosen` is the file or folder asked for, inside `base`.
+    """The sources of a run: `chosen` is the file or folder asked for, inside `base`.
 
     Names are paths inside `origin`.  `build` are the names of all files whose schedules
     count: those asked for, and the others of a project.  `root` is the folder that no
@@ -75,16 +75,16 @@ class Selection:
     texts: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     def library(self) -> Library:
-        """Return the files of the run and all that they use."""
+        """Return the library of the sources and all that they use."""
         return Library(self._read, self.build, self.root)
 
     def having(self, name: str, text: bytes) -> Selection:
-        """Return the sources as if a file of the build had this text."""
+        """Return the sources with another text for one file."""
         build = tuple(dict.fromkeys((*self.build, name)))
         return replace(self, build=build, texts={**self.texts, name: text})
 
     def without(self, name: str) -> Selection:
-        """Return the sources as if one of them were gone."""
+        """Return the sources without one file."""
         return replace(
             self,
             files=tuple(file for file in self.files if file.name != name),
@@ -100,14 +100,14 @@ class Selection:
         return read_source(file, shown_path(file), name)
 
     def covers(self, name: str) -> bool:
-        """Whether a source of that name, here or gone, is among those asked for."""
+        """Whether a source with this name, existing or not, was asked for."""
         chosen = PurePosixPath(_stable_name(self.chosen, self.origin))
         inside = PurePosixPath(name).is_relative_to(chosen)
         return name.endswith(SUFFIX) and (inside or self.chosen == self.base)
 
 
 def select(src: Path | None, project: Project | None = None) -> Selection:
-    """Return the sources that SRC names, or else the project's."""
+    """Return the sources for the argument SRC, or the project's."""
     project = project or find_project()
     if src == STDIN:
         raise click.UsageError("This command reads no stdin: give a file or a folder.")
@@ -136,7 +136,7 @@ def select(src: Path | None, project: Project | None = None) -> Selection:
 
 
 def select_file(path: Path, stdin: str | None = None) -> tuple[Selection, SourceFile]:
-    """Return one source, and all that it may use; '-' is what is read from stdin."""
+    """Return one source with all that it may use; '-' is stdin."""
     if path.is_dir():
         raise click.UsageError(f"'{path}' is a folder. Give one {SUFFIX} file.")
     selection = select_or_read(path, stdin)
@@ -145,9 +145,9 @@ def select_file(path: Path, stdin: str | None = None) -> tuple[Selection, Source
 
 
 def select_or_read(src: Path | None, stdin: str | None = None) -> Selection:
-    """Return the sources that SRC names; for '-', what is read, under a name if given.
+    """Return the sources for SRC; for '-' the text on stdin, with `stdin` as its path.
 
-    What is read may be another text of a file that there is: it is taken for that file.
+    The text on stdin may be a new text of an existing file, which it then replaces.
     """
     if src != STDIN:
         return select(src)
@@ -159,7 +159,7 @@ def select_or_read(src: Path | None, stdin: str | None = None) -> Selection:
 
 
 def select_around(file: Path, shown: str, project: Project) -> Selection:
-    """Return one source, whether it is on the disk or not, with all that it may use."""
+    """Return one source, existing or not, with all that it may use."""
     base = _base(file, project, is_file=True)
     origin = origin_of(base)
     name = _stable_name(file, origin)
@@ -176,7 +176,7 @@ def select_around(file: Path, shown: str, project: Project) -> Selection:
 
 
 def refuse_stdin_among_files(paths: Sequence[Path], stdin_filename: str | None) -> None:
-    """Refuse '-' beside other paths: it is one source; and a name for it without it."""
+    """Refuse '-' beside other paths, and a name for stdin without '-'."""
     if stdin_filename is not None and STDIN not in paths:
         raise click.UsageError("--stdin-filename is for stdin: give '-' as well.")
     if STDIN in paths and len(paths) > 1:
@@ -184,14 +184,14 @@ def refuse_stdin_among_files(paths: Sequence[Path], stdin_filename: str | None) 
 
 
 def read_stdin() -> bytes:
-    """Read a source from stdin; of one that is too large only so much as shows that."""
+    """Read a source from stdin, just enough to detect one beyond the size limit."""
     if sys.stdin is None:  # its caller has closed it
         raise click.UsageError("'-' reads stdin, which is closed.")
     return sys.stdin.buffer.read(LARGEST + 1)
 
 
 def refuse_no_source(path: Path, setting: str = "") -> None:
-    """Refuse a path that is no folder and no source; a file's `setting` may name it."""
+    """Refuse a path that is neither a folder nor a source."""
     named = f", which {setting} names as 'source'," if setting else ""
     if not path.exists():
         raise click.ClickException(f"'{path}'{named} does not exist.")
@@ -212,7 +212,7 @@ def _sources(chosen: Path, base: Path, origin: Path) -> tuple[SourceFile, ...]:
 
 
 def choose_out(out: Path | None, selection: Selection, project: Project) -> Path:
-    """Return the folder to write to: the one given, or the project's for its sources."""
+    """Return the output folder: the given one, or the project's."""
     if (
         out is None
         and project.out is not None
@@ -226,7 +226,7 @@ def choose_out(out: Path | None, selection: Selection, project: Project) -> Path
 
 
 def package_folder(out: Path | None, project: Project) -> Path:
-    """Return the folder to write to: the one given, or the project's."""
+    """Return the output folder: the given one, or the project's."""
     if out is not None:
         folder = absolute(out)
         if why := _no_package(folder):

@@ -1,4 +1,4 @@
-"""The settings of a project: `[tool.kerngen]` in a pyproject.toml."""
+"""Project settings: `[tool.kerngen]` in a pyproject.toml."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Final, NoReturn, cast, final
 
 import click
 
-from kerngen.cli.paths import absolute, shown_path, working_directory
-from kerngen.cli.targets import DEFAULT, Targets, read_targets
+from kerngen.cli.arguments.paths import absolute, shown_path, working_directory
+from kerngen.cli.arguments.targets import DEFAULT, Targets, read_targets
 from kerngen.emit.targets import Target
 from kerngen.source.similar import suggesting
 
@@ -22,7 +22,7 @@ _SETTINGS: Final = ("source", "out", "target")
 @final
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What a project sets, as absolute paths, and the `file` that sets it."""
+    """The settings of a project, with absolute paths, and the `file` they are from."""
 
     source: Path | None = None
     out: Path | None = None
@@ -31,7 +31,7 @@ class Project:
 
 
 def find_project(folder: Path | None = None) -> Project:
-    """Read the settings of the project around a folder, the working directory by default.
+    """Return the settings of the project around a folder.
 
     As with ruff, a pyproject.toml without [tool.kerngen] is passed over, and one that
     can't be read is an error.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.kernels import NamedKernel, find_kernel, split_kernel
 from kerngen.cli.console import console_for, reporting
-from kerngen.cli.kernels import NamedKernel, find_kernel, split_kernel
 from kerngen.cli.project import Selection, select_or_read
 
 if TYPE_CHECKING:

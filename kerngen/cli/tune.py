@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.kernels import find_stage, split_kernel
+from kerngen.cli.arguments.paths import TARGET
+from kerngen.cli.arguments.sizes import Sizes
 from kerngen.cli.console import (
     console_for,
     escape,
@@ -22,11 +25,8 @@ from kerngen.cli.console import (
     report_console,
     reporting,
 )
-from kerngen.cli.kernels import find_stage, split_kernel
-from kerngen.cli.paths import TARGET
 from kerngen.cli.project import Selection, select
 from kerngen.cli.settings import find_project
-from kerngen.cli.sizes import Sizes
 from kerngen.cli.tuned import Present, read_present
 from kerngen.source.cells import clean
 from kerngen.source.counted import counted

@@ -1,4 +1,4 @@
-"""The file that `kerngen tune --out` writes, and what stays of what it holds now."""
+"""The output file of `kerngen tune`, and the parts of an earlier one that are kept."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import final
 
 import click
 
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.console import say_waiting
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection
 from kerngen.syntax.library import SUFFIX
 
@@ -18,9 +18,10 @@ from kerngen.syntax.library import SUFFIX
 @final
 @dataclass(frozen=True, slots=True)
 class Present:
-    """A file as it was read: its `data`, None if there is none, and its `text`.
+    """The present content of the file, if it exists.
 
-    `gone` are kernels that it scheduled and that are no more; its text lacks them.
+    `gone` are kernels with schedules in the file that no longer exist; `text` has no
+    schedules for them.
     """
 
     data: bytes | None = None
@@ -30,7 +31,7 @@ class Present:
     def without_gone(
         self, selection: Selection, name: str, kernel: str, used: str
     ) -> Present:
-        """Return what stays, where a file of that name is to schedule a used kernel."""
+        """Return the content without schedules for kernels that no longer exist."""
         from kerngen.source.diagnostic import CompileError
         from kerngen.tune.merge import pruned
 
@@ -49,7 +50,7 @@ class Present:
         return Present(self.data, text, gone)
 
     def replace(self, out: Path, text: str) -> None:
-        """Write the file whole; raise `OSError` if somebody saved it since it was read."""
+        """Replace the file atomically; raise `OSError` if somebody saved it meanwhile."""
         from kerngen.output.atomic_replace import replace_atomically
 
         if self.data is None:
@@ -60,7 +61,7 @@ class Present:
 
 
 def read_present(out: Path | None, selection: Selection) -> Present:
-    """Read the file; refuse one that someone wrote, is broken, or no `use` leads from."""
+    """Read the file; refuse one that was not written by `kerngen tune`, or is broken."""
     from kerngen.format.form import formatted
     from kerngen.source.reading import decode_source, read_data
     from kerngen.tune.write import HEADING

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final, Protocol, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.kernels import split_kernel
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.console import (
     console_for,
     is_watched,
@@ -21,8 +23,6 @@ from kerngen.cli.console import (
     report_console,
     reporting,
 )
-from kerngen.cli.kernels import split_kernel
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection, select
 from kerngen.source.cells import clean
 from kerngen.source.similar import suggesting
@@ -125,7 +125,7 @@ def verify(
 
 
 def asked(src: Path | None, kernel: str) -> tuple[Path | None, str]:
-    """Return the file or folder that is meant, and the kernel, empty for all."""
+    """Return the file or folder that is meant, and the kernel, "" for all."""
     file, name = split_kernel(str(src)) if src else (None, "")
     if file and name and kernel not in {"", name}:
         raise click.UsageError(f"SRC asks for '{name}', --kernel for '{kernel}'.")

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import click
 
-from kerngen.cli import options
+from kerngen.cli.arguments import options
+from kerngen.cli.arguments.paths import shown_path
+from kerngen.cli.arguments.targets import Targets
 from kerngen.cli.build import build_sources
 from kerngen.cli.console import reporting
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import choose_out, select
 from kerngen.cli.settings import find_project
-from kerngen.cli.targets import Targets
 from kerngen.syntax.folder import sources_below
 from kerngen.syntax.library import SUFFIX
 
@@ -89,7 +89,7 @@ class _Session:
         click.echo(f"{took:.2f} s. Watching {shown_path(self.base)}; Ctrl-C ends.")
 
     def changes(self) -> Iterator[list[str]]:
-        """Yield what was saved, added and deleted, as it happens."""
+        """Yield the files that were saved, added and deleted, as it happens."""
         while True:
             yield from self._changes_while_there()
             if not self.base.is_dir():

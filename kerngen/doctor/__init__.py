@@ -1,1 +1,1 @@
-"""The examination of `kerngen doctor`: what is wrong with this machine, and what to do."""
+"""`kerngen doctor`: an examination of this machine, with advice."""

@@ -1,4 +1,4 @@
-"""Adapters as findings: what there is, which one runs kernels, and whether it can."""
+"""Findings about adapters: which there are, which one is used, and whether it works."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNITS: Final = {"MiB": 1 << 20, "KiB": 1 << 10}
 
 
 def probe() -> ProbeData:
-    """Return what wgpu finds, or why it finds nothing."""
+    """Return the adapters that wgpu finds, or why it finds none."""
     try:
         found: ProbeData = run_probe("kerngen.doctor.probe", timeout=_PATIENCE)
     except ProbeError as error:
@@ -43,7 +43,7 @@ def probe() -> ProbeData:
 
 
 def self_test(number: int) -> list[CheckData]:
-    """Return what became of each check on the adapter of a number."""
+    """Return the results of the self-test on adapter `number`."""
     try:
         done: list[CheckData] = run_probe(
             "kerngen.doctor.selftest", str(number), timeout=_PATIENCE
@@ -55,10 +55,7 @@ def self_test(number: int) -> list[CheckData]:
 
 
 def adapters_section(found: ProbeData, machine: Machine, choice: str) -> Section:
-    """Return the adapters as a section, with what to do where one is missing.
-
-    `choice` is the kind that the environment asks for.
-    """
+    """Return the findings about adapters; `choice` is the kind in the environment."""
     kinds = {adapter["kind"] for adapter in found["adapters"]}
     to_do = tuple(advice(machine, kinds))
     findings = (*_findings(found, to_do), *_choices(found["adapters"], choice))
@@ -116,7 +113,7 @@ def _limit(text: str, value: int) -> str:
 def self_test_section(
     adapters: Sequence[AdapterData], results: Sequence[Sequence[CheckData]]
 ) -> Section:
-    """Return the self-tests as a section; only the adapter that runs kernels can fail."""
+    """Return the findings of the self-tests; only the adapter in use can fail."""
     if not adapters:
         return Section("Self-test", (Finding("There is no adapter to test."),))
     findings: list[Finding] = []

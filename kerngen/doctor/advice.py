@@ -1,4 +1,4 @@
-"""What to do about adapters that are missing, by what the machine looks like.
+"""Advice about missing adapters, by the facts about the machine.
 
 Every rule that fits adds its part, in the order of the table.
 """
@@ -94,7 +94,7 @@ _GPU_RULES: Final[tuple[_Rule, ...]] = (
 
 
 def advice(machine: Machine, kinds: set[str]) -> Iterator[str]:
-    """Yield what to do where there are adapters of these kinds, 'gpu' or 'software'."""
+    """Yield advice for a machine that has adapters of these kinds."""
     if "gpu" in kinds:
         return
     for fits, text in _GPU_RULES:

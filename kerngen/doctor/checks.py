@@ -1,4 +1,4 @@
-"""The checks of the self-test: each runs kernels, and returns their largest error."""
+"""The checks of the self-test: each runs kernels and returns their largest error."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ _HALF: Final = "kernel widen(x: f16[n]) -> y: f32[n] { y[i] = x[i]; }"
 
 
 class Skip(Exception):  # noqa: N818 - it is no error
-    """The adapter has not what a check needs."""
+    """Raised if the adapter lacks a feature that a check needs."""
 
 
 class Wrong(Exception):  # noqa: N818 - an error of the adapter's
-    """A kernel gave what it must not."""
+    """Raised if a kernel's result is wrong."""
 
 
 def _expect(holds: object, otherwise: str) -> None:

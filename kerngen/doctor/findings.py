@@ -1,4 +1,4 @@
-"""Findings of the doctor, in sections, each with its weight and advice."""
+"""Findings of the doctor: sections of facts, each with a status and advice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypedDict, final
 
 
 class Status(IntEnum):
-    """How much a finding matters; the greatest of a section is the section's."""
+    """The status of a finding; the worst one in a section is the section's."""
 
     OK = 0
     WARNING = 1
@@ -21,7 +21,7 @@ class Status(IntEnum):
 
 
 class FindingData(TypedDict):
-    """A finding for scripts."""
+    """A finding as JSON data."""
 
     status: str
     text: str
@@ -29,7 +29,7 @@ class FindingData(TypedDict):
 
 
 class SectionData(TypedDict):
-    """A section for scripts."""
+    """A section as JSON data."""
 
     title: str
     status: str
@@ -39,14 +39,14 @@ class SectionData(TypedDict):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sentence or fact, with what to do about it."""
+    """A finding: one fact, its status, and advice."""
 
     text: str
     status: Status = Status.OK
     advice: tuple[str, ...] = ()
 
     def as_data(self) -> FindingData:
-        """Return what `json.dumps` takes."""
+        """Return the finding as JSON data."""
         return {
             "status": self.status.word,
             "text": self.text,
@@ -57,7 +57,7 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Findings about one matter."""
+    """Findings about one topic."""
 
     title: str
     findings: tuple[Finding, ...]
@@ -68,6 +68,6 @@ class Section:
         return max((each.status for each in self.findings), default=Status.OK)
 
     def as_data(self) -> SectionData:
-        """Return what `json.dumps` takes."""
+        """Return the section as JSON data."""
         findings = [finding.as_data() for finding in self.findings]
         return {"title": self.title, "status": self.status.word, "findings": findings}

@@ -1,4 +1,4 @@
-"""Checks of what drivers need of a Linux machine, by its files."""
+"""Facts about a Linux machine that matter to GPU drivers, read from its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONTAINERS: Final = (".dockerenv", "run/.containerenv")
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Machine:
-    """Facts about a machine.
+    """Facts about a machine that matter to GPU drivers.
 
     `family` names its distribution and those that it derives from.  `manifests` are the
     Vulkan drivers that are installed.  `limited_by` is the variable that hides all of
@@ -49,7 +49,7 @@ class Machine:
 def inspect_machine(
     root: Path = Path("/"), environment: Mapping[str, str] = os.environ
 ) -> Machine:
-    """Look at this machine, or at a tree of files in place of one."""
+    """Return the facts about this machine, or about a tree of files."""
     if sys.platform != "linux":
         return Machine(system=sys.platform)
     nodes = tuple(sorted(root.glob("dev/dri/renderD*")))

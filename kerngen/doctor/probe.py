@@ -1,4 +1,4 @@
-"""What adapters there are, as wgpu lists them; runs in a process of its own."""
+"""A program that lists wgpu's adapters; it runs in its own process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NATIVE: Final = "wgpu.backends.wgpu_native"
 
 
 class AdapterData(TypedDict):
-    """An adapter: `driver` and `type` in wgpu's words, limits and features that matter.
+    """An adapter as data: name, driver, type, limits and features.
 
-    `number` is that of `open(adapter=number)`, None where another API reaches the same
-    hardware.  `why` is the reason why `open()` takes this one.
+    `number` is the one for `open(adapter=number)`; it is None if another API reaches
+    the same hardware. `why` is the reason why `open()` selects this one.
     """
 
     number: int | None
@@ -51,7 +51,7 @@ class ProbeData(TypedDict):
 
 
 def main() -> None:
-    """Answer with what wgpu finds."""
+    """Reply with the adapters that wgpu finds."""
     try:
         adapters = list_adapters()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer

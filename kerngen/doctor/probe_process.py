@@ -1,4 +1,4 @@
-"""Probes of adapters, each in a process of its own.
+"""Run a program in its own process, as a driver may crash or hang.
 
 A driver that crashes or hangs ends the probe, and not the doctor.
 """
@@ -16,11 +16,11 @@ _MARK: Final = "kerngen-doctor:"
 
 
 class ProbeError(Exception):
-    """The process gave no reply; the message is how it ended."""
+    """Raised if the process gave no reply; the message is how it ended."""
 
 
 def run_probe(module: str, *arguments: str, timeout: float) -> Any:
-    """Run the `main` of a module with arguments; return its reply.
+    """Run the `main` of a module in a new process, and return its reply.
 
     Raises `ProbeError` if the process ends otherwise, or takes too long.
     """

@@ -1,4 +1,4 @@
-"""Kernels on one adapter, held to NumPy; runs in a process of its own."""
+"""A program that runs the self-test on one adapter; it runs in its own process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kerngen.runtime.device.opening import request_device
 
 
 class CheckData(TypedDict):
-    """What became of a check: 'ok', 'failed' or 'skipped', and why."""
+    """The result of a check as data: 'ok', 'failed' or 'skipped', and the reason."""
 
     name: str
     status: str
@@ -25,7 +25,7 @@ class CheckData(TypedDict):
 
 
 def main() -> None:
-    """Answer with what became of each check on the adapter of a number."""
+    """Reply with the results of all checks on the adapter."""
     adapter = list_adapters()[int(sys.argv[1])]
     with gpu.open(request_device(adapter, None)) as ctx:
         reply([_run(name, check, ctx) for name, check in CHECKS.items()])

@@ -1,4 +1,4 @@
-"""Variables of the environment that decide which adapter runs, and how."""
+"""Environment variables that affect the choice of adapter."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ _WITHOUT_LOGIN: Final = (
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str | None]:
-    """Return kerngen's own variables, and those of drivers that are set."""
+    """Return kerngen's own variables, and those of drivers if set."""
     own = {each.name: environment.get(each.name) for each in _OURS}
     set_ = {v.name: environment[v.name] for v in _DRIVERS if v.name in environment}
     return own | set_
 
 
 def choice(environment: Mapping[str, str]) -> str:
-    """Return the adapter that is asked for, if any."""
+    """Return the adapter that the environment asks for, or ""."""
     return environment.get(ADAPTER, "").strip().lower()
 
 
 def section(environment: Mapping[str, str]) -> Section:
-    """Return them as a section; a value that kerngen refuses is a failure."""
+    """Return the findings about variables."""
     return Section("Environment", tuple(_findings(environment)))
 
 

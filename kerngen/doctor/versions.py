@@ -1,4 +1,4 @@
-"""Versions of Python, of kerngen, and of what both need."""
+"""Versions of Python, kerngen, and the packages that both need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NATIVE: Final = "wgpu-native"
 
 
 def versions(native: str) -> dict[str, str]:
-    """Return versions by name, empty where something is not installed."""
+    """Return installed versions by name, "" for missing packages."""
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     python = f"{platform.python_version()} ({platform.python_implementation()})"
     packages = {name: _version(name) for name in (*_NEEDED, *_OPTIONAL)}
@@ -48,7 +48,7 @@ def _version(package: str) -> str:
 
 
 def section(found: Mapping[str, str]) -> Section:
-    """Return them as a section; a package that is needed and missing is a failure."""
+    """Return the findings about versions."""
     return Section("Versions", tuple(_findings(found)))
 
 

@@ -1,1 +1,1 @@
-"""Print what a build leaves behind: Python bindings with their NumPy references."""
+"""The Python output of a build: bindings with their NumPy references."""

@@ -1,4 +1,4 @@
-"""Print the Python module that a `.kern` file becomes.
+"""Print the Python module of a `.kern` file.
 
 Two steps: everything below the imports, then the imports that it turned out to need.
 """
@@ -47,7 +47,8 @@ def emit_binding(
 ) -> str:
     """Return the module's text: bindings, uniform structs and NumPy references.
 
-    One that is not `formatted` means the same, and takes a fifth of the time.
+    Without `formatted` the text is not in black's format, which takes a fifth of the
+    time.
     """
     names = module_names(module)
     parts = _body(module, planned, names)

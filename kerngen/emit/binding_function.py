@@ -20,7 +20,7 @@ _BY_ORDER = "in the order of the outputs"
 
 
 def tensor_annotation(tensor: Tensor) -> str:
-    """Return `Matrix[f32]`; ranks without a name of their own are literal."""
+    """Return the annotation of a tensor: `Matrix[f32]`, `Tensor[f32, Literal[5]]`."""
     element = element_name(tensor)
     if tensor.rank in _BY_RANK:
         return f"{_BY_RANK[tensor.rank]}[{element}]"
@@ -28,7 +28,7 @@ def tensor_annotation(tensor: Tensor) -> str:
 
 
 def write_output_tuple(writer: Writer, kernel: Kernel, names: KernelNames) -> None:
-    """Write the class of what a kernel of several outputs returns."""
+    """Write the class of a tuple of several outputs."""
     with writer.block(f"class {names.output}(NamedTuple):"):
         write_docstring(writer, [f"The outputs of `{names.function}`, {_BY_ORDER}."])
         writer.line()

@@ -1,4 +1,4 @@
-"""Docstrings and comments, from text that anybody may have written.
+"""Docstrings and comments that contain users' text, safely escaped.
 
 Whatever the text holds, it stays text: it can't end a docstring or a comment, and its
 backslashes are literal.
@@ -69,7 +69,7 @@ def write_comment(writer: Writer, text: str) -> None:
 
 
 def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
-    """Return the text in lines that fit at a depth; later lines are indented more."""
+    """Return text as lines that fit at an indentation depth; later lines get `indent`."""
     width = max(_WIDTH - len(INDENT) * depth - 2, _ROOM)
     return textwrap.wrap(
         text,
@@ -81,9 +81,9 @@ def wrapped(text: str, depth: int, indent: str = "") -> list[str]:
 
 
 def paragraphs(doc: str, depth: int) -> list[str]:
-    """Return a doc comment's lines; a paragraph with one that is too long is refilled.
+    """Return a doc comment's lines; a paragraph with an overlong line is refilled.
 
-    Lists and indented text keep their lines, and each is wrapped alone.
+    Lists and indented text keep their line breaks; each line is wrapped by itself.
     """
     found: list[str] = []
     for is_blank, group in groupby(doc.splitlines(), lambda line: not line.strip()):
@@ -97,7 +97,7 @@ def paragraphs(doc: str, depth: int) -> list[str]:
 
 
 def summary(doc: str, otherwise: str) -> list[str]:
-    """Return a doc comment's lines with a first line that ends as a sentence does."""
+    """Return a doc comment's lines, the first of them a full sentence, or `otherwise`."""
     first, *rest = doc.strip().splitlines() or [otherwise]
     ended = first if first.endswith((".", "!", "?")) else f"{first}."
     if not rest or not rest[0].strip():
@@ -106,7 +106,9 @@ def summary(doc: str, otherwise: str) -> list[str]:
 
 
 def section(title: str, entries: Iterable[tuple[str, str]], depth: int) -> list[str]:
-    """Return a section of a docstring with an entry for each name, or nothing."""
+    """Return a section of a docstring with an entry for each name;
+    no entries, no lines.
+    """
     lines = [
         INDENT + line
         for name, text in entries

@@ -1,4 +1,4 @@
-"""Black's format, by giving black only the lines that are too long.
+"""Format printed modules as black does, passing black only the lines that are too long.
 
 What is printed is laid out as black would have it, but for those.  Black takes each of
 them apart on its own: what it makes of one depends on nothing around it but the

@@ -1,4 +1,4 @@
-"""What callers must know of the user's functions as Python functions of arrays."""
+"""The Python forms of the user's functions: what calls of them must know."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class FunctionInfo:
-    """One function of the generated module.
+    """A user's function as generated Python: its name, and how it is called.
 
     If it `needs_real`, the float type to compute in is its first argument.  A `fresh`
     result is a new array, never one of the arguments.

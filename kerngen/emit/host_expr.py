@@ -1,4 +1,4 @@
-"""Print expressions that the host computes: hosts and the guards of schedules.
+"""Print host expressions in Python: values of hosts, and guards of schedules.
 
 They are computed in Python's own numbers: integers exactly, floats in double.
 """
@@ -87,7 +87,7 @@ def _host_function(expr: BuiltinCall) -> str:
 
 
 def warns(expr: Expr) -> bool:
-    """Return whether the host computes the expression by NumPy, which may warn."""
+    """Whether the host computes the expression by NumPy, which may warn."""
     return any(
         isinstance(node, FunctionCall)
         or (isinstance(node, BuiltinCall) and not _host_function(node))
@@ -98,7 +98,7 @@ def warns(expr: Expr) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class HostPrinter:
-    """Prints host expressions, given how values, constants and functions are named.
+    """Prints host expressions in Python, given the names of values and functions.
 
     The name of a value with a path is that of the part.  With `wraps`, quotients are
     those of 32-bit integers, as a kernel computes them.
@@ -110,7 +110,7 @@ class HostPrinter:
     wraps: bool = False
 
     def print(self, expr: Expr) -> Code:
-        """Return the expression in Python."""
+        """Return the expression as Python code."""
         match expr:
             case Constant(value=value):
                 return number(value)

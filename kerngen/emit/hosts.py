@@ -30,7 +30,7 @@ def write_hosts(
     names: ModuleNames,
     functions: Mapping[str, FunctionInfo],
 ) -> None:
-    """Write the function: dims and scalars in, the struct's values out."""
+    """Write the function from a call's dims and scalars to the uniform struct's values."""
     own = names.kernels[kernel.name]
     memories = {parameter.name: parameter.memory for parameter in kernel.parameters}
 
@@ -73,9 +73,10 @@ def write_computed(
     functions: Mapping[str, FunctionInfo],
     computed: Sequence[tuple[Expr, bool]],
 ) -> None:
-    """Write the function of what a plan can't hold: floats, the user's functions.
+    """Write the function of sizes that a plan can't express: with floats, for one.
 
-    It takes dims and scalars by name; each expression comes with whether it wraps.
+    The function takes dims and scalars by name. Each expression comes with whether its
+    integers wrap.
     """
     own = names.kernels[kernel.name]
     memories = {parameter.name: parameter.memory for parameter in kernel.parameters}

@@ -1,4 +1,4 @@
-"""The imports of a generated module: what its text uses, and no more."""
+"""The import lines of a generated module: just what its text uses."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def import_lines(
 ) -> list[str]:
     """Return the lines that import what the parts of a module use, in isort's order.
 
-    `structs` are the classes of other generated modules, each after its module.  One that
-    `is_bound` may use what shaders in WGSL are bound by.
+    `structs` are imported classes of other generated modules: (module, class).
+    `is_bound` is set for modules of `kerngen bind`.
     """
     used = {name for part in parts for name in _names(part)}
     groups = (

@@ -1,4 +1,4 @@
-"""The plan of a kernel, as the runtime reads it, of what scheduling made."""
+"""From a scheduled kernel to its plan, as the runtime reads it."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ _ACCESS: Final[dict[Role, Access]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class PlannedKernel:
-    """A kernel with its plan, which has the names that Python has for its parameters.
+    """A kernel with its plan, in which parameters have their Python names.
 
-    `computed` are the expressions of the plan's `computed` symbols, and whether each
-    wraps.
+    `computed` are the expressions of the plan's `computed` symbols, each with whether
+    its integers wrap.
     """
 
     kernel: Kernel
@@ -83,7 +83,8 @@ def plan_kernel(
 ) -> PlannedKernel:
     """Return the plan of a kernel, in which its parameters have Python's names.
 
-    `names_of` are those of all kernels of its module, and of those that it derives.
+    `names_of` has the names of all kernels of the module, and of those that it has
+    gradients of.
     """
     kernel = program.staged.kernel
     names = names_of[kernel.name]

@@ -1,4 +1,4 @@
-"""Parts of structs in Python: as attributes of objects, as fields of NumPy's arrays."""
+"""Access to parts of structs in Python: attributes of objects, fields of arrays."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ RECORD = "value"
 
 
 def literal_place(at: At) -> int | None:
-    """Return which part a step leads to, clamped; None if that is not a literal."""
+    """Return the literal number of a path's step, clamped; None if it is computed."""
     place = as_literal(subscript_value(at.place))
     return None if place is None else min(max(place, 0), at.length - 1)
 
 
 def is_static(path: Path) -> bool:
-    """Whether a path leads to one part alone, whatever indices and values are."""
+    """Whether a path leads to one fixed part, for all indices and values."""
     places = (literal_place(step) for step in path if isinstance(step, At))
     return None not in places
 
 
 def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str:
-    """Return a part of what `text` is: its attributes, and elements of its tuples.
+    """Return Python code for a part of a struct's object.
 
     Before:  scene, .lights[j].color
     After:   [item.color for item in scene.lights]
@@ -49,7 +49,8 @@ def attributes(memory: MemoryType, path: Path, text: str, depth: int = 1) -> str
 
 
 def fields(memory: MemoryType, path: Path) -> str:
-    """Return the subscripts that lead to a part of an array of structs.
+    """Return the subscripts of a part in an array of records;
+    fixed arrays are left whole.
 
     Places in fixed arrays are no part of them: these are axes of what is returned.
 

@@ -1,4 +1,4 @@
-"""The names under which a source's output is found, by users and by other modules."""
+"""The names of generated modules, by the paths of their sources."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def module_name(source: str) -> str:
 
 
 def module_path(source: str, to: str) -> str:
-    """
-    Return where another source's module lies, from the folder of this one's.
+    """Return the relative path of another source's module, from this one's folder.
 
     >>> module_path("dsl/a/scene.kern", "dsl/lights.kern")
     '../lights.py'
@@ -32,8 +31,7 @@ def module_path(source: str, to: str) -> str:
 
 
 def relative_module(source: str, to: str) -> str:
-    """
-    Return what another source's module is called in an import.
+    """Return the relative import name of another source's module.
 
     >>> relative_module("dsl/a/scene.kern", "dsl/lights.kern")
     '..lights'

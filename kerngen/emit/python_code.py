@@ -1,4 +1,4 @@
-"""Python expressions as text that knows how tightly it binds."""
+"""Python expressions as text with their operator precedence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kerngen.ir.nodes import BinaryOp
 
 @final
 class Level(IntEnum):
-    """How tightly an expression's outermost operator binds, loosest first."""
+    """Precedence levels of Python's operators, lowest first."""
 
     CONDITIONAL = 0
     OR = 1
@@ -50,7 +50,7 @@ LEVELS: dict[BinaryOp, Level] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A Python expression.
+    """A Python expression: its text and its precedence.
 
     A `weak` one is a Python number: it takes the type of the array that it meets.  A
     `fresh` one is a new array, which no other name can reach.
@@ -67,7 +67,7 @@ class Code:
 
     @property
     def atom(self) -> str:
-        """The text as something that a suffix can follow."""
+        """The text, in parentheses unless a suffix such as `[0]` may follow it."""
         return self.at(Level.ATOM)
 
 
@@ -88,18 +88,18 @@ def binary(op: BinaryOp, left: Code, right: Code, *, weak: bool = False) -> Code
 
 
 def call(function: str, arguments: Iterable[str], *, fresh: bool = True) -> Code:
-    """Return a call."""
+    """Return a function call."""
     return Code(f"{function}({', '.join(arguments)})", fresh=fresh)
 
 
 def number(value: float | bool) -> Code:
-    """Return a literal; negative ones bind like a unary minus."""
+    """Return a number's literal; a negative one has a unary minus's precedence."""
     text = repr(value).replace("e+", "e").replace("inf", 'float("inf")')
     return Code(text, Level.UNARY if text.startswith("-") else Level.ATOM, weak=True)
 
 
 def quoted(text: str) -> str:
-    """Return a string as black quotes it, if it holds no quotes itself."""
+    """Return a string literal in black's style, if the text has no quotes."""
     shown = repr(text)
     return shown if '"' in shown else f'"{shown[1:-1]}"'
 

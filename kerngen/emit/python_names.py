@@ -1,4 +1,4 @@
-"""Names in Python: which are taken, and what a user's name becomes where it is.
+"""The Python names of a user's items, where their own names can't be used.
 
 The rules, all of them:
 
@@ -103,7 +103,7 @@ def _public(name: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class KernelNames:
-    """What one kernel is called in its module, and what is within it.
+    """The Python names of one kernel, and of everything inside it.
 
     `values` maps every name of the kernel's own name space, `fields` those of its
     uniform struct, `outputs` those of the tuple that it returns.
@@ -124,7 +124,7 @@ class KernelNames:
 @final
 @dataclass(frozen=True, slots=True)
 class ModuleNames:
-    """What everything is called in one generated module.
+    """The Python names of everything in one generated module.
 
     `structs` maps the structs that the module declares or names to their classes, and
     `uniforms` those of its kernels' parameters to the classes that lay them out as a
@@ -139,7 +139,7 @@ class ModuleNames:
 
 
 def module_names(module: Module) -> ModuleNames:
-    """Name everything at the top of the module that a `.kern` file becomes."""
+    """Return the names at the top level of a generated module."""
     public = PythonNamer(_NOT_FOR_MODULE)
     private = PythonNamer(_PRIVATE_NAMES)
     # Structs come first, so that other modules know their classes' names.
@@ -181,7 +181,7 @@ def module_names(module: Module) -> ModuleNames:
 
 
 def kernel_names(module: Module) -> dict[str, KernelNames]:
-    """Name a module's kernels, and those of other files that have gradients in it."""
+    """Return the names in a module's kernels, and in those it has gradients of."""
     found: dict[str, KernelNames] = {}
     for origin in module.origins:
         found |= module_names(origin).kernels
@@ -196,10 +196,10 @@ def _known_kernels(module: Module) -> Iterator[Kernel]:
 
 
 def class_name(struct: Struct) -> str:
-    """Return what a struct's class is called, in whichever module.
+    """Return the Python class name of a struct, the same in every module.
 
-    Other modules don't know which structs are beside it, so each name has one of its
-    own: underscores around it become as many behind it as no other name gets.
+    The name depends on the struct's name alone, as other modules import it: leading
+    underscores are moved to the end.
     """
     core = struct.name.strip("_")
     front = len(struct.name) - len(struct.name.lstrip("_"))
@@ -210,10 +210,10 @@ def class_name(struct: Struct) -> str:
 
 
 def uniform_structs(module: Module) -> tuple[Struct, ...]:
-    """Return the structs in parameters that a uniform buffer holds in another layout.
+    """Return the structs whose layout in a uniform buffer differs from that in storage.
 
-    Inner ones come first.  Those of other files are among them: the module that has the
-    kernel declares their classes, as no other module knows that they are needed.
+    Inner structs come first, those of other files included: their classes are declared
+    in the module of the kernel that needs them.
     """
     held = (
         struct
@@ -229,7 +229,7 @@ def _is_other_in_uniform(struct: Struct) -> bool:
 
 
 def imported_structs(module: Module) -> tuple[Struct, ...]:
-    """Return the structs of other files that the text of a module names."""
+    """Return the structs of other files that a module's text names."""
     derived = uniform_structs(module)
     held = (member.type for struct in derived for member in struct.members)
     named = (*_named_structs(module), *derived, *_innermost_structs(held))
@@ -281,7 +281,7 @@ def _class_like(name: str) -> str:
 
 @cached_on_instance
 def member_names(struct: Struct) -> dict[str, str]:
-    """Name a struct's members, as its class and its dtype do."""
+    """Return the Python names of a struct's members."""
     return _field_names(struct_layout(struct))
 
 
@@ -298,7 +298,7 @@ def _value_namer(taken: Iterable[str]) -> PythonNamer:
 
 
 def function_names(function: Function, constants: dict[str, str]) -> dict[str, str]:
-    """Name the parameters and lets of one of the user's functions."""
+    """Return the Python names of a function's parameters and lets."""
     lets = (local.name for local, _ in function.lets)
     parameters = (parameter.name for parameter in function.parameters)
     return _value_namer(constants.values()).claim_all((*parameters, *lets))

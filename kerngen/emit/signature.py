@@ -14,7 +14,7 @@ _SCALARS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 
 
 def memory_annotation(memory: MemoryType) -> str:
-    """Return the Python type of a value: `tuple[float, float]`, `Mat4x4`, `Light`."""
+    """Return the Python type of a parameter: `tuple[float, float]`, `Mat4x4`, `Light`."""
     match memory:
         case Leaf(type=type_):
             return _value_annotation(type_)
@@ -39,7 +39,7 @@ def _value_annotation(type_: ValueType) -> str:
 
 
 def scalar_parameter(parameter: Parameter, name: str) -> str:
-    """Return `alpha: float = 1.0`; a matrix may also be an array."""
+    """Return a scalar parameter's declaration: `alpha: float = 1.0`."""
     declared = f"{name}: {memory_annotation(parameter.memory)}"
     if isinstance(parameter.memory, Leaf) and isinstance(parameter.memory.type, Matrix):
         declared += " | NDArray[Any]"
@@ -70,7 +70,7 @@ def output_tensors(kernel: Kernel) -> tuple[Tensor, ...]:
 
 
 def element_name(tensor: Tensor) -> str:
-    """Return the element type of a tensor as Python calls it: `f32`, or a class."""
+    """Return the Python name of a tensor's element type: `f32`, or a class."""
     memory = tensor.memory
     return class_name(memory) if isinstance(memory, Struct) else memory.spelling
 

@@ -1,4 +1,4 @@
-"""Print structs as frozen dataclasses: a source's own, and each kernel's uniform one.
+"""Print structs as frozen dataclasses: a file's own, and each kernel's uniform struct.
 
 The layout is stated thrice: as fields, as a size and as a dtype.  A source's struct is a
 type of its users, and documented like one; a kernel's uniform struct is a short table.
@@ -45,14 +45,14 @@ _DTYPES = {
 
 
 def inner_first(structs: Iterable[Struct]) -> tuple[Struct, ...]:
-    """Return a module's structs so that each comes after those that it holds."""
+    """Return structs in such an order that each comes after those it contains."""
     listed = tuple(structs)
     ordered = (inner for struct in listed for inner in structs_in(struct))
     return tuple(dict.fromkeys(struct for struct in ordered if struct in listed))
 
 
 def write_structs(writer: Writer, module: Module, names: ModuleNames) -> None:
-    """Write the classes of a source's structs, then those of the uniform layouts.
+    """Write the classes of a file's structs, then those for uniform layouts.
 
     Inner ones come first.
     """
@@ -82,14 +82,14 @@ def write_uniform(
 @final
 @dataclass(frozen=True, slots=True)
 class StructPrinter:
-    """Prints the classes of one struct; `fields` are its names in Python."""
+    """Prints the classes of one struct; `fields` are the Python names of its fields."""
 
     writer: Writer
     names: ModuleNames
     fields: Mapping[str, str]
 
     def write(self, name: str, base: str, layout: StructLayout, doc: list[str]) -> None:
-        """Write a class; one that is derived from another struct's has its fields."""
+        """Write a documented class; a derived one inherits its fields."""
         writer = self.writer
         writer.line("@dataclass(frozen=True, slots=True)")
         with writer.block(f"class {name}({base}):"):
@@ -103,7 +103,7 @@ class StructPrinter:
                 self._write_attributes(layout)
 
     def write_table(self, name: str, layout: StructLayout, doc: str) -> None:
-        """Write a class in few lines.
+        """Write a class as a short table.
 
         class AxpyUniform(UniformStruct):
             n: int
@@ -152,7 +152,7 @@ class StructPrinter:
                 write_docstring(self.writer, lines)
 
     def field(self, field: LayoutField) -> str:
-        """Return what states a field's layout.
+        """Return the declaration of a field's layout.
 
         `trail: vec3f[5]` at 16 becomes
         `Field("trail", vec3f, 16, lengths=(5,), stride=16)`.
@@ -233,7 +233,7 @@ def _leaf_dtype(leaf: Leaf, column_stride: int) -> tuple[str, tuple[int, ...]]:
 
 
 def column_stride_of(laid: Laid) -> int:
-    """Return the distance between a matrix's columns; 0 of all else."""
+    """Return the distance between a matrix's columns, or 0 for other types."""
     match laid:
         case LeafLayout(leaf=leaf) if column := column_stride(leaf):
             return column[1]

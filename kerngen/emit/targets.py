@@ -1,4 +1,4 @@
-"""The languages that generated modules are in."""
+"""The output languages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, final
 
 @final
 class Target(Enum):
-    """A language, by the name that users give: `kerngen build --target python`."""
+    """An output language, by its name in `kerngen build --target python`."""
 
     PYTHON = "python"
     TYPESCRIPT = "typescript"
@@ -24,6 +24,6 @@ SUFFIXES: Final = {
 
 
 def targets_of(files: Iterable[str]) -> frozenset[Target]:
-    """Return the languages that generated files are in."""
+    """Return the languages of generated files."""
     ends = {PurePosixPath(path).suffix for path in files}
     return frozenset(t for t, suffixes in SUFFIXES.items() if suffixes[0] in ends)

@@ -1,4 +1,4 @@
-"""What a module's kernels really use of its functions and constants."""
+"""The functions and constants that a module's kernels use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kerngen.ir.walk import walk
 
 
 def kernel_expressions(kernel: Kernel) -> Iterator[Expr]:
-    """Yield what the kernel computes and what it asks before it runs."""
+    """Yield all expressions of a kernel: its values, and the conditions on its calls."""
     yield from (host.value for host in kernel.hosts)
     yield from (statement.value for statement in kernel.body)
     for schedule in kernel.schedules:

@@ -1,4 +1,4 @@
-"""A writer of indented text: it owns indentation and line breaks, and nothing else."""
+"""A writer of indented text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INDENT = "    "
 
 @final
 class Writer:
-    """Collects lines at the current depth."""
+    """Collects lines of text at the current indentation."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -24,7 +24,7 @@ class Writer:
 
     @property
     def depth(self) -> int:
-        """How many blocks are open."""
+        """The number of open blocks."""
         return self._depth
 
     def line(self, text: str = "") -> None:
@@ -32,7 +32,7 @@ class Writer:
         self._lines.append(INDENT * self._depth + text if text else "")
 
     def apart(self) -> None:
-        """Leave the empty lines before and after a class or function."""
+        """Write the empty lines before or after a class or function."""
         self._lines += ["", ""]
 
     def lines(self, text: str) -> None:

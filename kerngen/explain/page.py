@@ -25,23 +25,23 @@ _QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")
 @final
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page of a code, in Markdown."""
+    """The explanation of a code, in Markdown."""
 
     code: str
     text: str
 
     @property
     def rule(self) -> str:
-        """The rule as diagnostics word it, code in single quotes."""
+        """The rule, as diagnostics word it."""
         title = self.text.partition("\n")[0]
         return title.removeprefix(f"# {self.code}: ").replace("`", "'")
 
 
 def title(code: str, rule: str) -> str:
-    """Return the first line of the page of a code."""
+    """Return the title line of a code's page."""
     return f"# {code}: {code_spans(rule)}"
 
 
 def code_spans(text: str) -> str:
-    """Return a diagnostic's text in Markdown, which has other quotes around code."""
+    """Return a diagnostic's text as Markdown, with code in backquotes."""
     return _QUOTED.sub(r"`\1`", text)

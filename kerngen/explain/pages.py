@@ -1,4 +1,4 @@
-"""The pages that there are, by their codes."""
+"""Access to the pages by code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def page(code: str) -> Page:
 
 
 def grouped() -> dict[str, list[Page]]:
-    """Return all pages by what they are about."""
+    """Return all pages by topic."""
     pages = [page(code) for code in codes()]
     return {
         about: [each for each in pages if each.code.startswith(start)]
@@ -54,7 +54,7 @@ def grouped() -> dict[str, list[Page]]:
 
 
 def nearest(wrong: str, most: int = 3) -> list[str]:
-    """Return the codes that look most like one that does not exist, by their digits."""
+    """Return the codes most similar to one that does not exist."""
     digits = "".join(re.findall(r"\d", wrong))[:4].rjust(4, "0")
     if f"KG{digits}" in codes():
         return [f"KG{digits}"]

@@ -1,4 +1,4 @@
-"""The pages as a part of the documentation: an index, and a document for each code."""
+"""The pages as part of the documentation site."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOLDER = "errors"
 
 
 def documents() -> dict[str, str]:
-    """Return every document in Markdown, by its path inside the documentation."""
+    """Return every page as a Markdown document, by its path in the documentation."""
     pages = (each for group in grouped().values() for each in group)
     return {
         f"{FOLDER}/index.md": index(),
@@ -21,7 +21,7 @@ def documents() -> dict[str, str]:
 
 
 def index() -> str:
-    """Return the index: each code with its rule, by what it is about."""
+    """Return the index page: each code with its rule, by topic."""
     return "\n".join(_index())
 
 

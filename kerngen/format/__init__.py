@@ -1,1 +1,1 @@
-"""One canonical form of `.kern` files: text → concrete syntax tree → document → text."""
+"""The formatter: text to concrete syntax tree to document to text."""

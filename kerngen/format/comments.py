@@ -1,4 +1,4 @@
-"""The places of comments, in terms of the tokens around them.
+"""The positions of comments among the tokens.
 
 A gap is what lies between two tokens; it bears the number of the token before it, and
 the gap before the first token is number -1.
@@ -23,7 +23,7 @@ _FORWARD = frozenset({",", ";", "{", "(", "["})
 @final
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment: whether it ends a line that has more, or an empty line is before it."""
+    """A comment: `trailing` after code on its line, `blank` below an empty line."""
 
     text: str
     trailing: bool
@@ -33,14 +33,14 @@ class Comment:
 @final
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What lies between two tokens; `blank`: an empty line is before the second."""
+    """The space between two tokens; `blank` if an empty line is before the second."""
 
     comments: tuple[Comment, ...] = ()
     blank: bool = False
 
 
 def tidy(text: str) -> str:
-    """Return a comment, or doc comment, with a blank after its mark and none at its end.
+    """Return a comment with a blank after its mark, and none at its end.
 
     A row of slashes is left as it is.
     """
@@ -54,9 +54,9 @@ def tidy(text: str) -> str:
 def split_comments(
     text: str, lexemes: tuple[Token, ...]
 ) -> tuple[tuple[Token, ...], dict[int, Gap]]:
-    """Return the tokens that every form has, and what lies in the gaps between them.
+    """Return a file's tokens without trailing commas, and the gaps between them.
 
-    A last comma is no such token: the form decides on it.
+    A trailing comma is not among the tokens: the formatter adds or removes it.
     """
     tokens: list[Token] = []
     gaps: dict[int, Gap] = {}
@@ -84,7 +84,7 @@ def _next_token(lexemes: tuple[Token, ...], number: int) -> Token:
 
 @final
 class Gaps:
-    """The gaps of a document: which line is in each, and what groups are around it."""
+    """The gaps of a document: the line break in each, and the groups around it."""
 
     def __init__(self, document: Document) -> None:
         self.tokens: list[str] = []
@@ -113,7 +113,7 @@ class Gaps:
         self._breaking.update(around if line.hard else ())
 
     def place(self, source: Mapping[int, Gap]) -> dict[int, Gap]:
-        """Return the gaps with each comment where a line may break, in their order."""
+        """Return the gaps, each comment moved to where a line may break."""
         placed = {gap: Gap((), found.blank) for gap, found in source.items()}
         least = -1
         for gap in sorted(source):

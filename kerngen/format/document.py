@@ -1,4 +1,4 @@
-"""The document: the tokens of a file, and where a line may break between them.
+"""The document of a pretty-printer: text, and places where lines may break.
 
 After Wadler's "A prettier printer": text, lines, and groups whose lines break together.
 Nodes compare by identity, so that what is found out about one can be kept beside it.
@@ -14,7 +14,7 @@ from typing import TypeAlias, final
 
 @final
 class Blank(Enum):
-    """Where a line that always breaks leaves an empty line.
+    """Whether an empty line is wanted at a line break that is always made.
 
     Everywhere else the source's own empty lines are kept, as one.
     """
@@ -34,7 +34,7 @@ class Blank(Enum):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Characters without a line break; `token` if they are one of the source's."""
+    """Text without a line break; `token` if it is a token of the source."""
 
     text: str
     token: bool = False
@@ -43,7 +43,7 @@ class Text:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """A place for a line break: `flat` is the text in its place where there is none.
+    """A possible line break: `flat` is the text if the line is not broken.
 
     Comments before a `closing` line are indented as what it closes.  An `operator`
     follows: comments right after that may be here.
@@ -65,7 +65,7 @@ class LastComma:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Indent:
-    """Lines inside are indented by a step more."""
+    """Content whose lines are indented by one more step."""
 
     content: Document
 
@@ -73,7 +73,7 @@ class Indent:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Content whose own lines break all or not at all.
+    """Content whose own lines are all broken, or none of them.
 
     `tail` is a group at its end that may break alone, as in `x = a * if c {`; but its
     own lines break first where that makes `alone`, after the last one, fit on a line.
@@ -88,7 +88,7 @@ Document: TypeAlias = Text | Line | LastComma | Indent | Group | tuple["Document
 
 
 def children(document: Document) -> tuple[Document, ...]:
-    """Return what a document is made of."""
+    """Return the direct parts of a document."""
     match document:
         case tuple():
             return document
@@ -99,7 +99,7 @@ def children(document: Document) -> tuple[Document, ...]:
 
 
 def walk(document: Document) -> Iterator[tuple[Document, tuple[Group, ...]]]:
-    """Yield each text and line in order, with the groups around it."""
+    """Yield each text and line in order, with the groups that it is in."""
     todo: list[tuple[Document, tuple[Group, ...]]] = [(document, ())]
     while todo:
         node, around = todo.pop()
@@ -110,7 +110,7 @@ def walk(document: Document) -> Iterator[tuple[Document, tuple[Group, ...]]]:
 
 
 def groups(document: Document) -> Iterator[Group]:
-    """Yield each group."""
+    """Yield every group in a document."""
     todo = [document]
     while todo:
         node = todo.pop()

@@ -1,4 +1,4 @@
-"""The layout of expressions, one function for each form of the grammar."""
+"""Formatting of expressions: a function for each form of the grammar."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _LEVEL: Final = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
 
 
 def number_text(text: str) -> str:
-    """Return a number as every form has it: `0xFF`, `1e-8`."""
+    """Return a number literal in canonical form: `0xFF`, `1e-8`."""
     if text[:2].lower() == "0x":
         return f"0x{text[2:].upper()}"
     return text.lower()
 
 
 def expression(node: Node) -> Piece:
-    """Lay out an expression."""
+    """Return the document of an expression."""
     if isinstance(node, Token):
         numeric = node.type in {"INT", "FLOAT"}
         return Piece(token(number_text(str(node)) if numeric else str(node)))
@@ -53,19 +53,19 @@ def expression(node: Node) -> Piece:
 
 
 def elements(node: Node) -> list[Document]:
-    """Lay out the expressions of a list, without its commas."""
+    """Return the documents of a list's expressions, without commas."""
     assert isinstance(node, Tree)
     parts = [part for part in node.children if not is_comma(part)]
     return [expression(part).document for part in parts]
 
 
 def is_comma(node: Node) -> bool:
-    """Whether this is a comma between elements, or after the last."""
+    """Whether a node is a comma of a list."""
     return isinstance(node, Token) and node.type == "COMMA"
 
 
 def subscripts(opening: Node, inside: Node, closing: Node) -> Group:
-    """Lay out a list in brackets."""
+    """Return the document of a list in brackets."""
     return bracketed(token(str(opening)), elements(inside), token(str(closing)))
 
 

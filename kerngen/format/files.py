@@ -1,4 +1,4 @@
-"""Formatting files: what would change."""
+"""Formatting of whole files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kerngen.source.reading import decode_source
 @final
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """The content of a file before and after, and what its user calls it."""
+    """A file before and after formatting, with its path as the user knows it."""
 
     shown: str
     before: bytes
@@ -21,11 +21,11 @@ class Formatted:
 
     @property
     def changed(self) -> bool:
-        """Whether the file isn't in its canonical form yet."""
+        """Whether formatting changes the file."""
         return self.before != self.after
 
     def diff(self) -> str:
-        """Return the change as a unified diff."""
+        """Return the changes as a unified diff."""
         before, after = self.before.decode("utf-8"), self.after.decode("utf-8")
         lines = unified_diff(
             before.splitlines(keepends=True),
@@ -37,5 +37,5 @@ class Formatted:
 
 
 def format_data(data: bytes, shown: str) -> Formatted:
-    """Format what was read; raise `CompileError` if it isn't a `.kern` file's text."""
+    """Format a file's bytes; raise `CompileError` if they are no valid `.kern` file."""
     return Formatted(shown, data, formatted(decode_source(data, shown)).encode())

@@ -1,4 +1,4 @@
-"""The canonical form of a file, and the proof that it means the same."""
+"""The canonical form of a file, with a check that its meaning stays the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kerngen.syntax.parser import parse
 
 @final
 class FormatterError(Exception):
-    """The formatter would change what a file means, which is a bug of ours."""
+    """Raised if formatting would change a file's meaning: a bug of kerngen."""
 
 
 def formatted(source: Source) -> str:

@@ -1,4 +1,4 @@
-"""The layout of a file: its items, their parameters and their statements."""
+"""Formatting of items: kernels, functions, structs, and statements in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ONE_LINE: Final = frozenset({"use", "const", "gradient", "schedule"})
 
 
 def program(tree: Tree[Token]) -> Document:
-    """Lay out a file."""
+    """Return the document of a file."""
     lines: list[Document] = []
     before = ""
     for node in _trees(tree):

@@ -1,4 +1,4 @@
-"""Small documents that the layout of every construct is made of."""
+"""Building blocks of documents: lists, braces, assignments."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SPACE = Text(" ")
 @final
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An expression: its document, and the group at its end that may break alone.
+    """An expression's document, and the group at its end that may break alone.
 
-    `opens` is for a conditional, whose group may break behind operators, too;
-    what is in brackets may only behind a `=`.
+    `opens` is set for a conditional, whose group may also break after an operator;
+    other groups at the end only after a `=`.
     """
 
     document: Document
@@ -34,7 +34,7 @@ class Piece:
 
     @property
     def open_tail(self) -> Group | None:
-        """The conditional at its end."""
+        """The conditional at the expression's end, if there is one."""
         return self.tail if self.opens else None
 
 
@@ -46,7 +46,7 @@ def token(text: str) -> Text:
 def bracketed(
     opening: Document, elements: Sequence[Document], closing: Document
 ) -> Group:
-    """Lay out a list: on a line, or an element on each and a comma after the last."""
+    """Return a list's document: on one line, or one element per line."""
     if not elements:
         return Group((opening, Line(closing=True), closing))
     inside = (Line(), *separated(elements, Line(" ")), LastComma())
@@ -54,7 +54,7 @@ def bracketed(
 
 
 def separated(elements: Sequence[Document], line: Line) -> Iterator[Document]:
-    """Put a comma and a line like this one between elements."""
+    """Yield elements with a comma and a line break between them."""
     for number, element in enumerate(elements):
         if number:
             yield token(",")
@@ -63,12 +63,12 @@ def separated(elements: Sequence[Document], line: Line) -> Iterator[Document]:
 
 
 def parenthesized(opening: Document, content: Document, closing: Document) -> Group:
-    """Lay out what isn't a list: no comma follows it."""
+    """Return the document of a single expression in parentheses."""
     return Group((opening, Indent((Line(), content)), Line(closing=True), closing))
 
 
 def block(opening: Document, lines: Sequence[Document], closing: Document) -> Group:
-    """Lay out lines in braces, each for itself; none leaves the braces together."""
+    """Return the document of lines in braces."""
     if not lines:
         return Group((opening, Line(closing=True), closing))
     between = [Line(hard=True, blank=Blank.NONE_FIRST)]
@@ -79,17 +79,17 @@ def block(opening: Document, lines: Sequence[Document], closing: Document) -> Gr
 
 
 def braced(opening: str, content: Document, closing: str) -> Document:
-    """Lay out braces whose lines break with those around them."""
+    """Return the document of braces that break together with the group around."""
     inside = Indent((Line(" "), content))
     return (token(opening), inside, Line(" ", closing=True), token(closing))
 
 
 def condition(expr: Document) -> Group:
-    """Lay out the condition between `if` or `when` and a brace."""
+    """Return the document of the condition between `if` or `when` and a brace."""
     return Group((Indent((Line(" "), expr)), Line(" ", closing=True)))
 
 
 def assigned(left: Document, sign: Document, value: Piece) -> Document:
-    """Lay out `left = value`."""
+    """Return the document of `left = value`."""
     content = (SPACE, sign, Indent((Line(" "), value.document)))
     return (left, Group(content, tail=value.tail, alone=value.document))

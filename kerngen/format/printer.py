@@ -1,4 +1,4 @@
-"""Document to text: which groups break, and where comments and empty lines go."""
+"""Print documents: decide which groups break, and where comments go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients, derived from the equations: a kernel in, the kernel of its gradient out."""
+"""Automatic differentiation: from a kernel to the kernel of its gradient."""
 
 from kerngen.gradient.derive import derive
 from kerngen.gradient.fault import GradientError, Kind

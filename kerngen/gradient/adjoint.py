@@ -1,4 +1,4 @@
-"""The reverse sweep: what each read of a statement adds to the adjoint of what it reads."""
+"""The reverse sweep: how each read of a statement adds to the adjoint of its tensor."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, assert_never, final
 
-from kerngen.gradient.conditions import BOOL, all_hold, chosen, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forms import Facts, Form
 from kerngen.gradient.forward import Forward, as_select
 from kerngen.gradient.handing import handed_on, has_components
+from kerngen.gradient.integers.conditions import (
+    BOOL,
+    all_hold,
+    chosen,
+    conjuncts,
+    negated,
+)
+from kerngen.gradient.integers.forms import Facts, Form
+from kerngen.gradient.integers.solve import solved, with_fixed
 from kerngen.gradient.members import key_of
 from kerngen.gradient.partials import partials
-from kerngen.gradient.solve import solved, with_fixed
 from kerngen.gradient.terms import ONE, Term, as_subscript, product_of, substituted
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.geometry import GEOMETRY
@@ -57,10 +63,10 @@ _ONE: Final = Constant(1.0, _F32)
 @final
 @dataclass
 class Reads:
-    """Collects what a statement's reads add to adjoints.
+    """Collects the terms that a statement's reads add to adjoints.
 
-    `places` gives the indices that the adjoint of a tensor or a member is over,
-    `scalar_places` those of a parameter's; `let` names a value of the derived program.
+    `places` returns the indices of the adjoint of a tensor or member, `scalar_places`
+    those for a parameter; `let` returns a new let of the derived program.
     """
 
     forward: Forward
@@ -73,7 +79,7 @@ class Reads:
     found: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
 
     def of(self, statement: Statement, term: Term) -> None:
-        """Add what follows from one term of the adjoint of the statement's target."""
+        """Add the terms that follow from one term of the target's adjoint."""
         self._statement = statement
         value = statement.value
         if isinstance(value, Reduce) and value.kind != "sum":

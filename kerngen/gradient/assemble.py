@@ -1,4 +1,4 @@
-"""The derived kernel: its statements in order, its signature, its names."""
+"""Assemble the derived kernel: its statements in order, its signature, its names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, final
 
 from kerngen.gradient.fault import GradientError, Kind
 from kerngen.gradient.forward import base_name
-from kerngen.gradient.subscripts import formed, without_needless_clamps
+from kerngen.gradient.integers.subscripts import formed, without_needless_clamps
 from kerngen.gradient.terms import with_places
 from kerngen.gradient.text import expr_text, signature_text, statement_text
 from kerngen.ir.analysis.reads import tensors_read
@@ -54,10 +54,10 @@ _LETTERS: Final = "ijklpqrstuvwabcdefghmnoxyz"
 @final
 @dataclass(frozen=True)
 class Derived:
-    """The parts of a derived kernel, in the names of the derivation.
+    """The parts of a derived kernel, with the names of the derivation.
 
-    `original` is the forward kernel, `recast` the same with what is given as inputs;
-    the derivation takes it that `divisors` are positive.
+    `original` is the forward kernel; `recast` is the same kernel with given tensors as
+    inputs. The derivation assumes that `divisors` are positive.
     """
 
     original: Kernel
@@ -74,7 +74,7 @@ class Derived:
 
 
 def assembled(derived: Derived, name: str) -> Kernel:
-    """Return the kernel, typed and named as the checker would."""
+    """Return the derived kernel, typed and named as by the checker."""
     body = _in_order(_needed(derived))
     tensors = _inputs(derived, body)
     return _Assembly(derived, name, body, tensors).kernel()

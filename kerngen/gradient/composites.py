@@ -1,4 +1,4 @@
-"""Vectors and matrices as values: their parts, zeros, and products by their types.
+"""Vectors and matrices in derivation: their parts, zeros, and products.
 
 The adjoint of a vector is one term, as that of a number is: it has one factor that is a
 vector, `2 s[i] dy[i]` where `dy[i]` is.
@@ -38,7 +38,7 @@ UNIT: Final = Constant(1.0, _F32)
 
 
 def is_real(type_: ValueType | Struct) -> bool:
-    """Whether values are f32, or vectors or matrices of them."""
+    """Whether a type is f32, or a vector or matrix of f32."""
     return not isinstance(type_, Struct) and scalar_of(type_) is _F32
 
 
@@ -63,7 +63,7 @@ def part_types(type_: Vector | Matrix) -> tuple[Scalar | Vector, ...]:
 
 
 def binary(op: BinaryOp, left: Expr, right: Expr) -> Expr:
-    """Return an operation with the type that it has by its sides."""
+    """Return an operation, typed by its sides."""
     sides = left.type, right.type
     if all(isinstance(side, Scalar) for side in sides):
         return Binary(op, left, right, left.type)
@@ -141,7 +141,7 @@ def placed(part: Expr, number: int, type_: Vector | Matrix) -> Construct:
 
 
 def place_of(at: At) -> int | None:
-    """Return the number that a part is read by, None if it is computed."""
+    """Return the literal number that a part is read by, or None if it is computed."""
     return as_literal(subscript_value(at.place))
 
 
@@ -149,14 +149,14 @@ def place_of(at: At) -> int | None:
 
 
 def is_zero(value: Expr) -> bool:
-    """Whether a value is written as 0."""
+    """Whether a value is a literal 0."""
     if isinstance(value, Construct):
         return all(map(is_zero, value.parts))
     return isinstance(value, Constant) and not value.value
 
 
 def times(left: Expr, right: Expr) -> Expr:
-    """Return a product, of two vectors by components."""
+    """Return a product; of two vectors, component by component."""
     if is_zero(left) or is_zero(right):
         type_ = left.type if isinstance(right.type, Scalar) else right.type
         return zero_of(type_)
@@ -168,7 +168,7 @@ def times(left: Expr, right: Expr) -> Expr:
 
 
 def added(parts: list[Expr], type_: ValueType) -> Expr:
-    """Return a sum, without zeros."""
+    """Return the sum of several values, without zeros."""
     kept = [part for part in parts if not is_zero(part)]
     total = kept[0] if kept else zero_of(type_)
     for part in kept[1:]:
@@ -186,7 +186,7 @@ def by_components(left: Expr, right: Expr) -> Expr:
 
 
 def divided(left: Expr, right: Expr) -> Expr:
-    """Return a quotient.  What is written as 0 stays so: 0 / 0 would be NaN."""
+    """Return a quotient; a literal 0 stays 0, as 0 / 0 would be NaN."""
     if not isinstance(left, Construct) or isinstance(right.type, Scalar):
         return binary("/", left, right)
     pairs = zip(parts_of(left), parts_of(right), strict=True)
@@ -195,7 +195,7 @@ def divided(left: Expr, right: Expr) -> Expr:
 
 
 def inner(left: Expr, right: Expr) -> Expr:
-    """Return the sum of the products of all components."""
+    """Return the inner product of two values."""
     if isinstance(left.type, Scalar):
         return times(left, right)
     pairs = tuple(zip(parts_of(left), parts_of(right), strict=True))
@@ -216,7 +216,7 @@ def total(value: Expr) -> Expr:
 
 
 def packed(type_: Vector | Matrix, parts: tuple[Expr, ...]) -> Expr:
-    """Return a vector or matrix of its parts: `2.0 * v`, where each is that of v."""
+    """Return a vector or matrix made of parts: `2.0 * v`, if each part is that of v."""
     if isinstance(type_, Matrix):
         return Construct(type_, parts)
     found = _alike(parts)
@@ -282,9 +282,9 @@ def _alike_calls(name: str, parts: tuple[Expr, ...]) -> Expr | None:
 
 
 def direction_of(term: Term) -> tuple[Term, Expr]:
-    """Return a term's factor that is a vector or matrix, and the term without it.
+    """Split a term into the factor that is a vector or matrix, and the rest.
 
-    In the place of one that has none it is 1.
+    If no factor is a vector or matrix, it is 1.
     """
     for atom in term.factors:
         if not isinstance(atom.type, Scalar):
@@ -299,7 +299,7 @@ def type_of(term: Term) -> ValueType:
 
 
 def along(term: Term, value: Expr) -> Term | None:
-    """Return a number's term times a value, None if that is 0."""
+    """Return a scalar term times a value, or None if that is 0."""
     if is_zero(value):
         return None
     found = product_of(value)
@@ -307,7 +307,7 @@ def along(term: Term, value: Expr) -> Term | None:
 
 
 def is_sparse(value: Expr) -> bool:
-    """Whether a vector or matrix is written part by part, some of them zeros."""
+    """Whether a vector or matrix is written with literal zeros among its parts."""
     return isinstance(value, Construct) and any(map(_has_zero, value.parts))
 
 

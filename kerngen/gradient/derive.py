@@ -1,4 +1,4 @@
-"""Derive a kernel: from the equations of a function to those of its gradient.
+"""Derive a kernel's gradient: the reverse sweep over its statements.
 
 Statements are walked in reverse.  Each let and output has an adjoint, the derivative of
 the whole by it: a sum of products.  A statement hands its target's adjoint on to what it
@@ -15,12 +15,12 @@ from typing import Final, final
 from kerngen.gradient.adjoint import Reads
 from kerngen.gradient.assemble import Derived, assembled
 from kerngen.gradient.composites import direction_of, is_real, is_zero, zero_of
-from kerngen.gradient.conditions import conjuncts, facts_of
 from kerngen.gradient.exchange import Program, with_sums_exchanged
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.forward import Forward, Step, base_name, made_ready
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import conjuncts, facts_of
+from kerngen.gradient.integers.forms import Facts, Form, form_of, scaled, variables
 from kerngen.gradient.members import has_real, indices_of, key_of, leaves
 from kerngen.gradient.merge import merged
 from kerngen.gradient.recurrences import Back, copies_in, read_from
@@ -71,10 +71,10 @@ def derive(
     given: tuple[str, ...] = (),
     functions: Mapping[str, Function] | None = None,
 ) -> Kernel:
-    """Return the kernel of that name that computes the gradient of another.
+    """Return the kernel, called `name`, that computes the gradient of another.
 
-    `by` names the parameters that it is by, `given` outputs and lets that the caller
-    has kept.  `functions` are the user's, by name.
+    `by` are the parameters to differentiate by; `given` are outputs and lets that the
+    caller passes; `functions` are the user's functions by name.
 
     Raises `GradientError`.
     """

@@ -1,4 +1,4 @@
-"""Sums of sums in the other order, where one of both is there already.
+"""Exchange the order of nested sums, where that lets a sum be reused.
 
     Before:  along[i] = sum[p] dy[i, p] * y[i, p];        y[i, p] = sum[j] e[i, j] * v[j, p]
     After:   along[i] = sum[j] de[i, j] * e[i, j];       de[i, j] = sum[p] dy[i, p] * v[j, p]
@@ -46,14 +46,14 @@ class Program:
     outputs: tuple[Statement, ...]
 
     def needed(self) -> frozenset[Tensor]:
-        """Return the lets that the outputs depend on."""
+        """Return the lets that the outputs depend on, directly or not."""
         return _needed((*self.forward, *self.own), self.outputs)
 
 
 def with_sums_exchanged(
     program: Program, simplifier: Simplifier
 ) -> tuple[Statement, ...]:
-    """Return the gradient's own statements with sums in the order that costs less."""
+    """Return the gradient's statements with sums in the cheaper order."""
     for place, statement in enumerate(program.own):
         for other in _exchanged(statement, program, simplifier):
             own = (*program.own[:place], other, *program.own[place + 1 :])

@@ -1,4 +1,4 @@
-"""Why a kernel has no gradient."""
+"""The exception for a kernel that can't be derived, with the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerngen.source.text import Span
 
 @final
 class Kind(Enum):
-    """The reasons that a derivation can end with."""
+    """The reasons why a derivation fails."""
 
     BY_UNKNOWN = "by unknown"
     BY_INTEGER = "by integer"

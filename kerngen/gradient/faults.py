@@ -1,4 +1,4 @@
-"""Why a kernel has no gradient such as is asked for: codes KG1203 to KG1212."""
+"""Diagnostics of gradients that can't be derived: codes KG1203 to KG1212."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forward program, made ready: functions inlined, reductions named, indices apart."""
+"""Prepare the forward program: inline functions, name reductions, rename indices apart."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.gradient.composites import is_real, part_of, part_types, zero_of
-from kerngen.gradient.conditions import all_hold, conjuncts, negated
 from kerngen.gradient.fault import GradientError, Kind
-from kerngen.gradient.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import all_hold, conjuncts, negated
+from kerngen.gradient.integers.forms import form_of, length, number, plus, value_of
 from kerngen.gradient.members import key_of
 from kerngen.gradient.terms import substituted, with_places
 from kerngen.ir.analysis.affine import affine_form
@@ -40,7 +40,7 @@ from kerngen.ir.nodes import (
     Unary,
     UniformValue,
 )
-from kerngen.ir.staging.hoisting import Fresh
+from kerngen.ir.staging.hoisting import Fresh, named_let
 from kerngen.ir.types import Scalar, Vector
 from kerngen.ir.walk import called, map_children, walk
 
@@ -50,7 +50,7 @@ _F32: Final = Scalar.F32
 @final
 @dataclass(frozen=True)
 class Step:
-    """A step of a recurrence, where all of its elements are known: no reduction is in it.
+    """A step of a recurrence with its reductions replaced by lets that come before.
 
     Of `h[t, i] = tanh(sum[j] w[i, j] * h[t - 1, j])` there is a let of the sums, which
     can be computed at once, and the step is `tanh(h_sum[t, i])`.
@@ -63,7 +63,7 @@ class Step:
 @final
 @dataclass(frozen=True)
 class Forward:
-    """A kernel with every index bound once, and every reduction that matters named.
+    """The prepared forward program: each index is bound once, reductions have names.
 
     `active` are the tensors and scalars that the gradient passes through.  `steps` are
     recurrences with their own reductions named, too: by lets that follow them.
@@ -76,7 +76,7 @@ class Forward:
     steps: Mapping[Tensor, Step]
 
     def is_active(self, expr: Expr) -> bool:
-        """Whether the gradient passes through an expression."""
+        """Whether a derivative flows through an expression."""
         return any(_name_of(node) in self.active for node in walk(expr))
 
 
@@ -93,7 +93,7 @@ def made_ready(
     by: tuple[str, ...],
     fresh: Fresh,
 ) -> Forward:
-    """Return a kernel as the derivation wants it."""
+    """Return a kernel's prepared forward program."""
     _refuse_writes(kernel)
     active = frozenset(by) | _active_hosts(kernel, by)
     statements: list[Statement] = []
@@ -233,7 +233,7 @@ def _values(by: Mapping[Index, Index]) -> dict[Index, Expr]:
 
 
 def base_name(index: Index) -> str:
-    """Return the name that the user gave to an index."""
+    """Return an index's name as the user wrote it, without a suffix."""
     return index.name.split("#")[0]
 
 
@@ -349,12 +349,10 @@ class _Namer:
         own = tuple(replace(i, name=f"{i.name}#{suffix}") for i in outside)
         by = _values(dict(zip(outside, own, strict=True)))
         name = self.fresh.name(f"{statement.target.name}_{reduce.kind}")
-        extents = tuple(index.extent for index in own)
-        tensor = Tensor(name, reduce.type, extents, Role.LET, span=statement.span)
         value = substituted(_clamped(reduce, frozenset(outside)), by)
-        let = _let_of(statement, tensor, own, value)
+        let = named_let(statement, name, own, value)
         self.lets.append(let)
-        load = Load(tensor, tuple(IndexValue(index) for index in outside))
+        load = Load(let.target, tuple(IndexValue(index) for index in outside))
         self.known[_anonymous(reduce)] = load
         return load
 
@@ -367,21 +365,6 @@ def _anonymous(reduce: Reduce) -> Expr:
 
 def _reads_memory(expr: Expr) -> bool:
     return any(isinstance(node, Load | Reduce) for node in walk(expr))
-
-
-def _let_of(
-    statement: Statement, target: Tensor, indices: tuple[Index, ...], value: Expr
-) -> Statement:
-    """Return a let of a part of a statement, which may be of one member or component."""
-    return replace(
-        statement,
-        target=target,
-        indices=indices,
-        value=value,
-        path=(),
-        component="",
-        along=None,
-    )
 
 
 def _clamped(reduce: Reduce, outside: frozenset[Index]) -> Expr:
@@ -444,11 +427,9 @@ def _with_scales(
             return expr
         own = tuple(i for i in statement.indices if i in free_indices(below))
         name = fresh.name(f"{statement.target.name}_scale")
-        extents = tuple(index.extent for index in own)
-        target = Tensor(name, _F32, extents, Role.LET, span=statement.span)
         value = Binary("/", Constant(1.0, _F32), below, _F32)
-        lets.append(_let_of(statement, target, own, value))
-        scale = Load(target, tuple(map(IndexValue, own)))
+        lets.append(named_let(statement, name, own, value))
+        scale = Load(lets[-1].target, tuple(map(IndexValue, own)))
         return Binary("*", expr.left, scale, _F32)
 
     if any(isinstance(node, Reduce) for node in walk(statement.value)):

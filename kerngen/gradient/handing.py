@@ -1,4 +1,4 @@
-"""The reverse sweep through vectors and matrices: what each operand's adjoint gets."""
+"""The reverse sweep through operations on vectors and matrices."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from kerngen.gradient.composites import (
     times,
     total,
 )
-from kerngen.gradient.conditions import BOOL, conjuncts, negated
-from kerngen.gradient.forms import number
+from kerngen.gradient.integers.conditions import BOOL, conjuncts, negated
+from kerngen.gradient.integers.forms import number
 from kerngen.gradient.terms import Term
 from kerngen.ir.geometry import GEOMETRY
 from kerngen.ir.nodes import (
@@ -55,7 +55,7 @@ Handed: TypeAlias = Iterator[tuple[Expr, Term]]
 
 
 def handed_on(expr: Expr, term: Term) -> Handed:
-    """Yield what the operands of a vector's or matrix's operation get of its adjoint."""
+    """Yield the operands of an operation, each with the adjoint that it receives."""
     rest, own = direction_of(term)
     for operand, adjoint in _adjoints(expr, own):
         for conditions, value in _branches(adjoint):
@@ -83,7 +83,7 @@ def _branches(adjoint: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:
 
 
 def has_components(expr: Expr) -> bool:
-    """Whether a value is a vector or matrix, or computed of them as a whole."""
+    """Whether a value is a vector or matrix, or a function of whole ones."""
     parts = (expr, *children(expr))
     return any(not isinstance(part.type, Scalar) for part in parts)
 

@@ -1,4 +1,4 @@
-"""The indices of expressions, found once for each.
+"""The free and bound indices of expressions, cached.
 
 They are asked for again and again while a kernel is derived.  The answers are kept by the
 identity of an expression: its hash would take as long as to look for them.

@@ -1,4 +1,4 @@
-"""What `kernel g = gradient of f by x given y;` becomes, and what is wrong with it."""
+"""Derive the kernel of a gradient item, with its diagnostics."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def derive_item(
     functions: Mapping[str, Function],
     warnings: Faults,
 ) -> Kernel:
-    """Return the kernel of an item, derived from another one.
+    """Return the kernel of `kernel g = gradient of f by x given y;`.
 
-    Reads that make it compare each element with each are `warnings`.
+    `warnings` gets reads for which the gradient compares each element with every other
+    one.
 
     Raises `CompileError` with every fault of its names, or why it can't be derived.
     """

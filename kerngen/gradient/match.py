@@ -1,4 +1,4 @@
-"""Whether two expressions are the same but for the names of indices."""
+"""Matching of expressions up to the names of indices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Renaming: TypeAlias = dict[Index, Index]
 @final
 @dataclass(frozen=True)
 class Pattern:
-    """Factors that hold whatever the indices in `free` are."""
+    """Factors to find in a product; the indices in `free` may have any names."""
 
     factors: tuple[tuple[Expr, Fraction], ...]
     free: frozenset[Index]
@@ -26,7 +26,7 @@ class Pattern:
 def renamings(
     pattern: Pattern, factors: Factors, *, whole: bool
 ) -> Iterator[tuple[Renaming, int]]:
-    """Yield how a product holds a pattern, and how often; all of it if `whole`.
+    """Yield the renamings under which a product contains a pattern, and how many times.
 
     A factor to the power -3/2 holds one to -1/2 three times.
     """
@@ -65,7 +65,7 @@ def _matched(
 
 
 def same(pattern: Expr, expr: Expr, free: frozenset[Index], renaming: Renaming) -> bool:
-    """Whether an expression is a pattern under a renaming, which is added to."""
+    """Whether an expression matches a pattern; the renaming of indices is extended."""
     if type(pattern) is not type(expr):
         return False
     if isinstance(pattern, IndexValue) and isinstance(expr, IndexValue):

@@ -1,4 +1,4 @@
-"""Members of structs: each has an adjoint of its own, by the path that leads to it."""
+"""Struct members in derivation: each has an adjoint of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerngen.ir.nodes import At, Field, Index, IndexValue, Path
 
 
 def key_of(name: str, path: Path) -> str:
-    """Return what tells a member from others: `scene.lights[].color`."""
+    """Return a key that identifies a member: `scene.lights[].color`."""
     steps = (f".{step.name}" if isinstance(step, Field) else "[]" for step in path)
     return name + "".join(steps)
 
@@ -19,7 +19,7 @@ def key_of(name: str, path: Path) -> str:
 def leaves(
     type_: MemoryType, path: Path = (), depth: int = 0
 ) -> Iterator[tuple[Path, Leaf]]:
-    """Yield the path to each number, vector and matrix, with indices over arrays."""
+    """Yield the path to each number, vector and matrix in a type."""
     match type_:
         case Leaf():
             yield path, type_
@@ -36,12 +36,12 @@ def leaves(
 
 
 def has_real(type_: MemoryType) -> bool:
-    """Whether some part of a type is f32 or f16."""
+    """Whether any part of a type is f32 or f16."""
     return any(is_real(leaf.type) for _, leaf in leaves(type_))
 
 
 def indices_of(path: Path) -> tuple[Index, ...]:
-    """Return the indices that a path to a leaf has, one for each array."""
+    """Return the indices in a path, one for each fixed array."""
     return tuple(
         step.place.index
         for step in path

@@ -1,4 +1,4 @@
-"""Adjoints of single components, joined: one vector in the place of one term for each."""
+"""Merge terms of single components into terms of whole vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _Where: TypeAlias = tuple[tuple[Expr, ...], tuple[Index, ...], frozenset[Expr]]
 
 
 def merged(terms: list[Term]) -> list[Term]:
-    """Return a sum with the terms of single components under one condition as one.
+    """Return a sum with terms of single components merged,
+    if their conditions are equal.
 
     Before:  dy[i] z[i] vec2f(1.0, 0.0) + dy[i] w[i] vec2f(0.0, 1.0)
     After:   dy[i] vec2f(z[i], w[i])

@@ -1,4 +1,4 @@
-"""Sums taken apart again: a proof across two of them.
+"""Expand reads of tensors into the sums that they hold, for proofs that terms cancel.
 
 In `sum[j] e[i, j] * v[j, p] / sum[j] e[i, j]` the adjoint of what all `e[i, j]` are divided
 by is `sum[j] e[i, j] * u[i, j] - sum[p] dy[i, p] * y[i, p]`, with `u[i, j] = sum[p] dy[i, p]
@@ -24,7 +24,7 @@ _MOST_OPENED: Final = 16
 @final
 @dataclass
 class Openings:
-    """Knows which sum a tensor is."""
+    """Remembers for each tensor the sum that it holds."""
 
     _sums: dict[Tensor, tuple[tuple[Index, ...], Term]] = field(
         default_factory=dict[Tensor, tuple[tuple[Index, ...], Term]]
@@ -32,7 +32,7 @@ class Openings:
     _opened: int = 0
 
     def record(self, result: Term, indices: tuple[Index, ...], whole: Term) -> None:
-        """Note that a read of a tensor, over some indices, is a sum."""
+        """Record that a tensor's element, at some indices, is a sum."""
         atom, *more = result.factors
         if isinstance(atom, Load) and not more and result.coefficient == 1:
             self._sums[atom.tensor] = indices, whole
@@ -40,7 +40,7 @@ class Openings:
     def all_opened(
         self, terms: Iterable[Term], multiplied_out: Callable[[Term], list[Term]]
     ) -> list[Term] | None:
-        """Return terms without reads of sums; nothing if none reads one, or too many."""
+        """Return terms with each read of a sum replaced by that sum's terms, or None."""
         waiting, done, count = [*terms], list[Term](), 0
         while waiting:
             term = waiting.pop()
@@ -80,7 +80,7 @@ class Openings:
 
 
 def cancel(terms: Iterable[Term]) -> bool:
-    """Whether the sum of some terms is 0, whatever their sums are over is called."""
+    """Whether some terms add up to 0, up to the names of indices."""
     left = [*terms]
     while left:
         first = left.pop()

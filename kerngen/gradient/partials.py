@@ -1,4 +1,4 @@
-"""The derivatives of built-ins, from their rows' text in the language itself.
+"""The derivatives of built-ins, from their rows in the table.
 
 At a tie `max` and `min` give half to each argument: the mean of both sides' derivatives.
 So kinks that cancel do so at the kink, too: `max(x, 0.0) + log(1.0 + exp(-abs(x)))` has
@@ -32,7 +32,7 @@ def _template(name: str, place: int) -> Expr:
 
 
 def partials(call: BuiltinCall) -> tuple[Expr, ...] | None:
-    """Return the derivatives of a call by each argument; None if there are none."""
+    """Return a call's derivative by each argument, or None if it has none."""
     if BUILTINS[call.builtin].partials is None:
         return None
     return tuple(_partial(call, place) for place in range(len(call.arguments)))

@@ -1,4 +1,4 @@
-"""Recurrences: the adjoint of a let that reads itself is one the other way.
+"""Gradients of recurrences: the adjoint is a recurrence in the other direction.
 
 h[t] = a[t] * h[t - 1] + b[t]     has     dh[t] = dy[t] + a[t + 1] * dh[t + 1]
 """
@@ -32,7 +32,7 @@ _F32: Final = Scalar.F32
 @final
 @dataclass(frozen=True)
 class Back:
-    """The adjoint of the recurrence `of`, which is called `name`."""
+    """The adjoint of the recurrence `of`."""
 
     of: Statement
     along: Recurrence
@@ -40,7 +40,7 @@ class Back:
 
     @cached_property
     def places(self) -> tuple[Index, ...]:
-        """The indices of the adjoint: not those of a step, which may sum over its own."""
+        """The indices of the adjoint."""
         return tuple(
             replace(index, name=f"{index.name}#{self.name}")
             for index in self.of.indices
@@ -48,17 +48,17 @@ class Back:
 
     @cached_property
     def target(self) -> Tensor:
-        """The adjoint as a let."""
+        """The tensor of the adjoint, a let."""
         return replace(self.of.target, name=self.name, role=Role.LET)
 
     @property
     def own(self) -> Term:
-        """The adjoint of a step, as the step hands it on to those before."""
+        """The adjoint of a step, as a term that it hands to earlier steps."""
         at = tuple(map(IndexValue, self.of.indices))
         return Term(factors={Load(self.target, at): ONE})
 
     def statement(self, terms: list[Term], steps: list[Term]) -> Statement:
-        """Return the adjoint: what follows the recurrence adds, and what steps hand on."""
+        """Return the statement of the adjoint: terms of later uses, and of later steps."""
         renaming = dict(zip(self.of.indices, map(IndexValue, self.places), strict=True))
         first = substituted(rendered(terms), renaming)
         value = Binary("+", first, rendered(steps), _F32)
@@ -67,9 +67,10 @@ class Back:
 
 
 def copies_in(forward: tuple[Statement, ...]) -> dict[Tensor, Tensor]:
-    """Return the lets that something given is a copy of: `y[i, t] = h[i, t]` given y.
+    """Return the lets that given outputs are copies of: `y[i, t] = h[i, t]` given y.
 
-    Recurrences are no definitions of what they read, so their names are found here.
+    A recurrence is not inlined by the definitions of its lets, so copies must be found
+    here.
     """
     recurrences = {s.target for s in forward if s.along}
     return {
@@ -82,7 +83,7 @@ def copies_in(forward: tuple[Statement, ...]) -> dict[Tensor, Tensor]:
 
 
 def read_from(copies: Mapping[Tensor, Tensor], statement: Statement) -> Statement:
-    """Return a statement that reads the copies, as those are given."""
+    """Return a statement that reads given copies instead of the lets."""
 
     def visit(expr: Expr) -> Expr:
         expr = map_children(expr, visit)

@@ -1,4 +1,4 @@
-"""Sums of products as expressions again: common factors out, conditions merged."""
+"""From sums of products back to expressions: factor out, and merge conditions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Final
 
 from kerngen.gradient.composites import ZERO, binary, zero_of
-from kerngen.gradient.conditions import all_hold, negated
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import all_hold, negated
 from kerngen.gradient.simplify import common, split, split_under_conditions
 from kerngen.gradient.terms import HALF, ONE, Factors, Term
 from kerngen.ir.nodes import (
@@ -168,7 +168,7 @@ def _is_bare(expr: Expr) -> bool:
 
 
 def is_choice(expr: Expr) -> bool:
-    """Whether a factor chooses among numbers: a partial derivative with a kink."""
+    """Whether a factor is a choice of numbers, as the derivative of a kink is."""
     if not isinstance(expr, Select):
         return False
     sides = (expr.then, expr.otherwise)

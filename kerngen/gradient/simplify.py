@@ -1,9 +1,9 @@
-"""What makes a derived kernel as fast as one written by hand.
+"""Simplify adjoints by the definitions of the forward program.
 
 Adjoints are sums of products of the forward program's own expressions.  They get shorter
 by the definitions of that program, used both ways: `exp(x - top) / total` is `y`, and
 `sum[j] exp(x[i, j] - top[i])` is `total`.  Multiplied out, many a sum turns out to be 0:
-the adjoint of softmax's `top`, say.  That form is for the proof alone, as it would round
+the adjoint of softmax's `top`, for one.  That form is for the proof alone, as it would round
 worse: `x - mean` stays one factor.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, final
 
-from kerngen.gradient.conditions import conjuncts, negated
-from kerngen.gradient.forms import length
 from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import conjuncts, negated
+from kerngen.gradient.integers.forms import length
 from kerngen.gradient.match import Pattern, renamings, same
 from kerngen.gradient.openings import Openings, cancel
 from kerngen.gradient.terms import (
@@ -71,7 +71,7 @@ class Definition:
 
     @property
     def pattern(self) -> Pattern:
-        """The product, whatever the indices."""
+        """The factors of the product, with any names of its indices."""
         return Pattern(tuple(self.product.factors.items()), frozenset(self.indices))
 
 
@@ -86,7 +86,7 @@ class NamedSum:
 
     @property
     def pattern(self) -> Pattern:
-        """The terms of the sum, whatever the indices."""
+        """The terms of the sum, with any names of its indices."""
         free = frozenset((*self.indices, *self.product.bound))
         return Pattern(tuple(self.product.factors.items()), free)
 
@@ -94,7 +94,7 @@ class NamedSum:
 @final
 @dataclass
 class Simplifier:
-    """Knows the definitions of the program so far."""
+    """Simplifies terms by the definitions that it has learned so far."""
 
     elementwise: dict[Tensor, Statement] = field(
         default_factory=dict[Tensor, Statement]
@@ -113,10 +113,11 @@ class Simplifier:
     def define(
         self, statement: Statement, *, first: bool = False, is_computed: bool = True
     ) -> None:
-        """Learn what a statement's target is.
+        """Learn the definition of a statement's target.
 
-        `first` is what is given.  What is not `is_computed` anyway, an output of the
-        forward kernel, is worth a name only if it divides by what a row has.
+        `first` is set for given tensors. An output of the forward kernel that is not
+        `is_computed` in the gradient anyway gets a definition only if it divides by
+        values of a row.
         """
         target, value = statement.target, statement.value
         if target.element is not _F32:
@@ -161,9 +162,10 @@ class Simplifier:
     def learn(
         self, indices: tuple[Index, ...], inner: Term, result: Term, times: Term
     ) -> None:
-        """Learn that `times * inner` is `result`, if that shows what the sum is.
+        """Learn that `times * inner` equals `result`, if the sum follows from it.
 
-        Of `a[i] * sum[j] x[i, j]` it does not: where `a[i]` is 0, it is lost.
+        From `a[i] * sum[j] x[i, j]` the sum does not follow: it is lost where `a[i]` is
+        0.
         """
         self.openings.record(result, indices, inner.times(times))
         outside, inside = split(inner)
@@ -182,7 +184,7 @@ class Simplifier:
     # Shorter
 
     def shortened(self, terms: Iterable[Term]) -> list[Term]:
-        """Return a sum of terms in as few and short ones as is known."""
+        """Return a sum of terms, simplified by the known definitions."""
         found = [self._by_name(self._contracted(_spread(term))) for term in terms]
         found = _without_complements(added_up(found))
         if _may_cancel(found) and self._is_zero(found):
@@ -190,11 +192,11 @@ class Simplifier:
         return [t for t in found if not (_is_doubtful(t) and self._is_zero([t]))]
 
     def by_name(self, inside: Term) -> Term | None:
-        """Return what a sum is known as."""
+        """Return a sum as a read of the tensor that holds it, or None."""
         return _named_as(inside, self.sums)
 
     def opened(self, term: Term) -> Term | None:
-        """Return a term with the sums in it as what they are, if it is one term then."""
+        """Return a term with reads of sums expanded, if that is one term."""
         found = self.openings.all_opened(
             self._multiplied_out(term), self._multiplied_out
         )
@@ -390,7 +392,7 @@ def _product_of_lengths(value: Expr) -> Term | None:
 
 
 def terms_of_sum(reduce: Reduce) -> Term | None:
-    """Return a reduction by `sum` as one term."""
+    """Return a `sum` as one term, or None if it is several."""
     body, conditions = reduce.body, tuple[Expr, ...]()
     if reduce.condition is not None:
         conditions = tuple(conjuncts(reduce.condition))
@@ -448,7 +450,7 @@ def _fits(named: NamedSum, renaming: dict[Index, Index], inside: Term) -> bool:
 
 
 def split(term: Term) -> tuple[Term, Term]:
-    """Return the factors of a term outside its sum, and the sum itself."""
+    """Split a term into its factors outside of the sum, and the sum."""
     bound = frozenset(term.bound)
     outer: dict[Expr, Fraction] = {}
     inner: dict[Expr, Fraction] = {}
@@ -461,7 +463,7 @@ def split(term: Term) -> tuple[Term, Term]:
 
 
 def split_under_conditions(term: Term) -> tuple[Term, Term]:
-    """Return the factors outside a sum, and the sum with those its conditions shield.
+    """Split a term, but leave factors inside that its conditions must protect.
 
     Where no term is taken the sum is 0, and a factor before it may be anything: `x[p]`
     is NaN, or divides by 0.  So a factor with indices, or of what may be 0 to a negative
@@ -548,7 +550,7 @@ def _is_doubtful(term: Term) -> bool:
 
 
 def common(terms: list[Term]) -> Factors:
-    """Return the factors that all terms have, with the power that all have."""
+    """Return the common factors of all terms, each with the power that all have."""
     shared: dict[Expr, Fraction] = dict(terms[0].factors)
     for term in terms[1:]:
         for atom in tuple(shared):
@@ -562,7 +564,7 @@ def common(terms: list[Term]) -> Factors:
 
 
 def named_sums(term: Term, name: Callable[[Term], Term]) -> Term:
-    """Return a term whose sum has got a name."""
+    """Return a term with its sum replaced by a named let."""
     if not term.bound:
         return term
     outside, inside = split_under_conditions(term)
@@ -589,7 +591,7 @@ def _shields(condition: Expr, inside: Term) -> bool:
 
 
 def reads_of(terms: Iterable[Term]) -> Iterator[Tensor]:
-    """Yield the lets that some terms read."""
+    """Yield the lets that terms read."""
     for term in terms:
         for atom in (*term.factors, *term.conditions):
             if isinstance(atom, Load) and atom.tensor.role is Role.LET:

@@ -1,4 +1,4 @@
-"""Sums of products: the normal form in which adjoints are added up.
+"""Sums of products: the normal form of adjoints.
 
 A term is a coefficient times factors to powers, under conditions, summed over indices:
 `-1/2 dy[i, j] g[j] r[i]^3`, over j, where `j <= i`.  Factors are expressions of the
@@ -46,10 +46,10 @@ HALF: Final = Fraction(1, 2)
 @final
 @dataclass(frozen=True)
 class Term:
-    """One product, under `conditions`, summed over the indices in `bound`.
+    """A product of factors, under `conditions`, summed over the indices in `bound`.
 
-    The conditions in `solved` are no choice of the program: outside of them a subscript
-    has no solution.
+    Conditions in `solved` are not the program's: where they fail, a subscript has no
+    solution.
     """
 
     coefficient: Fraction = ONE
@@ -59,7 +59,7 @@ class Term:
     solved: frozenset[Expr] = frozenset()
 
     def times(self, other: Term) -> Term:
-        """Return the product of two terms; the other has neither sum nor condition."""
+        """Return the product with another term, that has neither sum nor condition."""
         return replace(
             self,
             coefficient=self.coefficient * other.coefficient,
@@ -67,23 +67,23 @@ class Term:
         )
 
     def to(self, power: Fraction) -> Term:
-        """Return a power of a term; its coefficient is 1 if the power is not whole."""
+        """Return the term to a power; a broken power drops the coefficient."""
         coefficient = self.coefficient ** int(power) if power.denominator == 1 else ONE
         factors = {atom: e * power for atom, e in self.factors.items()}
         return Term(coefficient, factors)
 
     def under(self, *conditions: Expr) -> Term:
-        """Return the term with further conditions."""
+        """Return the term under further conditions."""
         added = (c for c in conditions if c not in self.conditions)
         return replace(self, conditions=(*self.conditions, *dict.fromkeys(added)))
 
     def over(self, indices: tuple[Index, ...]) -> Term:
-        """Return the term, summed over further indices."""
+        """Return the term summed over further indices."""
         return replace(self, bound=(*self.bound, *indices))
 
     @property
     def key(self) -> object:
-        """What like terms have in common."""
+        """The part that like terms have in common: all but the coefficient."""
         parts = frozenset(self.factors.items()), frozenset(self.conditions)
         return (*parts, frozenset(self.bound))
 
@@ -99,7 +99,7 @@ def joined(left: Factors, right: Factors) -> dict[Expr, Fraction]:
 
 
 def added_up(terms: Iterable[Term]) -> list[Term]:
-    """Return a sum with like terms added up."""
+    """Return a sum with like terms added together."""
     found: dict[object, Term] = {}
     for term in terms:
         other = found.get(term.key)
@@ -109,7 +109,7 @@ def added_up(terms: Iterable[Term]) -> list[Term]:
 
 
 def product_of(expr: Expr) -> Term:
-    """Return an expression as one product; what is none is a factor.
+    """Return an expression as one product; anything else becomes a factor.
 
     `exp(x - top) / total` is exp(x - top)^1 total^-1.
     """
@@ -148,12 +148,12 @@ def _root(inside: Expr, power: Fraction) -> Term:
 
 
 def exact(value: float) -> Fraction:
-    """Return a literal as it is written: 0.044715 is 44715 / 1000000."""
+    """Return a literal as an exact fraction: 0.044715 is 44715 / 1000000."""
     return Fraction(repr(float(value))) if abs(value) < float("inf") else Fraction(0)
 
 
 def sum_of(expr: Expr) -> list[Term]:
-    """Return an expression, multiplied out, as a sum of products."""
+    """Return an expression multiplied out into a sum of products."""
     match expr:
         case Binary(op="+" | "-" as op, left=left, right=right) if is_additive(expr):
             sign = Term(ONE if op == "+" else -ONE)
@@ -173,21 +173,21 @@ def sum_of(expr: Expr) -> list[Term]:
 
 
 def is_additive(expr: Expr) -> bool:
-    """Whether a factor is a sum itself, of numbers or of vectors."""
+    """Whether a factor is itself a sum."""
     if not isinstance(expr, Binary) or expr.op not in {"+", "-"}:
         return False
     return expr.left.type == expr.right.type
 
 
 def indices_of(factors: Iterable[Expr]) -> frozenset[Index]:
-    """Return the indices that any of some expressions uses."""
+    """Return all indices in some factors."""
     return frozenset[Index]().union(*map(free_indices, factors))
 
 
 def substituted(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
     """Return an expression with indices replaced.
 
-    Subscripts that are no bare index any more are `Clamped` for now.
+    Subscripts that are then no bare indices are `Clamped` for now.
     """
     if by.keys().isdisjoint(indices_in(expr)):
         return expr
@@ -233,12 +233,12 @@ def _moved(subscript: Subscript, by: Mapping[Index, Expr]) -> Subscript:
 
 
 def as_subscript(value: Expr) -> Subscript:
-    """Return a value as a subscript; `kerngen.gradient.reads` decides on its form."""
+    """Return a value as a subscript, not normalised yet."""
     return value if isinstance(value, IndexValue) else Clamped(value)
 
 
 def with_places(path: Path, f: Callable[[Expr], Expr]) -> Path:
-    """Return a path with `f` applied to the places in it."""
+    """Return a path with `f` applied to each subscript in it."""
     return tuple(
         (
             replace(step, place=as_subscript(f(subscript_value(step.place))))

@@ -1,4 +1,4 @@
-"""Typed kernels as text of the language: what is compiled again gives the same kernel."""
+"""Typed kernels as source text, which compiles to the same kernel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ATOM: Final = _UNARY + 1
 
 
 def kernel_text(kernel: Kernel) -> str:
-    """Return a kernel as its author would have written it."""
+    """Return a kernel as source text."""
     lines = [*_doc(kernel.doc, ""), *_head(kernel)]
     extents = {dim.name: dim.value for dim in kernel.derived}
     for requirement in kernel.requires:
@@ -63,7 +63,7 @@ def kernel_text(kernel: Kernel) -> str:
 
 
 def signature_text(kernel: Kernel) -> str:
-    """Return what a kernel takes and gives, on one line."""
+    """Return a kernel's signature on one line."""
     inputs = ", ".join(text for _, text in _parameters(kernel))
     outputs = ", ".join(text for _, text in _outputs(kernel))
     arrow = f" -> {outputs}" if outputs else ""

@@ -1,1 +1,1 @@
-"""The typed kernel, and the passes over it."""
+"""The typed kernel (IR), and the passes over it."""

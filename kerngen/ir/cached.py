@@ -1,4 +1,4 @@
-"""Results that are computed once for an object, and kept in it."""
+"""A cache decorator that stores results in the object they belong to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 def cached_on_instance(
     find: Callable[Concatenate[_Of, _More], _Result],
 ) -> Callable[Concatenate[_Of, _More], _Result]:
-    """Cache what a function returns for an object, in the object itself.
+    """Cache a function's results in its first argument, the object itself.
 
     It is a `cached_property` for functions outside of the class.  `functools.cache` would keep every
     object for ever, and give one the result of its equal, whose docs may be others: docs

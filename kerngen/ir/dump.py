@@ -1,4 +1,4 @@
-"""The typed IR as text, for tests and for reading: nothing is left implicit.
+"""The typed IR as text, for tests and for reading.
 
 Expressions are in full parentheses, indices with their extents where they are bound;
 `1` is an i32, `1u` a u32 and `1.0` an f32.

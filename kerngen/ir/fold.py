@@ -1,4 +1,4 @@
-"""Fold constants just so far that a shader never holds an invalid constant expression.
+"""Constant folding, just where a shader would have an invalid constant expression.
 
 WGSL evaluates constant expressions when it compiles, and refuses those that overflow,
 divide by zero or have no value.  What would be refused is computed here instead, by the
@@ -43,8 +43,7 @@ from kerngen.ir.types import Scalar, ValueType
 
 
 def fold(expr: Expr) -> Expr:
-    """
-    Fold the top of an expression whose parts are folded already.
+    """Fold the top node of an expression whose parts are folded.
 
     Raises `NotFiniteError` where a float constant expression has no finite value.
 

@@ -1,4 +1,4 @@
-"""The built-in functions of vectors and matrices as a whole, one row each.
+"""The built-ins on whole vectors and matrices, one row each.
 
 Those of scalars (`kerngen.ir.builtins.table`) work on each component of a vector; these don't.
 Every row is a function of WGSL's of the same name (WGSL 17.5, Numeric Built-in
@@ -19,7 +19,7 @@ Types: TypeAlias = tuple[ValueType, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """One such function: `typing` gives the result's type, None if there is none.
+    """A built-in on whole vectors: `typing` returns the result's type, or None.
 
     `adjoints` are its derivative in reverse, one for each argument: expressions of the
     language for how a scalar rises with the argument, over the arguments `x`, `y`, `z`,
@@ -35,12 +35,12 @@ class Geometry:
 
     @property
     def numpy(self) -> str:
-        """The NumPy meaning, as a template over the arguments."""
+        """The NumPy form, as a template over the arguments."""
         places = ", ".join(f"{{{n}}}" for n in range(self.arity))
         return f"geometry.{_snake_case(self.name)}({places})"
 
     def result(self, given: Types) -> ValueType | None:
-        """Return the type for arguments of these types; None if there is no such form."""
+        """Return the result type for arguments of these types, or None."""
         return self.typing(given) if len(given) == self.arity else None
 
 

@@ -1,4 +1,4 @@
-"""Hashes of expressions, each computed once.
+"""Expressions that compute their hash only once.
 
 An expression's hash is of its fields, and so of all the expressions below it.  Derivation
 looks expressions up again and again: without this, a fifth of its time is hashing.
@@ -11,9 +11,9 @@ from typing import TypeVar
 
 
 class HashedOnce:
-    """A frozen dataclass that `hashed_once` adds to: it has a place for its hash.
+    """A frozen dataclass with a slot for its hash.
 
-    The place is no field: a copy in another process, where strings have other hashes,
+    The slot is no field, so a copy in another process, where strings have other hashes,
     computes its own.
     """
 
@@ -25,7 +25,7 @@ _Node = TypeVar("_Node", bound=type[HashedOnce])
 
 
 def hashed_once(node: _Node) -> _Node:
-    """Keep the hash of each instance of a class."""
+    """Make instances of a class compute their hash once; a decorator."""
     of_fields: Callable[[HashedOnce], int] = vars(node)["__hash__"]
 
     def kept(self: HashedOnce) -> int:

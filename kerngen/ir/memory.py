@@ -1,4 +1,4 @@
-"""The types that memory holds: elements of tensors, fields of structs, parameters.
+"""Memory types: elements of tensors, fields of structs, parameters.
 
 Values have fewer types (`kerngen.ir.types`): what memory keeps as f16 is read as f32,
 and of arrays and structs only the parts are read.
@@ -25,7 +25,7 @@ from kerngen.source.text import Span
 @final
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scalar, vector or matrix in memory: read as `type`, kept as f16 if `is_half`.
+    """A scalar, vector or matrix in memory: its value's `type`, and how it is stored.
 
     A `narrow` integer is kept in 8 or 4 bits, several to a word.
     """
@@ -36,14 +36,14 @@ class Leaf:
 
     @property
     def storage(self) -> Storage:
-        """How memory keeps the scalar, or each component."""
+        """The storage type of the scalar, or of each component."""
         if self.narrow is not None:
             return self.narrow
         return Storage.F16 if self.is_half else Storage(scalar_of(self.type).value)
 
     @property
     def spelling(self) -> str:
-        """The type as users and WGSL write it, `vec3h` for one."""
+        """The type as it is written: `vec3h`."""
         if self.narrow is not None:
             return self.narrow.value
         if not self.is_half:
@@ -54,14 +54,14 @@ class Leaf:
 @final
 @dataclass(frozen=True, slots=True)
 class FixedArray:
-    """`length` elements of one type, one behind the other."""
+    """A fixed array: `length` elements of one type."""
 
     element: MemoryType
     length: int
 
     @property
     def spelling(self) -> str:
-        """The type as a user writes it, the outermost length first: `f32[2, 5]`."""
+        """The type as it is written, the outermost length first: `f32[2, 5]`."""
         return f"{self.innermost.spelling}[{', '.join(map(str, self.lengths))}]"
 
     @property
@@ -72,7 +72,7 @@ class FixedArray:
 
     @property
     def innermost(self) -> Leaf | Struct:
-        """What the innermost array holds."""
+        """The element type of the innermost array."""
         if isinstance(self.element, FixedArray):
             return self.element.innermost
         return self.element
@@ -111,11 +111,11 @@ class Struct:
 
     @property
     def spelling(self) -> str:
-        """The type as a user writes it."""
+        """The struct's name."""
         return self.name
 
     def member(self, name: str) -> Member | None:
-        """Return the member of that name."""
+        """Return the member with this name, or None."""
         return self._by_name.get(name)
 
     @cached_property
@@ -150,7 +150,7 @@ NARROW = {
 
 
 def structs_in(type_: MemoryType) -> Iterator[Struct]:
-    """Yield every struct that a type is made of, inner ones first, maybe repeatedly."""
+    """Yield every struct in a type, inner ones first, some maybe repeatedly."""
     match type_:
         case Leaf():
             return
@@ -165,7 +165,7 @@ def structs_in(type_: MemoryType) -> Iterator[Struct]:
 
 
 def holds_half(type_: MemoryType) -> bool:
-    """Whether any part of the type is kept as f16."""
+    """Whether any part of the type is stored as f16."""
     match type_:
         case Leaf(is_half=is_half):
             return is_half

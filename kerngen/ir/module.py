@@ -13,7 +13,7 @@ from kerngen.source.diagnostic import Diagnostic
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One `.kern` file, checked.
+    """A checked `.kern` file: its kernels, functions and constants.
 
     `functions` holds those in scope and all that they call, callees before callers.
     `imported` are the names of constants that other files define.

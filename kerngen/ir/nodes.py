@@ -1,4 +1,4 @@
-"""The typed kernel: what the checker hands to every later stage.
+"""The typed IR: the checker's result, and the input of every later pass.
 
 All nodes are frozen and hashable, and compare by meaning.  Expressions are scalars,
 vectors and matrices; each knows its type.  Names are the user's; what is legal here but reserved in an output
@@ -33,7 +33,7 @@ REDUCE_KINDS: Final[tuple[ReduceKind, ...]] = get_args(ReduceKind)
 
 @final
 class Role(Enum):
-    """What a tensor is to its kernel."""
+    """The role of a tensor in its kernel: input, output, let and so on."""
 
     INPUT = "input"
     UPDATE = "update"  # a `mut` parameter
@@ -66,7 +66,7 @@ class Tensor:
 
     @property
     def memory(self) -> Leaf | Struct:
-        """The type of the elements in memory."""
+        """The memory type of the elements."""
         if isinstance(self.element, Struct):
             return self.element
         return Leaf(self.element, self.is_half, self.narrow)
@@ -183,7 +183,7 @@ Subscript: TypeAlias = IndexValue | Affine | Clamped
 @final
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A step into a struct: `.pos`."""
+    """A step of a path into a struct: `.pos`."""
 
     name: str
 
@@ -191,7 +191,7 @@ class Field:
 @final
 @dataclass(frozen=True, slots=True)
 class At:
-    """A step into a fixed array, a column of a matrix or a component of a vector."""
+    """A step of a path into a fixed array, a matrix's column or a vector's component."""
 
     place: Subscript
     length: int
@@ -206,7 +206,7 @@ Path: TypeAlias = tuple[Step, ...]
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Load(HashedOnce):
-    """One element of a tensor, or what `path` leads to in one that is a struct."""
+    """A read: one element of a tensor, or the part of it that `path` leads to."""
 
     tensor: Tensor
     subscripts: tuple[Subscript, ...]
@@ -214,19 +214,19 @@ class Load(HashedOnce):
 
     @property
     def memory(self) -> Leaf:
-        """The type of what is read, in memory."""
+        """The memory type of the value that is read."""
         leaf = reach(self.tensor.memory, self.path)
         assert isinstance(leaf, Leaf), "structs and arrays are read part by part"
         return leaf
 
     @property
     def type(self) -> ValueType:
-        """The type of what is read."""
+        """The type of the value that is read."""
         return self.memory.type
 
 
 def reach(type_: MemoryType, path: Path) -> MemoryType:
-    """Return the type that a path leads to from another."""
+    """Return the type at the end of a path into a type."""
     for step in path:
         match step, type_:
             case Field(name), Struct():
@@ -276,7 +276,7 @@ class Construct:
 @final
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """`op operand`."""
+    """A unary operator: `-x`, `~x`, `not x`."""
 
     op: UnaryOp
     operand: Expr
@@ -285,7 +285,7 @@ class Unary:
     known: float | None = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        """Set `is_constant`, if the operand is constant."""
         object.__setattr__(self, "is_constant", is_constant(self.operand))
 
 
@@ -303,7 +303,7 @@ class Binary(HashedOnce):
     known: float | None = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        """Set `is_constant`, if both sides are constant."""
         parts = (self.left, self.right)
         object.__setattr__(self, "is_constant", all(map(is_constant, parts)))
 
@@ -322,7 +322,7 @@ class Select(HashedOnce):
     known: float | None = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        """Set `is_constant`, if all parts are constant."""
         parts = (self.condition, self.then, self.otherwise)
         object.__setattr__(self, "is_constant", all(map(is_constant, parts)))
 
@@ -343,7 +343,7 @@ class Cast(HashedOnce):
     known: float | None = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        """Set `is_constant`, if the operand is constant."""
         object.__setattr__(self, "is_constant", is_constant(self.operand))
 
 
@@ -351,7 +351,7 @@ class Cast(HashedOnce):
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class BuiltinCall(HashedOnce):
-    """A call of a row of `kerngen.ir.builtins.table.BUILTINS`."""
+    """A call of a built-in: a row of `kerngen.ir.builtins.table.BUILTINS`."""
 
     builtin: str
     arguments: tuple[Expr, ...]
@@ -360,7 +360,7 @@ class BuiltinCall(HashedOnce):
     known: float | None = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Note whether it is made of constants alone; `evaluate` adds their value."""
+        """Set `is_constant`, if all arguments are constant."""
         object.__setattr__(self, "is_constant", all(map(is_constant, self.arguments)))
 
 
@@ -392,7 +392,7 @@ class Reduce(HashedOnce):
 
     @property
     def finds_place(self) -> bool:
-        """Whether it returns a place, and not what is there."""
+        """Whether it returns a position (`argmax`), not a value."""
         return self.kind in {"argmax", "argmin"}
 
 
@@ -419,7 +419,7 @@ Expr: TypeAlias = (
 
 
 def is_constant(expr: Expr) -> bool:
-    """Whether an expression is made of constants alone, however deep it is.
+    """Whether an expression is made of constants alone.
 
     WGSL computes such an expression when it compiles.
     """
@@ -442,7 +442,7 @@ def is_constant(expr: Expr) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter that is no tensor: a field of the uniform struct."""
+    """A parameter that is not a tensor: a field of the uniform struct."""
 
     name: str
     memory: MemoryType
@@ -510,12 +510,12 @@ class Statement:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the rest of each element stays as it is."""
+        """Whether only a part of each element is written."""
         return bool(self.path or self.component)
 
     @property
     def written(self) -> ValueType:
-        """The type of what is written."""
+        """The type of the value that is written."""
         leaf = reach(self.target.memory, self.path)
         assert isinstance(leaf, Leaf), "structs and arrays are written part by part"
         return scalar_of(leaf.type) if self.component else leaf.type
@@ -524,7 +524,7 @@ class Statement:
 @final
 @dataclass(frozen=True, slots=True)
 class DerivedDim:
-    """A length that the host computes: of an output's axis, or given for an index.
+    """A length that the host computes, of an output's axis or an index's range.
 
     `value` is an integer over dims and scalars, computed exactly; `text` is the user's.
     """
@@ -537,7 +537,7 @@ class DerivedDim:
 @final
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A condition that the host holds every call to: `require d % 8 == 0;`.
+    """A condition that every call must meet: `require d % 8 == 0;`.
 
     `condition` is over dims and integer scalars, computed exactly; `text` is the user's.
     """
@@ -550,7 +550,7 @@ class Requirement:
 @final
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A `schedule` item: how to run the stage named (None: every stage it fits).
+    """A schedule: a strategy with options, for one stage or for every one that it fits.
 
     `span` is that of the strategy and its options.
     """
@@ -566,7 +566,7 @@ class Schedule:
 @final
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel, fully typed.
+    """A typed kernel.
 
     `dims` are in order of first appearance; `derived` are the lengths computed from them.  `tensors` holds the tensor parameters in
     order, then the outputs.  `signature` and each statement's text are the user's own.
@@ -591,5 +591,5 @@ class Kernel:
 
     @property
     def lengths(self) -> tuple[str, ...]:
-        """The names of all dims: those of arguments, then the derived ones."""
+        """The names of all dims: those of arguments, then derived ones."""
         return (*self.dims, *(dim.name for dim in self.derived))

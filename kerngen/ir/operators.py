@@ -1,4 +1,4 @@
-"""What operators make of vectors and matrices: WGSL's rules, in one place.
+"""The types of operators on vectors and matrices, by WGSL's rules.
 
 Of scalars, the checker decides itself: both sides have one type.
 """
@@ -69,12 +69,12 @@ def _matrix(type_: ValueType) -> Matrix | None:
 
 
 def is_composite(type_: ValueType) -> bool:
-    """Whether values have components: vectors and matrices do."""
+    """Whether values of a type have components: vectors and matrices do."""
     return not isinstance(type_, Scalar)
 
 
 def swizzle_type(type_: ValueType, components: str) -> Scalar | Vector | None:
-    """Return the type of some components of a vector, by their letters `xyzw`."""
+    """Return the type of components of a vector, named by letters of `xyzw`."""
     if not isinstance(type_, Vector) or not 1 <= len(components) <= 4:
         return None
     if not set(components) <= set("xyzw"[: type_.width]):
@@ -84,7 +84,7 @@ def swizzle_type(type_: ValueType, components: str) -> Scalar | Vector | None:
 
 
 def part_type(type_: ValueType) -> tuple[int, Scalar | Vector] | None:
-    """Return how many parts a value has that are read by number, and their type."""
+    """Return how many numbered parts a value has, and their type; None for a scalar."""
     match type_:
         case Vector(scalar=scalar, width=width):
             return width, scalar
@@ -97,7 +97,7 @@ def part_type(type_: ValueType) -> tuple[int, Scalar | Vector] | None:
 
 
 def fits_construct(type_: Vector | Matrix, parts: tuple[ValueType, ...]) -> bool:
-    """Whether a vector or matrix can be made of parts of these types."""
+    """Whether parts of these types make a vector or matrix of a type."""
     if isinstance(type_, Matrix):
         return parts == (type_.column,) * type_.columns
     if any(isinstance(p, Matrix) or scalar_of(p) is not type_.scalar for p in parts):

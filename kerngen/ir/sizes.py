@@ -1,4 +1,4 @@
-"""Typed expressions of the host as sizes: lengths, guards, offsets of subscripts.
+"""From typed host expressions to sizes of the plan: lengths, guards, offsets.
 
 A size is of integers.  What passes through floats, the user's functions or built-ins of
 bits is computed by the generated module, as the values of hosts are: in a size it is a
@@ -92,7 +92,7 @@ class _NotASizeError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class SizeMaker:
-    """Makes sizes of a kernel's expressions.
+    """Turns host expressions of a kernel into sizes and guards.
 
     `hosts` are the values of its hosts; `name` spells a parameter.  `computed` collects
     the expressions that the generated module computes, by their symbols.  With `wraps`,
@@ -108,11 +108,11 @@ class SizeMaker:
     )
 
     def size(self, expr: Expr) -> Size:
-        """Return an expression that is a number."""
+        """Return a numeric expression as a size."""
         return _as_size(self._whole(expr))
 
     def guard(self, expr: Expr) -> Guard:
-        """Return an expression that is true or false."""
+        """Return a bool expression as a guard."""
         return _as_guard(self._whole(expr))
 
     def _whole(self, expr: Expr) -> Result:

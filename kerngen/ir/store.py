@@ -1,4 +1,4 @@
-"""A store at a position: the value of a statement that writes a part of its target."""
+"""Stores at a position, as values of statements."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class StoreAt:
-    """A value, and the position in the target that it is stored at: `m[row, j] = value`.
+    """A value, and the position in the target where it is stored: `m[row, j] = value`.
 
-    Only a whole value of a statement is one.  It has a subscript for each axis of the
-    target: an index of the statement; one that is affine, which the host checks; or one
-    that is read from the device, `Clamped` here as in reads.  Where that is outside of its
-    axis, nothing is stored.  No two elements of the domain have the same position.
+    It is the whole value of a statement. Each axis of the target has a subscript: an
+    index of the statement; an affine one, which the host checks; or one read from the
+    device, which is `Clamped` in the IR. A store outside of the axis is left out. No
+    two elements have the same position.
     """
 
     value: Expr

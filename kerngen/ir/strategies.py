@@ -1,4 +1,4 @@
-"""What a program can ask for in a schedule: the strategies by name, and their options.
+"""The names of strategies that schedules may ask for, and their options.
 
 `kerngen.schedule.strategies` has a row for each; a test holds the two together.
 """
@@ -13,7 +13,7 @@ from typing import Final, final
 @final
 @dataclass(frozen=True, slots=True)
 class OptionRule:
-    """What an option takes: how it is written, and the range of its values.
+    """The values that an option takes: how they are written, and their range.
 
     `tried` are the values that a search tries, the likelier ones first.
     """

@@ -1,4 +1,4 @@
-"""The types that values have in the kernel language."""
+"""The types of values in the kernel language."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Scalar(Enum):
 
     @property
     def spelling(self) -> str:
-        """The type as a user writes it."""
+        """The type's name."""
         return self.value
 
 
 @final
 class Storage(Enum):
-    """How memory keeps the elements of a tensor, by the name in `.kern` and WGSL.
+    """The type of a tensor's elements in memory, by its name in `.kern` and WGSL.
 
-    f16 is for storage only: its elements are read as f32, and rounded when written.  So
-    are the integers of 8 and 4 bits, packed into words, which are read alone.
+    f16, and integers of 8 or 4 bits, are for memory only: elements are read as f32, i32
+    or u32. An f16 is rounded when it is written; narrow integers are only read.
     """
 
     F32 = "f32"
@@ -54,12 +54,12 @@ class Storage(Enum):
 
     @property
     def spelling(self) -> str:
-        """The type as a user writes it."""
+        """The type's name."""
         return self.value
 
     @property
     def size(self) -> int:
-        """The bytes of an element, or of the word that holds it."""
+        """The bytes of an element, or of the word that it shares with others."""
         return 2 if self is Storage.F16 else 4
 
     @property
@@ -69,7 +69,7 @@ class Storage(Enum):
 
     @property
     def per_word(self) -> int:
-        """How many elements share a word of 32 bits."""
+        """How many elements are in a word of 32 bits."""
         return 32 // self.bits
 
 
@@ -90,7 +90,7 @@ class Vector:
 
     @property
     def is_integer(self) -> bool:
-        """Whether values are 32-bit integers: never, only their components may be."""
+        """False: only a scalar is an integer."""
         return False
 
     @property
@@ -100,7 +100,7 @@ class Vector:
 
     @property
     def spelling(self) -> str:
-        """The type as a user writes it, `vec3f` for one."""
+        """The type's name: `vec3f`."""
         return f"vec{self.width}{self.scalar.value[0]}"
 
 
@@ -114,7 +114,7 @@ class Matrix:
 
     @property
     def is_integer(self) -> bool:
-        """Whether values are 32-bit integers: never."""
+        """False: only a scalar is an integer."""
         return False
 
     @property
@@ -129,7 +129,7 @@ class Matrix:
 
     @property
     def spelling(self) -> str:
-        """The type as a user writes it, `mat4x3f` for one."""
+        """The type's name: `mat4x3f`."""
         return f"mat{self.columns}x{self.rows}f"
 
 
@@ -156,7 +156,7 @@ COMPOSITES: dict[str, Vector | Matrix] = {**VECTORS, **MATRICES}
 
 
 def scalar_of(type_: ValueType) -> Scalar:
-    """Return the type of a value's components; of a scalar, itself."""
+    """Return the type of a value's components; for a scalar, its own type."""
     match type_:
         case Scalar():
             return type_

@@ -1,4 +1,4 @@
-"""Verify the typed IR: what every pass may rely on, and must keep.
+"""The verifier of the typed IR: invariants that every pass keeps.
 
 `verify_module` returns what is wrong as sentences, none for valid IR.  A fault here is
 a bug of kerngen's, never of a user's program.
@@ -71,7 +71,7 @@ _ON_BITS = frozenset({"&", "|", "^"})
 @final
 @dataclass(frozen=True)
 class Reach:
-    """What an expression may refer to.  `free` is for the host: scalars mix there."""
+    """The names that an expression may use; in a `free` one, number types mix."""
 
     functions: Mapping[str, Function]
     dims: frozenset[str] = frozenset()
@@ -82,7 +82,7 @@ class Reach:
 
 
 def verify_module(module: Module) -> list[str]:
-    """Return what is wrong with a module."""
+    """Return the violated invariants of a module; each is a bug of kerngen."""
     faults: list[str] = []
     known: dict[str, Function] = {}
     for function in module.functions:
@@ -95,7 +95,7 @@ def verify_module(module: Module) -> list[str]:
 
 
 def verify_kernel(kernel: Kernel, functions: Mapping[str, Function]) -> list[str]:
-    """Return what is wrong with a kernel."""
+    """Return the violated invariants of a kernel."""
     faults = [*_header(kernel)]
     dims = frozenset(kernel.lengths)
     uniforms = {p.name: p.memory for p in kernel.parameters}
@@ -206,7 +206,7 @@ def _is_fixed(at: At) -> bool:
 def verify_expr(
     expr: Expr, reach: Reach, indices: tuple[Index, ...] = ()
 ) -> Iterator[str]:
-    """Yield what is wrong with an expression, all below it included."""
+    """Yield the violated invariants of an expression and its parts."""
     inner = indices
     if isinstance(expr, Reduce):
         inner = (*indices, *expr.indices)

@@ -1,4 +1,4 @@
-"""Walking expressions: every pass that looks below a node does it through these."""
+"""Walking expressions: children, and rebuilding a node with other children."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def map_children(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
 
 
 def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
-    """Return `expr` with other direct subexpressions, as many as it has."""
+    """Return `expr` with its direct subexpressions replaced, one by one."""
     match expr:
         case Constant() | ConstRef() | IndexValue() | DimValue():
             return expr
@@ -171,7 +171,7 @@ def with_value(subscript: Subscript, value: Expr) -> Subscript:
 
 
 def with_indices(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
-    """Return an expression with indices replaced; subscripts that they are in are clamped.
+    """Return an expression with indices replaced; their subscripts become clamped.
 
     Before:  x[i, j] * f32(j),   by {j: best[i]}
     After:   x[i, best[i]] * f32(best[i])
@@ -221,7 +221,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def called(function: Function, arguments: tuple[Expr, ...]) -> Expr:
-    """Return the value of a function at some arguments."""
+    """Return a function's value at some arguments, inlined."""
     values = {
         local.name: value
         for local, value in zip(function.parameters, arguments, strict=True)

@@ -1,4 +1,4 @@
-"""Kernels without files: compiled to modules in memory, for notebooks and scripts."""
+"""Kernels compiled to modules in memory, for notebooks and scripts."""
 
 from __future__ import annotations
 

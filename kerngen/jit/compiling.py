@@ -1,4 +1,4 @@
-"""From a text or a file to a module in memory, once for all that is the same."""
+"""Compile a text or file to a module in memory, cached by its contents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOCK: Final = Lock()
 
 
 class ModuleNameError(ValueError):
-    """A name that no module can have; a notebook shows it without a traceback."""
+    """Raised for an invalid module name; notebooks show it without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"{type(self).__name__}: {self}"]
@@ -55,7 +55,7 @@ def compile(  # noqa: A001 - `kerngen.compile` reads as what it does
 
 
 def library_of(source: str | Path) -> tuple[Library, str]:
-    """Return a program and all that it uses, and its name there.
+    """Return a library with a program and all that it uses, and the program's name.
 
     A `Path` is that of a `.kern` file, and a `str` the text of a program.
 

@@ -1,4 +1,4 @@
-"""`%load_ext kerngen`: the cell magic `%%kern`, and how generated code is shown."""
+"""The IPython extension: the cell magic `%%kern`, and the display of generated code."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Shell(Protocol):
     def register_magic_function(
         self, func: Callable[[str, str], None], magic_kind: str, magic_name: str
     ) -> None:
-        """Add a magic."""
+        """Register a magic."""
         ...
 
 
 def load_ipython_extension(shell: Shell) -> None:
-    """Add `%%kern` to a shell, and show generated functions and modules as HTML."""
+    """Register `%%kern`, and show generated functions and modules as HTML."""
 
     def kern(line: str, cell: str) -> None:
         """Compile the cell as a kerngen program, and offer what it defines.
@@ -65,7 +65,7 @@ def load_ipython_extension(shell: Shell) -> None:
 
 
 def run_cell(shell: Shell, name: str, cell: str) -> None:
-    """Compile a cell; an empty line replaces the magic's own, so that lines agree."""
+    """Compile a cell of `%%kern`."""
     module = compile_source(f"\n{cell}", name=name or _DEFAULT_NAME)
     if name:
         shell.user_ns[name] = module

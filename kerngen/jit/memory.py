@@ -1,4 +1,4 @@
-"""Generated modules that lie in memory: imported like others, without files.
+"""Generated modules in memory, which are imported like those in files.
 
 Python finds their text through their loader: tracebacks, `inspect.getsource` and
 debuggers show it.  They stay in `sys.modules`, so that instances of their classes can be
@@ -35,10 +35,10 @@ _NUMBERS: Final = count()
 
 @final
 class KernelModule(ModuleType):
-    """A module of kernels that has no file; a notebook shows what is in it."""
+    """A module of kernels in memory."""
 
     def __repr__(self) -> str:
-        """Say which kernels it has."""
+        """Return the module's name with its kernels."""
         stem = self.__name__.rpartition(".")[2]
         kernels = (name for name, v in vars(self).items() if is_kernel_function(v))
         return f"<module '{stem}' in memory: {', '.join(kernels) or 'no kernels'}>"
@@ -103,7 +103,7 @@ class _Loader(ExecutionLoader):
 
 
 def install(package: str, compiled: Iterable[CompiledModule]) -> KernelModule:
-    """Import modules into a package, each after those that it imports; return the last.
+    """Import compiled modules into a package, in order, and return the last.
 
     The package itself need not exist.
     """
@@ -115,7 +115,7 @@ def install(package: str, compiled: Iterable[CompiledModule]) -> KernelModule:
 def installed(
     compiled: Iterable[CompiledModule],
 ) -> Generator[Mapping[str, KernelModule]]:
-    """Yield modules by source, each after those that it imports, for a block alone."""
+    """Yield imported modules by source, for the duration of a block."""
     package = f"kerngen.jit.t{next(_NUMBERS)}"
     try:
         yield _install(package, [*compiled])
@@ -128,7 +128,7 @@ def installed(
 def functions(
     source: CompiledModule, module: ModuleType
 ) -> dict[str, Callable[..., Any]]:
-    """Return the functions of a module's kernels by the kernels' names, in their order."""
+    """Return the functions of a module's kernels, by the kernels' names."""
     names = module_names(source.module).kernels
     kernels = (program.staged.kernel.name for program in source.programs)
     return {name: getattr(module, names[name].function) for name in kernels}

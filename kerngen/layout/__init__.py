@@ -1,1 +1,1 @@
-"""WGSL's memory layout rules, and the structs that kernels lay out by them."""
+"""WGSL's memory layout rules, and structs laid out by them."""

@@ -1,4 +1,4 @@
-"""Orders of a struct's fields that leave less padding than the declared one."""
+"""Better orders of a struct's fields, with less padding."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Fields that ask for the same are alike, so that twelve of them always are few en
 @final
 @dataclass(frozen=True, slots=True)
 class BetterOrder:
-    """What a struct takes as declared, and in the order of `names`."""
+    """The size of a struct as declared, and with its fields in the order `names`."""
 
     struct: Struct
     space: Space
@@ -34,9 +34,9 @@ class BetterOrder:
 
 
 def better_order(struct: Struct, space: Space) -> BetterOrder | None:
-    """Return an order in which a struct is smaller, if there is one.
+    """Return an order of fields that makes a struct smaller, or None.
 
-    It is one of the best for few fields, and a good one for many.
+    For few fields it is the best order, for many a good one.
     """
     size = _size(struct.members, space)
     wanted = [footprint_of(member, space) for member in struct.members]
@@ -73,7 +73,7 @@ def _best(wanted: Sequence[Footprint], unit: int) -> list[int]:
 
     @cache
     def rest(left: tuple[int, ...], end: int) -> int:
-        """Return what is needed from `end` on for so many of each kind."""
+        """Return the size that members need from `end` on, so many of each kind."""
         return min(
             (
                 grown + rest(_without(left, number), (end + grown) % unit)

@@ -1,4 +1,4 @@
-"""Types laid out in an address space: what a struct's members are made of.
+"""Laid-out types: types with their offsets and strides in an address space.
 
 `lay_out` turns a type of memory into one of four forms.  The shader's declarations, the
 NumPy dtypes and the tables of `kerngen layout` are all printed from them.
@@ -29,7 +29,7 @@ from kerngen.layout.rules import (
 @final
 @dataclass(frozen=True, slots=True)
 class LeafLayout:
-    """A scalar, vector or matrix, as WGSL itself lays it out."""
+    """A scalar, vector or matrix in WGSL's own layout."""
 
     leaf: Leaf
     align: int
@@ -43,7 +43,7 @@ class ArrayLayout:
 
     In WGSL it is an array of `carrier`.  Where that is more than the element, which the
     uniform address space may ask for, the element is the carrier's member `part` (a
-    vec4's `x`, say), and otherwise `part` is empty: the element is the carrier, or it is
+    vec4's `x`, for one), and otherwise `part` is empty: the element is the carrier, or it is
     `in_words`, two f16 to each component of a vec4u.
     """
 
@@ -56,7 +56,9 @@ class ArrayLayout:
 
     @property
     def in_words(self) -> bool:
-        """Whether the carrier holds the bits of f16, the first in the lowest."""
+        """Whether the carrier is a word with the bits of two f16,
+        the first in the lower half.
+        """
         half = isinstance(self.element, LeafLayout) and self.element.leaf.is_half
         return half and self.carrier != self.element
 
@@ -69,7 +71,7 @@ class ArrayLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class ColumnsLayout:
-    """A matrix that is kept as an array of its columns."""
+    """A matrix laid out as an array of its columns."""
 
     leaf: Leaf
     columns: ArrayLayout
@@ -88,7 +90,7 @@ class ColumnsLayout:
 @final
 @dataclass(frozen=True, slots=True)
 class LayoutField:
-    """One member of a struct: where it lies, and why.
+    """A laid-out member of a struct: its offset, size and padding.
 
     `span` is the distance to what follows, the next member or the struct's end; it
     exceeds `size` by the padding, and is printed as `@size` where it does.
@@ -105,24 +107,24 @@ class LayoutField:
 
     @property
     def size(self) -> int:
-        """The bytes that the member's value takes, without the padding behind it."""
+        """The size of the member's value in bytes, without padding."""
         return self.laid.size
 
     @property
     def end(self) -> int:
-        """The offset of the first byte behind the value."""
+        """The offset of the first byte after the value."""
         return self.offset + self.size
 
     @property
     def padding(self) -> int:
-        """The unused bytes behind the value."""
+        """The number of unused bytes after the value."""
         return self.span - self.size
 
 
 @final
 @dataclass(frozen=True)
 class StructLayout:
-    """A struct: its fields in declared order, its alignment and size in bytes.
+    """A laid-out struct: its fields in order, its alignment and size in bytes.
 
     A struct without fields has size 0: there is nothing to bind.
     """
@@ -136,11 +138,11 @@ class StructLayout:
     """The struct of the program, if it is one."""
 
     def __hash__(self) -> int:
-        """Return the name's hash: what fields are called is asked at each read of one."""
+        """Return the hash of the name."""
         return hash(self.name)
 
     def field(self, name: str) -> LayoutField:
-        """Return the field of that name."""
+        """Return the field with this name."""
         return self._by_name[name]
 
     @cached_property
@@ -152,7 +154,7 @@ Laid: TypeAlias = LeafLayout | ArrayLayout | ColumnsLayout | StructLayout
 
 
 def lay_out(type_: MemoryType, space: Space) -> Laid:
-    """Return a type as it lies in a buffer of that address space."""
+    """Return a type laid out for an address space."""
     match type_:
         case Leaf():
             return lay_out_leaf(type_, space)
@@ -166,7 +168,7 @@ def lay_out(type_: MemoryType, space: Space) -> Laid:
 
 @cache
 def lay_out_leaf(leaf: Leaf, space: Space) -> Laid:
-    """Return a number, a vector or a matrix as it lies in such a buffer."""
+    """Return a scalar, vector or matrix laid out for an address space."""
     if space is Space.UNIFORM and _needs_columns(leaf):
         return _columns(leaf)
     footprint = leaf_footprint(leaf)
@@ -252,7 +254,7 @@ def place(
     struct: Struct | None = None,
     least_align: int = 1,
 ) -> StructLayout:
-    """Lay out members in their order."""
+    """Return members laid out in their order as a struct."""
     listed = tuple(members)
     placed: list[LayoutField] = []
     end = 0
@@ -284,10 +286,10 @@ def place(
 
 
 def footprint_of(member: Member, space: Space) -> Footprint:
-    """Return what a member asks for: its alignment, and the bytes up to what follows.
+    """Return a member's alignment, and its size up to the next member.
 
-    Tint wants what follows a struct in a uniform buffer a multiple of 16 behind it, even
-    where an '@size' is something else.
+    Tint requires that whatever follows a struct in a uniform buffer is a multiple of 16
+    bytes behind it, even with an '@size'.
     """
     laid = lay_out(member.type, space)
     size = max(laid.size, member.size or 0)
@@ -330,7 +332,7 @@ def _constraints(laid: Laid) -> list[str]:
 
 
 def type_rules(type_: MemoryType) -> tuple[Rule, ...]:
-    """Return the rules that give a type its alignment and size, outermost first."""
+    """Return WGSL's rules for the alignment and size of a type, outermost first."""
     match type_:
         case Leaf(type=Matrix(column=column), is_half=is_half):
             return RULES["matrix"], leaf_rule(Leaf(column, is_half))
@@ -346,7 +348,7 @@ def type_rules(type_: MemoryType) -> tuple[Rule, ...]:
 
 
 def declared_form(laid: Laid) -> object:
-    """Return a shader's declarations of a type, to compare."""
+    """Return a key for the declarations of a type, equal if these are equal."""
     match laid:
         case LeafLayout(leaf=leaf):
             return leaf
@@ -362,7 +364,7 @@ def declared_form(laid: Laid) -> object:
 
 
 def structs_of(laid: Laid) -> Iterator[StructLayout]:
-    """Yield every struct that a type is declared with, inner ones before outer ones."""
+    """Yield every struct in a laid-out type, inner ones first."""
     match laid:
         case LeafLayout():
             return
@@ -379,7 +381,7 @@ def structs_of(laid: Laid) -> Iterator[StructLayout]:
 
 
 def nesting(laid: Laid) -> int:
-    """Return how deep types are nested, as WGSL counts: a vector is one."""
+    """Return the nesting depth of a type, as WGSL's limit counts it."""
     match laid:
         case LeafLayout(leaf=leaf):
             return _LEVELS[type(leaf.type)]
@@ -397,7 +399,7 @@ _LEVELS: dict[type, int] = {Scalar: 0, Vector: 1, Matrix: 2}
 
 
 def column_stride(leaf: Leaf) -> tuple[int, int] | None:
-    """Return how many columns a matrix has and how far they lie apart; None of others."""
+    """Return a matrix's number of columns and their distance, or None for other types."""
     column = _column(leaf)
     if column is None or not isinstance(leaf.type, Matrix):
         return None
@@ -405,6 +407,6 @@ def column_stride(leaf: Leaf) -> tuple[int, int] | None:
 
 
 def column_size(leaf: Leaf) -> int:
-    """Return the bytes that a column of a matrix uses."""
+    """Return the size of a matrix's column in bytes, without padding."""
     column = _column(leaf)
     return leaf_footprint(column or leaf).size

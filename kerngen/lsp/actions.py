@@ -1,4 +1,4 @@
-"""Quick fixes: the edits that hints ask for, as code actions."""
+"""Code actions: quick fixes for diagnostics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kerngen.source.diagnostic import Diagnostic
 
 
 def actions(checked: Checked, start: int, end: int) -> list[types.CodeAction]:
-    """Return the fixes of the faults between two characters of a text."""
+    """Return the quick fixes for diagnostics between two offsets."""
     return [*_actions(checked, start, end)]
 
 

@@ -17,7 +17,7 @@ from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
 
 
 def signature_help(checked: Checked, offset: int) -> types.SignatureHelp | None:
-    """Return the forms of the call around a place; the text may be half written."""
+    """Return the signatures of the function whose call is around an offset."""
     found = _call_around(checked.source.text, offset)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""An open file after its check: what every feature of the server asks."""
+"""An open file with the checker's results, on which all features work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Key: TypeAlias = tuple[Source, ...]
 @final
 @dataclass(frozen=True)
 class Checked:
-    """An open file, and what was found in it.
+    """An open file, and the results of checking it.
 
     `program` and `model` are what could be read and understood, even where there are
     faults.  `sources` has the compiler, which knows the files that it uses, and `key` all
@@ -59,21 +59,21 @@ class Checked:
 
     @cached_property
     def reading(self) -> Reading:
-        """The files of the library, as far as they can be read."""
+        """The files of the library, parsed as far as possible."""
         return Reading(self.sources.library, self.sources.compiler.checker.programs)
 
     @cached_property
     def items(self) -> FileItems:
-        """The items in sight."""
+        """The items that the file sees, its own and imported ones."""
         return self.reading.items(self.name)
 
     @property
     def names(self) -> tuple[Occurrence, ...]:
-        """The names in the text, in its order."""
+        """All names in the text, in order."""
         return self.reading.names(self.name)
 
     def name_at(self, offset: int) -> Occurrence | None:
-        """Return the name that a character is in, or right behind."""
+        """Return the name at an offset, or right before it."""
         for each in self.names:
             if each.span.start <= offset <= each.span.end:
                 return each
@@ -81,16 +81,16 @@ class Checked:
 
     @cached_property
     def columns(self) -> Columns:
-        """The positions of the text."""
+        """The conversion between offsets and positions."""
         return columns_of(self.source, self.encoding)
 
     @property
     def is_right(self) -> bool:
-        """Whether it has no faults, and is a module."""
+        """Whether the file has no errors."""
         return all(isinstance(f, Hint) or f.severity == "warning" for f in self.found)
 
     def fix_of(self, fault: Diagnostic) -> Fix | None:
-        """Return the fix of a fault, which is looked for once."""
+        """Return the fix of a diagnostic, cached."""
         if fault not in self._fixes:
             self._fixes[fault] = fix_of(self.sources, fault)
         return self._fixes[fault]
@@ -100,14 +100,14 @@ class Checked:
         return {}
 
     def meaning_of(self, span: Span) -> Meaning | None:
-        """Return what the checker knows of an expression of the text."""
+        """Return the checker's type and meaning of an expression."""
         return self.meanings.get((span.start, span.end))
 
     @cached_property
     def meanings(self) -> dict[tuple[int, int], Meaning]:
-        """What the checker knows of expressions, by their places."""
+        """The checker's types and meanings of expressions, by offsets."""
         return {(each.start, each.end): each for each in self.model}
 
     def range(self, span: Span) -> types.Range:
-        """Return the range of a place in the text."""
+        """Return the range of a span in the text."""
         return self.columns.range(span.start, span.end)

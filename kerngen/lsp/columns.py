@@ -1,4 +1,4 @@
-"""Positions of the protocol and offsets in a text.
+"""Conversion between positions of the protocol and offsets in a text.
 
 A position is a line and a column, which counts units of an encoding: UTF-16 as a rule,
 UTF-8 or UTF-32 where the client asks for it.  Offsets count characters.
@@ -27,7 +27,7 @@ _UNITS: Final[Mapping[str, Callable[[str], int]]] = {
 
 @final
 class Columns:
-    """The lines of a text, as a client counts their columns."""
+    """The lines of a text, with columns in the client's encoding."""
 
     def __init__(self, text: str, encoding: str = "utf-16") -> None:
         self._text = text
@@ -38,7 +38,7 @@ class Columns:
         return [0, *(match.end() for match in _LINE_END.finditer(self._text))]
 
     def position(self, offset: int) -> Position:
-        """Return the position of a character."""
+        """Return the position of an offset."""
         line = bisect_right(self._starts, offset) - 1
         return Position(line, self._units(self._text[self._starts[line] : offset]))
 
@@ -47,7 +47,7 @@ class Columns:
         return Range(self.position(start), self.position(end))
 
     def offset(self, position: Position) -> int:
-        """Return the character at a position; behind the end of a line, its end."""
+        """Return the offset of a position; past the end of a line, its end."""
         if position.line >= len(self._starts):
             return len(self._text)
         start = self._starts[position.line]
@@ -64,11 +64,11 @@ class Columns:
 
 
 def range_of(span: Span, encoding: str) -> Range:
-    """Return the range of a place in its source."""
+    """Return the range of a span in its source."""
     return columns_of(span.source, encoding).range(span.start, span.end)
 
 
 @lru_cache(maxsize=64)  # a file of 3,000 lines may have hundreds of hints
 def columns_of(source: Source, encoding: str) -> Columns:
-    """Return the positions of a source."""
+    """Return the columns of a source."""
     return Columns(source.text, encoding)

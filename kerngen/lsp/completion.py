@@ -1,4 +1,4 @@
-"""What may be written at a place; the text there may have any fault."""
+"""Completion: the names and keywords that may be written at an offset."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _KINDS_OF_NAMES: Final[Mapping[str, types.CompletionItemKind]] = {
 
 
 def completions(checked: Checked, offset: int) -> list[types.CompletionItem]:
-    """Return what may be written at a place."""
+    """Return the completions at an offset."""
     found: dict[str, types.CompletionItem] = {}
     for each in _completions(checked, offset):
         found.setdefault(each.label, each)
@@ -207,7 +207,7 @@ def _defined(found: Iterable[Definition]) -> Iterator[types.CompletionItem]:
 
 
 def in_scope(checked: Checked, offset: int) -> Iterator[Definition]:
-    """Yield what the names in reach of a place mean, the nearest first."""
+    """Yield the definitions of all names that can be used at an offset, nearest first."""
     found = {
         each: None
         for name in checked.names

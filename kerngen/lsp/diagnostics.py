@@ -1,4 +1,4 @@
-"""What was found in a file, as the protocol has it."""
+"""Diagnostics in the form of the protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOWHERE: Final = types.Range(types.Position(0, 0), types.Position(0, 0))
 def to_protocol(
     found: Found, uri_of_source: Callable[[Source], str], encoding: str
 ) -> types.Diagnostic:
-    """Return a fault, a warning or a hint; a code is a link to its page."""
+    """Return an error, warning or hint; its code links to its page."""
     severity = _SEVERITIES[found.severity]
     if isinstance(found, Hint):
         place = range_of(found.span, encoding) if found.span else _NOWHERE
@@ -52,7 +52,7 @@ def to_protocol(
 
 
 def message_of(found: Diagnostic) -> str:
-    """Return the sentence of a fault, and its hint below."""
+    """Return a diagnostic's message, with its hint below."""
     hint = f"\nhint: {found.help}" if found.help else ""
     label = f"\n{found.label}" if found.label else ""
     return f"{found.message}{label}{hint}"

@@ -14,7 +14,7 @@ from kerngen.source.diagnostic import CompileError
 def formatting(checked: Checked) -> list[types.TextEdit]:
     """Return the edits that `kerngen fmt` makes; none if the text can't be parsed.
 
-    Lines that stay are left out, so that the editor keeps its marks there.
+    Unchanged lines are left out, so that the editor keeps its marks there.
     """
     before = checked.source.text
     try:

@@ -1,4 +1,4 @@
-"""The files that the server sees: what editors have open comes before the disk."""
+"""The files that the server reads: open buffers, else files on disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Stamp: TypeAlias = tuple[int, int, int]
 
 
 class Project(Protocol):
-    """The sources around a file: names are paths inside `origin`.
+    """The sources around an open file; names are relative to `origin`.
 
     `build` are the files whose schedules count, `files` the one that is open.  No `use`
     leads out of `root`, if there is one.
@@ -34,7 +34,7 @@ class Project(Protocol):
 
     @property
     def files(self) -> Sequence[NamedFile]:
-        """The file that is open."""
+        """The open file."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class Project(Protocol):
 
     @property
     def root(self) -> str | None:
-        """The name of the folder that no `use` leads out of."""
+        """The folder that no `use` may lead out of, or None."""
         ...
 
 
@@ -54,13 +54,14 @@ FindProject: TypeAlias = Callable[[Path], Project]
 
 @final
 class ProjectError(Exception):
-    """The settings of a project are wrong; the text is a sentence about that."""
+    """Raised for wrong settings of a project, with a sentence about them."""
 
 
 def path_of(uri: str) -> Path:
-    """Return the file of a URI; what is no file gets a path that is nowhere.
+    """Return the path of a URI; one that is not a file gets a path that does not exist.
 
-    That path is a name for Python, too: what is not saved yet has no name to complain of.
+    The path is a valid Python name, so that an unsaved file gets no hint about its
+    name.
     """
     path = to_fs_path(uri) if uri.startswith("file:") else None
     return Path(path or f"/{_NO_LETTER.sub(_number, uri)}").resolve()
@@ -78,7 +79,7 @@ def uri_of(path: Path) -> str:
 @final
 @dataclass
 class Buffer:
-    """A text that an editor has open, under its own URI."""
+    """An open text, with its URI."""
 
     uri: str
     text: str
@@ -86,14 +87,14 @@ class Buffer:
 
 @final
 class Files:
-    """Texts by path, each read once for as long as it does not change."""
+    """File contents by path; each is read again only if it changes."""
 
     def __init__(self) -> None:
         self.buffers: dict[Path, Buffer] = {}
         self._texts: dict[tuple[Path, str], tuple[Buffer | _Stamp, str, Source]] = {}
 
     def read(self, path: Path, name: str, shown: str) -> Source:
-        """Return a file's text; the same object while nothing changes.
+        """Return a file's source: the same object as long as it is unchanged.
 
         `shown` is what messages call it.  Raises `OSError` and `CompileError` as `read_source` does.
         """
@@ -111,7 +112,7 @@ class Files:
         return known[2]
 
     def uri(self, path: Path) -> str:
-        """Return the URI by which the editor knows a file."""
+        """Return the URI that the editor uses for a file."""
         buffer = self.buffers.get(path)
         return buffer.uri if buffer else uri_of(path)
 

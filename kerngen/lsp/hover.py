@@ -1,4 +1,4 @@
-"""What is shown of the word under the pointer: type, shape, range, accuracy, strategy."""
+"""Hover: the type, shape, range and accuracy of the word under the pointer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LETTERS: Final = "xyzw"
 
 
 def hover(checked: Checked, offset: int) -> types.Hover | None:
-    """Return what is known of a place in the text."""
+    """Return the hover text at an offset."""
     word = _word_at(checked, offset)
     name = checked.name_at(offset)
     if name is not None and word is not None and name.written:
@@ -53,7 +53,7 @@ def _hover(checked: Checked, span: Span, *parts: str) -> types.Hover:
 
 
 def code(text: str) -> str:
-    """Return text as code in Markdown."""
+    """Return text as a Markdown code block."""
     return f"```kern\n{text}\n```"
 
 
@@ -113,7 +113,7 @@ def doc_of(checked: Checked, definition: Definition) -> str:
 
 
 def head_of(item: Item) -> str:
-    """Return the first lines of an item: what its user must know of it."""
+    """Return the declaration of an item, without its body."""
     node, text = item.node, item.node.span.text
     match node:
         case ast.KernelItem() | ast.FunctionItem():
@@ -193,7 +193,7 @@ def _of_schedule(item: ast.ScheduleItem, word: str) -> str:
 
 
 def of_builtin(row: Builtin | Geometry) -> str:
-    """Return the forms of a built-in, what it computes, and how exactly."""
+    """Return the signatures of a built-in, its meaning and its accuracy."""
     if isinstance(row, Geometry):
         letters = ", ".join(LETTERS[: row.arity])
         return f"{code(f'{row.name}({letters})')}\n\n{row.doc}\n\ntakes {row.accepted}"
@@ -202,7 +202,7 @@ def of_builtin(row: Builtin | Geometry) -> str:
 
 
 def forms_of(row: Builtin) -> Iterator[str]:
-    """Yield the typings of a built-in: 'exp(x: f32) -> f32'."""
+    """Yield the signatures of a built-in: 'exp(x: f32) -> f32'."""
     for overload in row.overloads:
         pairs = zip(LETTERS, overload.parameters, strict=False)
         given = ", ".join(f"{letter}: {type_.spelling}" for letter, type_ in pairs)

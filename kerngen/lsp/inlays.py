@@ -1,4 +1,4 @@
-"""Inlay hints: ranges of indices where they are introduced, and shapes of lets."""
+"""Inlay hints: the ranges of indices, and the shapes of lets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kerngen.syntax import ast
 
 
 def inlays(checked: Checked, start: int, end: int) -> list[types.InlayHint]:
-    """Return the hints between two characters of a text."""
+    """Return the inlay hints between two offsets."""
     return [
         types.InlayHint(checked.columns.position(at), label, types.InlayHintKind.Type)
         for at, label in sorted({*_ranges(checked), *_shapes(checked)})

@@ -1,4 +1,4 @@
-"""The items that a file has in sight, its own and those of the files that it uses."""
+"""The items that a file sees: its own, and those of used files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS: Final[Mapping[type[ast.Item], Kind]] = {
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """An item with the file that it is in."""
+    """An item, with its file."""
 
     kind: Kind
     node: Named
@@ -39,21 +39,21 @@ class Item:
 
     @property
     def span(self) -> Span:
-        """The place of its name."""
+        """The span of the item's name."""
         return self.node.name.span
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class FileItems:
-    """The items of a file by name space and name, and the files that it uses."""
+    """The items that a file sees, by kind and name."""
 
     own: Mapping[tuple[Kind, str], Item]
     uses: tuple[FileItems, ...]
 
     @staticmethod
     def of(program: ast.Program, uses: tuple[FileItems, ...]) -> FileItems:
-        """Return the items of a program; of two with one name, the first."""
+        """Return the items of a program; if a name repeats, the first."""
         own: dict[tuple[Kind, str], Item] = {}
         file = FileItems(own, uses)
         for node in program.items:
@@ -63,7 +63,7 @@ class FileItems:
         return file
 
     def get(self, kind: Kind, name: str) -> Item | None:
-        """Return the item of a name; the file's own comes first."""
+        """Return the item with a name; the file's own comes first."""
         for file in (self, *self.uses):
             if (kind, name) in file.own:
                 return file.own[kind, name]

@@ -1,4 +1,4 @@
-"""Code lenses above kernels and structs, and the texts that their commands show."""
+"""Code lenses above kernels and structs, and their commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kerngen.syntax.library import Library
 
 
 def lenses(checked: Checked) -> list[types.CodeLens]:
-    """Return the lenses of a file; those of a faulty one would show nothing."""
+    """Return the code lenses of a file; none if it has errors."""
     return [*_lenses(checked)] if checked.is_right else []
 
 
@@ -53,14 +53,16 @@ TITLES: Final[Mapping[str, str]] = {
 
 
 def wgsl(checked: Checked, name: str) -> str:
-    """Return what `kerngen show --wgsl` prints of a kernel."""
+    """Return the text that the lens "show WGSL" opens: the kernel's shaders."""
     module = checked.project.files[0].module
     data = kernel_data(checked.sources.compiler, checked.name, name, module)
     return _text(text for text, _ in as_text(data, wgsl=True))
 
 
 def layout(checked: Checked, name: str) -> str:
-    """Return what `kerngen layout` prints of a struct, or of a kernel's parameters."""
+    """Return the text that the lens "layout" opens: a struct's,
+    or a kernel's parameters'.
+    """
     module = checked.sources.compiler.module(checked.name)
     chosen = [each for each in subjects(module) if name in each.names]
     if not chosen:
@@ -70,12 +72,12 @@ def layout(checked: Checked, name: str) -> str:
 
 
 def equations(checked: Checked, name: str) -> str:
-    """Return the equations of a kernel that is derived."""
+    """Return the text that the lens "equations" opens: those of a derived kernel."""
     return _equations(checked.sources.compiler, checked.name, name)
 
 
 def gradient(checked: Checked, name: str) -> str:
-    """Return the equations of a kernel's gradient by all that it can be derived by."""
+    """Return the text that the lens "gradient" opens: equations of a kernel's gradient."""
     module = checked.sources.compiler.module(checked.name)
     kernel = next(each for each in module.kernels if each.name == name)
     by = list(kernel.order)
@@ -128,7 +130,7 @@ COMMANDS: Final[Mapping[str, Callable[[Checked, str], str]]] = {
 
 
 def run(command: str, checked: Checked, name: str) -> str:
-    """Return what a command shows; where it can't be made, why."""
+    """Return the text that a lens's command opens, or why there is none."""
     try:
         return COMMANDS[command](checked, name)
     except CompileError as error:

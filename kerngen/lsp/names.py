@@ -1,4 +1,4 @@
-"""What each name in a file is the name of, found by the syntax alone.
+"""The definition of every name in a file, found by its syntax alone.
 
     kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alpha * x[i]; }
                         ^ the dim n                           ^^^^^ the parameter alpha
@@ -23,7 +23,7 @@ from kerngen.syntax.patterns import is_pattern, matching
 @final
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a name is introduced as, and where; `scope` is where it can be read.
+    """A definition: the kind of name, its span, and the scope in which it is known.
 
     `type` is the type that is written with it, in the file of `items`.
     """
@@ -39,9 +39,9 @@ class Definition:
 @final
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A name in the text, and what it means: several things in a schedule of several kernels.
+    """A use of a name, with its definitions: a schedule may name several kernels.
 
-    A pattern such as `matmul_*` is no name: it is not `written`.
+    It is not `written` for a pattern such as `matmul_*`, which can't be renamed.
     """
 
     span: Span
@@ -60,7 +60,7 @@ def of_item(item: Item) -> Definition:
 
 
 def names_of(program: ast.Program, items: FileItems) -> tuple[Occurrence, ...]:
-    """Return the names of a file, in the order of the text."""
+    """Return the uses of all names in a file, in the order of the text."""
     resolver = _Resolver(items)
     for item in program.items:
         resolver.item(item)
@@ -69,7 +69,7 @@ def names_of(program: ast.Program, items: FileItems) -> tuple[Occurrence, ...]:
 
 
 def defined_in(node: ast.KernelItem, items: FileItems) -> dict[str, Definition]:
-    """Return what a kernel introduces for all of it: parameters, outputs, dims, values."""
+    """Return the names that a kernel defines: parameters, outputs, dims, values."""
     found: dict[str, Definition] = {}
 
     def add(kind: str, name: ast.Identifier, written: ast.TypeName | None) -> None:
@@ -109,7 +109,9 @@ def _axes(node: ast.KernelItem) -> Iterator[ast.Expr]:
 
 
 def member_of(item: Item | None, name: str) -> Definition | None:
-    """Return what a name is in a kernel, or in the one that a gradient is derived from."""
+    """Return the definition of a name inside a kernel,
+    or in the one it is derived from.
+    """
     seen: set[Item] = set()
     while item is not None and item not in seen:
         seen.add(item)  # kernels may be derived from each other, by mistake
@@ -123,12 +125,12 @@ def member_of(item: Item | None, name: str) -> Definition | None:
 
 
 def struct_of(written: ast.TypeName | None, items: FileItems | None) -> Item | None:
-    """Return the struct that a type is, or that a tensor's elements are."""
+    """Return the struct of a type, or of a tensor's elements, or None."""
     return items.get("struct", written.name.name) if written and items else None
 
 
 def field_of(struct: Item | None, name: str) -> Definition | None:
-    """Return the field of a struct."""
+    """Return the definition of a struct's field, or None."""
     if struct is None or not isinstance(struct.node, ast.StructItem):
         return None
     for each in struct.node.fields:

@@ -1,4 +1,4 @@
-"""Places of names: their definition, their uses in all open and used files, symbols."""
+"""Navigation: definition, references, highlights and symbols."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS: Final = types.SymbolKind
 
 
 def definition(checked: Checked, offset: int) -> list[types.Location]:
-    """Return where the name at a place is introduced; of a path, the file."""
+    """Return where the name at an offset is defined; for a path, the file."""
     for use in checked.reading.uses(checked.name):
         if use.span.start <= offset < use.span.end:
             source = checked.sources.library.source(use.name)
@@ -33,7 +33,7 @@ def definition(checked: Checked, offset: int) -> list[types.Location]:
 def references(
     checked: Checked, offset: int, *, with_definition: bool
 ) -> list[types.Location]:
-    """Return the places of the name at a place, in all files of its project."""
+    """Return all uses of the name at an offset, in all files of the project."""
     name = checked.name_at(offset)
     if name is None:
         return []
@@ -45,7 +45,7 @@ def references(
 
 
 def highlights(checked: Checked, offset: int) -> list[types.DocumentHighlight]:
-    """Return the places of the name at a place in its own file."""
+    """Return the uses of the name at an offset in its own file."""
     name = checked.name_at(offset)
     return [
         types.DocumentHighlight(checked.range(each.span))
@@ -55,7 +55,7 @@ def highlights(checked: Checked, offset: int) -> list[types.DocumentHighlight]:
 
 
 def occurrences(checked: Checked, means: Iterable[Definition]) -> Iterator[Occurrence]:
-    """Yield the places where something is named, in all files that may name it."""
+    """Yield the uses of some definitions, in all files that may use them."""
     wanted = set(means)
     files = dict.fromkeys((checked.name, *checked.project.build))
     defined = {each.span.source.name for each in wanted}
@@ -87,7 +87,7 @@ def _location(checked: Checked, span: Span) -> types.Location:
 
 
 def symbols(checked: Checked) -> list[types.DocumentSymbol]:
-    """Return the items of a file, with what they consist of."""
+    """Return the items of a file with their parts, for an outline."""
     found = (_symbol(checked, item) for item in checked.program.items)
     return [each for each in found if each is not None]
 

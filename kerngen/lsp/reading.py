@@ -1,4 +1,4 @@
-"""Files of a library as far as they can be read: syntax, items and names of each."""
+"""The files of a library, parsed as far as possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kerngen.syntax.parser import read
 
 @final
 class Reading:
-    """A library, of which each file is read once; `programs` are those read before."""
+    """A library whose files are parsed once; `programs` are those parsed before."""
 
     def __init__(
         self, library: Library, programs: MutableMapping[str, ast.Program]
@@ -26,7 +26,7 @@ class Reading:
         self._names: dict[str, tuple[Occurrence, ...]] = {}
 
     def program(self, name: str) -> ast.Program:
-        """Return what can be read of a file."""
+        """Return a file's syntax tree, as far as it can be parsed."""
         if name not in self._programs:
             try:
                 self._programs[name] = read(self.library.source(name))
@@ -35,14 +35,14 @@ class Reading:
         return self._programs[name]
 
     def uses(self, name: str) -> tuple[UsedFile, ...]:
-        """Return the files that a file uses; none if its paths are wrong."""
+        """Return the files that a file uses, or none if its paths are wrong."""
         try:
             return self.library.uses(name)
         except (CompileError, OSError):
             return ()
 
     def items(self, name: str) -> FileItems:
-        """Return the items that a file has in sight."""
+        """Return the items that a file sees."""
         try:
             order = self.library.closure(name)
         except (CompileError, OSError):
@@ -55,7 +55,7 @@ class Reading:
         return self._items[name]
 
     def names(self, name: str) -> tuple[Occurrence, ...]:
-        """Return the names in a file, in the order of its text."""
+        """Return the uses of all names in a file."""
         if name not in self._names:
             self._names[name] = names_of(self.program(name), self.items(name))
         return self._names[name]

@@ -1,4 +1,4 @@
-"""Renaming: the edits of all files, or why a name can't be changed.
+"""Renaming: the edits in all files, or why a name can't be renamed.
 
 The renamed program is read and checked before anything is changed: each name in it must
 mean what it meant before, and it must have no new faults.
@@ -29,17 +29,17 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @final
 class RenameError(Exception):
-    """A name can't be changed; the text is a sentence about why."""
+    """Raised if a name can't be renamed, with a sentence why."""
 
 
 def renamable(checked: Checked, offset: int) -> Occurrence | None:
-    """Return the name at a place, if it is one that can be changed."""
+    """Return the name at an offset, if it can be renamed."""
     name = checked.name_at(offset)
     return name if name is not None and name.written else None
 
 
 def rename(checked: Checked, offset: int, new: str) -> types.WorkspaceEdit:
-    """Return the edits that give the name at a place another one.
+    """Return the edits that rename the name at an offset.
 
     Raises `RenameError`.
     """
@@ -53,7 +53,7 @@ def rename(checked: Checked, offset: int, new: str) -> types.WorkspaceEdit:
 
 
 def spans_of(checked: Checked, offset: int, new: str) -> dict[Source, list[Span]]:
-    """Return the places to change, by file; raise `RenameError` where that changes more."""
+    """Return the spans to rename, by file."""
     name = renamable(checked, offset)
     if name is None:
         raise RenameError("There is no name here that can be changed.")
@@ -85,7 +85,7 @@ def _together(checked: Checked, name: Occurrence) -> list[Occurrence]:
 
 
 def renamed_text(source: Source, spans: Sequence[Span], new: str) -> str:
-    """Return a text with another name at some places."""
+    """Return a text with a new name at some spans."""
     parts: list[str] = []
     end = 0
     for span in sorted(spans, key=lambda each: each.start):
@@ -164,7 +164,7 @@ class _Moves:
         return offset + self._longer * before
 
     def meaning(self, each: Occurrence) -> _Meaning:
-        """Return what `_meaning` is of a name afterwards, if nothing else changes."""
+        """Return the `_meaning` of a name afterwards, if nothing else changes."""
         start, means = _meaning(each)
         places = ((file, self._place(file, at)) for file, at in means)
         return self._place(each.span.source.name, start), tuple(sorted(places))

@@ -1,4 +1,4 @@
-"""The server: what a client sends, and what it is answered.
+"""The server: requests of the client, and their answers.
 
 Nothing here knows the language: each feature is a module of its own.
 """
@@ -43,7 +43,7 @@ class _AtPlace(Protocol):
 
 @final
 class KernServer(LanguageServer):
-    """A server with its workspace, and the check that is due, if one is."""
+    """The server: its workspace, and the next check, if one is due."""
 
     def __init__(self, find: FindProject) -> None:
         super().__init__(  # pyright: ignore[reportUnknownMemberType]  # it takes any others
@@ -57,19 +57,19 @@ class KernServer(LanguageServer):
         self._shown_in: TemporaryDirectory[str] | None = None
 
     def begin(self) -> None:
-        """Take the encoding of columns that was agreed on with the client."""
+        """Set the encoding of columns that was agreed with the client."""
         encoding = self.workspace.position_encoding
         self.open = Workspace(self._find, str(getattr(encoding, "value", encoding)))
 
     def place(self, params: _AtPlace) -> tuple[Checked, int] | None:
-        """Return the file and the character that a request is about."""
+        """Return the file and the offset of a request."""
         checked = self.open.checked(params.text_document.uri)
         if checked is None:
             return None
         return checked, checked.columns.offset(params.position)
 
     def show(self, name: str, text: str) -> None:
-        """Let the editor open a text, as a file that nothing else reads."""
+        """Ask the editor to open a text, as a new temporary file."""
         if self._shown_in is None:
             self._shown_in = TemporaryDirectory(prefix="kerngen-")
         file = Path(self._shown_in.name, name)
@@ -81,13 +81,13 @@ class KernServer(LanguageServer):
             )
 
     def check_soon(self) -> None:
-        """Check what changed, once no further message is waiting."""
+        """Check changed files once no more messages are waiting."""
         if self._due:
             self._due.cancel()
         self._due = asyncio.get_running_loop().call_later(_DELAY, self.publish)
 
     def publish(self) -> None:
-        """Show what is found in files, where it is not what was shown before."""
+        """Send the diagnostics of files where they have changed."""
         for uri, shown in self.open.update().items():
             self.text_document_publish_diagnostics(
                 types.PublishDiagnosticsParams(uri, shown)
@@ -95,14 +95,14 @@ class KernServer(LanguageServer):
 
 
 def serve(find: FindProject) -> None:
-    """Serve a client over stdin and stdout until it goes."""
+    """Serve a client over stdin and stdout until it disconnects."""
     # A check makes much that lives as long as its file: garbage is rare.
     gc.set_threshold(100_000, 50, 50)
     make_server(find).start_io()
 
 
 def make_server(find: FindProject) -> KernServer:
-    """Return a server that answers all that it can."""
+    """Return a server with all requests registered."""
     server = KernServer(find)
     _add_documents(server)
     _add_reading(server)

@@ -1,4 +1,4 @@
-"""Semantic tokens: what highlighting knows of the words, and the checker of the names."""
+"""Semantic tokens: highlighting by the meaning of names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LEGEND: Final = types.SemanticTokensLegend(
 
 
 def tokens(checked: Checked) -> types.SemanticTokens:
-    """Return the tokens of a file, each by its distance from the one before."""
+    """Return the semantic tokens of a file, in the protocol's relative form."""
     data: list[int] = []
     line = column = 0
     for start, end, kind, is_ours in sorted(

@@ -1,4 +1,4 @@
-"""The open files and what was found in each, kept up to date with every change.
+"""The workspace: open files with their results, kept up to date.
 
 A file is checked again when its text changes, or that of a file which it uses or which
 schedules its kernels: `Workspace.update` returns what is then to be shown.
@@ -25,7 +25,7 @@ from kerngen.syntax.library import Library
 
 @final
 class Workspace:
-    """All open files.  `find` returns the project of a file."""
+    """All open files; `find` returns the project of a file."""
 
     def __init__(self, find: FindProject, encoding: str = "utf-16") -> None:
         self.files = Files()
@@ -36,7 +36,7 @@ class Workspace:
         self._shown: dict[str, list[types.Diagnostic]] = {}
 
     def put(self, uri: str, text: str) -> None:
-        """Open a file, or change it."""
+        """Open a file, or change its text."""
         path = path_of(uri)
         known = self.files.buffers.get(path)
         if known is None:
@@ -44,18 +44,18 @@ class Workspace:
         self.files.buffers[path] = Buffer(known.uri if known else uri, text)
 
     def close(self, uri: str) -> None:
-        """Close a file: what counts is now on the disk."""
+        """Close a file, so that the text on disk is used."""
         path = path_of(uri)
         self.files.buffers.pop(path, None)
         self._checked.pop(path, None)
         self.forget_projects()
 
     def forget_projects(self) -> None:
-        """Look for the settings and files of projects anew: some may have changed."""
+        """Drop all projects' settings, as they may have changed."""
         self._projects.clear()
 
     def checked(self, uri: str) -> Checked | None:
-        """Return an open file as it is now; nothing of one that can't be checked."""
+        """Return an open file with its results, or None if it can't be checked."""
         path = path_of(uri)
         if path in self.files.buffers:
             self._check(path)
@@ -67,7 +67,7 @@ class Workspace:
         return (each for each in found if each is not None)
 
     def update(self) -> dict[str, list[types.Diagnostic]]:
-        """Check what changed; return the diagnostics of each URI where they did."""
+        """Check changed files; return new diagnostics by URI."""
         now = self.diagnostics()
         gone = {
             uri: list[types.Diagnostic]()
@@ -79,7 +79,7 @@ class Workspace:
         return {**gone, **changed}
 
     def diagnostics(self) -> dict[str, list[types.Diagnostic]]:
-        """Return all diagnostics by URI: of each open file, and of files that it uses."""
+        """Return all diagnostics by URI."""
         now: dict[str, dict[Found, types.Diagnostic]] = {}
         for path, buffer in self.files.buffers.items():
             now.setdefault(buffer.uri, {})

@@ -1,4 +1,4 @@
-"""Buffers that stay between calls."""
+"""Buffers that are reused from call to call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerngen.runtime.values.shapes import Shape
 
 @final
 class GrowingBuffer:
-    """One buffer of float32 that calls share; it only grows.
+    """A float32 buffer that calls share, and that grows when needed.
 
     Views of it overlap, so that one call must be done with its view before the next.
     """
@@ -23,7 +23,7 @@ class GrowingBuffer:
 
     @property
     def nbytes(self) -> int:
-        """The bytes held."""
+        """The size of the buffer in bytes."""
         held = self._held
         return 0 if held is None else held.nbytes
 
@@ -38,7 +38,7 @@ class GrowingBuffer:
         return held.rows(0, count).reshape(shape)
 
     def release(self) -> None:
-        """Give the buffer back to the context's pool, once no view is left.
+        """Return the buffer to the context's pool, once no view is left.
 
         Another thread may be in the middle of a call.
         """

@@ -1,4 +1,4 @@
-"""The cache of weights, and the products with them."""
+"""The cache of weights on the device, and products with them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _Key: TypeAlias = tuple[int, int, int, Layout]
 @final
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """The bytes of tensors that a cache holds on its context.
+    """The bytes that a cache uses on the device, by purpose.
 
     `inputs` and `outputs` are the buffers that products of NumPy arrays go through.
     """
@@ -61,7 +61,7 @@ class MemoryUse:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum of all."""
         return self.weights + self.inputs + self.outputs
 
 
@@ -177,7 +177,7 @@ class MatmulCache:
 
     @property
     def memory(self) -> MemoryUse:
-        """What is held now."""
+        """The memory that the cache uses now."""
         return MemoryUse(self.weight_bytes, self._inputs.nbytes, self._outputs.nbytes)
 
     def release_buffers(self) -> None:

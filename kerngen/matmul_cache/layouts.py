@@ -1,4 +1,4 @@
-"""The two layouts of a weight: which kernels read it, and how it is cut into parts."""
+"""The two layouts of weights: the kernels for each, and how parts are cut."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VectorKernel(Protocol):
     def __call__(
         self, w: Matrix[f32], x: Vector[f32], *, out: Vector[f32] | None = None
     ) -> Vector[f32]:
-        """Return, or write to `out`, the product."""
+        """Return the product, or write it to `out`."""
         ...
 
 
@@ -31,14 +31,14 @@ class MatrixKernel(Protocol):
     def __call__(
         self, a: Matrix[f32], b: Matrix[f32], *, out: Matrix[f32] | None = None
     ) -> Matrix[f32]:
-        """Return, or write to `out`, the product."""
+        """Return the product, or write it to `out`."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LayoutKernels:
-    """What multiplies weights of a layout; `axis` is that of their rows.
+    """The kernels for weights of a layout; `axis` is that of their rows.
 
     `vector_name` and `matrix_name` are `module.kernel`, as in `kerngen_kernels`.
     """
@@ -69,7 +69,7 @@ LAYOUTS: Mapping[Layout, LayoutKernels] = {
 
 
 def check_layout(layout: object) -> Layout:
-    """Return a layout that is one; raises ArgumentError for what is none."""
+    """Return the layout if it is valid; else raise ArgumentError."""
     if not isinstance(layout, str) or layout not in LAYOUTS:
         raise ArgumentError(
             f"MatmulCache: the layout of a weight is 'nk' (one row per output, as "

@@ -1,4 +1,4 @@
-"""The plan of a product: which kernel runs under which schedule, in how many parts, why.
+"""The plan of a product: kernel, schedule and parts, with the reason.
 
 Nothing here decides what a kernel's schedule is: the runtime does, and is asked.
 """
@@ -22,7 +22,7 @@ ScheduleName: TypeAlias = Literal["gemv", "skinny", "tiled", "reference", "empty
 @final
 @dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """Rows `start` up to `stop` of a weight, and what multiplies them.
+    """Rows `start` to `stop` of a weight, and the kernel that multiplies them.
 
     `strategy` is as in a `Choice` of the runtime; `shaders` are the WGSL files that run.
     """

@@ -1,4 +1,4 @@
-"""Recording the kernels of a product, by its plan; nothing is read back.
+"""Recording of a product's kernels, by its plan.
 
 Where a weight lies in parts:
 

@@ -1,4 +1,4 @@
-"""Cutting a weight into row ranges that the adapter can bind.
+"""Splitting a weight into row ranges that the adapter can bind.
 
 Rows lie one after the other, so each part is contiguous in the caller's array and on
 the device.
@@ -26,7 +26,7 @@ ROW_STEP = 64
 
 
 def split_weight(layout: Layout, k: int, n: int, most: int) -> Sequence[RowRange]:
-    """Return the row ranges of a weight's parts, of at most `most` bytes each.
+    """Return the row ranges of a weight's parts, at most `most` bytes each.
 
     There are as few as can be, of nearly equal length.  Where `ROW_STEP` rows are too
     many for a part, parts start anywhere: results that then lie at no offset that the

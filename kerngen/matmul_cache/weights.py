@@ -1,4 +1,4 @@
-"""Weights on the device."""
+"""Weights on the device: upload and checks."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Weight:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its elements."""
+        """The size of its elements in bytes."""
         return self.k * self.n * F32_BYTES
 
 
 @contextmanager
 def naming(what: str) -> Generator[None, None, None]:
-    """Say of what an error speaks that the values or sizes inside give rise to."""
+    """Put the name of the argument `what` in front of errors raised in a block."""
     try:
         yield
     except (DtypeError, LimitError, ShapeError) as error:
@@ -52,19 +52,19 @@ def naming(what: str) -> Generator[None, None, None]:
 
 
 def named(error: NamedError, what: str) -> NamedError:
-    """Return an error with the name of what it speaks of in front."""
+    """Return an error whose message begins with a name."""
     return type(error)(f"MatmulCache: {what}: {error}")
 
 
 def check_string(name: object) -> str:
-    """Return a name that is a string; raises ArgumentError for what is none."""
+    """Return the name if it is a string; else raise ArgumentError."""
     if isinstance(name, str):
         return name
     raise ArgumentError(f"MatmulCache: a weight's name is a string, got {name!r}.")
 
 
 def check_name(name: object) -> None:
-    """Raises ArgumentError unless a name is a string of something."""
+    """Raise ArgumentError unless a name is a non-blank string."""
     if not check_string(name).strip():
         raise ArgumentError(f"MatmulCache: a weight's name is not blank, got {name!r}.")
 

@@ -76,7 +76,7 @@ def backward(
 @final
 @dataclass(slots=True)
 class Walk:
-    """A walk under way: gradients by values that are still to be visited.
+    """A backward walk: values still to be visited, and gradients known so far.
 
     `queue` holds the numbers of those that wait, the last computed first; `reached` the
     parameters that have been written.  For `on_final`, `awaited` counts how often each
@@ -94,11 +94,11 @@ class Walk:
     on_final: Callable[[Variable], object] | None = None
 
     def take(self) -> Variable:
-        """Return the last computed of the values with gradients."""
+        """Return the value to visit next: the one that was computed last."""
         return self.pending[-heappop(self.queue)][0]
 
     def visit(self, value: Variable) -> None:
-        """Pull the gradient by a value on to its inputs."""
+        """Compute the gradients by a value's inputs from that by the value."""
         _, dy = self.pending.pop(value.number)
         edges = self.graph.ways(value)
         walked = Walked(self.graph.parameters, value in self.graph.others)
@@ -123,7 +123,7 @@ class Walk:
     def deliver(
         self, target: Variable, gradient: AnyTensor, place: AnyTensor | None
     ) -> None:
-        """Add a gradient to what is known; at `place` it may lie already."""
+        """Add a gradient to that of `target`; it may be in its `place` already."""
         if target not in self.graph.leading:
             return
         if target.gradient is not None:

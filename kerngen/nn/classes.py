@@ -1,4 +1,4 @@
-"""Functions of numbers that name rows or classes: embedding and cross-entropy."""
+"""Functions on class numbers: embedding and cross-entropy."""
 
 from __future__ import annotations
 

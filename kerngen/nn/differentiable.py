@@ -1,4 +1,4 @@
-"""Kernels of one's own as functions of variables.
+"""User kernels as differentiable functions of variables.
 
 The gradients are kernels, too, derived by `kernel g = gradient of f by x;`.  Their plans
 have what they are gradients of, so no formula is written here.

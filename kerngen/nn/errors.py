@@ -1,4 +1,4 @@
-"""What can go wrong between functions; within one, it is the runtime's errors."""
+"""The exceptions of differentiation."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from kerngen.runtime import Error
 
 @final
 class GraphError(Error, RuntimeError):
-    """Gradients can't be computed: of no loss, of no parameter, or a second time."""
+    """Raised if gradients can't be computed: no parameter, or a second backward."""

@@ -1,4 +1,4 @@
-"""The graph behind a loss: what of it leads to parameters, and whether it still holds."""
+"""The computation graph behind a loss: which part leads to parameters."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Graph:
     others: frozenset[Variable]
 
     def ways(self, value: Variable) -> tuple[Edge, ...]:
-        """Return the edges of a value of which an input leads to a wanted parameter."""
+        """Return the edges of a value that lead to a wanted parameter."""
         return tuple(_ways(value, self.leading))
 
 
 def graph_of(loss: Variable, parameters: Parameters) -> Graph:
-    """Return the graph behind a loss.
+    """Return the graph behind a loss, once it is checked to be valid still.
 
     Raises:
         GraphError: If no way leads to wanted parameters, if an earlier walk used up a part

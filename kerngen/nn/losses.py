@@ -1,4 +1,4 @@
-"""Losses of real targets, and means, of which others are made."""
+"""Losses for real targets, and the mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of tensors as the vectors and matrices that kernels take, and their checks."""
+"""Reshaping of tensors to the vectors and matrices that kernels take, and checks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kerngen.runtime import ShapeError, Tensor
 
 
 def vector(tensor: Tensor[Any, Any]) -> Tensor[Any, Any]:
-    """Return all elements as one vector."""
+    """Return a tensor's elements as one vector."""
     return tensor.reshape((tensor.size,))
 
 
 def rows(tensor: AnyTensor) -> AnyTensor:
-    """Return the vectors along the last axis as the rows of a matrix."""
+    """Return a tensor as a matrix, whose rows are the vectors along the last axis."""
     *outer, last = tensor.shape
     return tensor.reshape((math.prod(outer), last))
 
 
 def view(tensor: AnyTensor | None, shape: tuple[int, ...]) -> AnyTensor | None:
-    """Return a view with another shape, if there is a tensor."""
+    """Return a reshaped view of a tensor; None stays None."""
     return None if tensor is None else tensor.reshape(shape)
 
 

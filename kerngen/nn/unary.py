@@ -1,4 +1,4 @@
-"""Functions of one tensor that give one of its shape."""
+"""Functions from one tensor to another of the same shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Side: TypeAlias = Literal["input", "output", "neither"]
 @final
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """A kernel, and that of its gradient, called with what it is a function of, and dy.
+    """A function of one tensor: its kernel, and the kernel of its gradient.
 
     Both take tensors as `view` shows them: as a vector, or as a matrix of rows.
     """
@@ -27,7 +27,7 @@ class Unary:
     view: Callable[[AnyTensor], AnyTensor] = shapes.vector
 
     def __call__(self, value: Value) -> Variable:
-        """Apply it."""
+        """Apply the function."""
         x = as_variable(value)
         seen = self.view(x.tensor)
         y = self.forward(seen)

@@ -1,4 +1,4 @@
-"""Variables: tensors that know how they were computed, and so their gradients.
+"""Variables: tensors with the graph of how they were computed.
 
 A function of this package computes its value at once, by recording kernels, and leaves an
 `Edge` behind for each group of its inputs: the way in which a gradient by the value becomes
@@ -35,7 +35,7 @@ _numbers = count()
 @final
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A tensor, and how often it had been written, and lost, up to some moment."""
+    """A tensor that an edge needs, with its write count at that moment."""
 
     tensor: Tensor[Any, Any]
     writes: int
@@ -43,7 +43,7 @@ class Kept:
 
     @property
     def is_same(self) -> bool:
-        """Whether its contents are still those of that moment."""
+        """Whether the tensor has not been written since."""
         now = (self.tensor.writes, self.tensor.losses)
         return now == (self.writes, self.losses)
 
@@ -51,7 +51,7 @@ class Kept:
 @final
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What is known of edges that a walk has used up.
+    """Which parameters edges led to that a backward walk has used up.
 
     They led to some of `parameters`, or to any if None, and perhaps to `others`, too.
     """
@@ -60,7 +60,7 @@ class Walked:
     others: bool
 
     def led_to(self, wanted: Collection[Variable] | None) -> bool:
-        """Return whether they may have led to wanted parameters, any if None."""
+        """Whether the edges may have led to wanted parameters."""
         if wanted is None or self.parameters is None or self.others:
             return True
         return any(each in wanted for each in self.parameters)
@@ -69,7 +69,7 @@ class Walked:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """The way back to some inputs, whose gradients are computed together.
+    """An edge of the graph: how gradients by a value become those by some inputs.
 
     `kept` are the tensors that the pull reads, with what was known of them when the edge
     was made: the pull means something only as long as they are as they were.
@@ -82,7 +82,7 @@ class Edge:
 
 @final
 class Variable:
-    """A tensor of a computation.
+    """A tensor in a computation graph.
 
     `tensor` is its value.  A parameter has a `gradient`, a tensor of the same shape that
     `backward` writes; what was computed from parameters has edges to them.  All else is
@@ -117,11 +117,11 @@ class Variable:
 
     @property
     def needs_gradient(self) -> bool:
-        """Whether a parameter is behind it."""
+        """Whether it is a parameter, or computed from one."""
         return self.gradient is not None or bool(self.edges or self.walked)
 
     def spend(self, edges: Collection[Edge], walked: Walked) -> None:
-        """Let go of edges that have been walked."""
+        """Remove edges that a backward walk has used up."""
         self.edges = tuple(each for each in self.edges if each not in edges)
         self.walked = (*self.walked, walked)
 
@@ -138,7 +138,7 @@ class Variable:
         return bool(self.tensor)
 
     def __repr__(self) -> str:
-        """Say what it is."""
+        """Return the variable's role and tensor as text."""
         role = "parameter" if self.gradient is not None else "variable"
         return f"Variable({role}, {self.tensor!r})"
 
@@ -191,7 +191,7 @@ def edge(
     pull: Callable[[AnyTensor, AnyTensor | None], AnyTensor],
     *kept: Tensor[Any, Any],
 ) -> Edge:
-    """Return the way back to a single input; `kept` is what the pull reads."""
+    """Return the edge to a single input; `kept` are the tensors that `pull` reads."""
 
     def pull_one(dy: AnyTensor, out: Sequence[AnyTensor | None]) -> Sequence[AnyTensor]:
         return (pull(dy, out[0]),)
@@ -202,12 +202,12 @@ def edge(
 def joint_edge(
     values: tuple[Variable, ...], pull: Pull, *kept: Tensor[Any, Any]
 ) -> Edge:
-    """Return the way back to several inputs at once; `kept` is what the pull reads."""
+    """Return the edge to several inputs; `kept` are the tensors that `pull` reads."""
     known = (Kept(tensor, tensor.writes, tensor.losses) for tensor in kept)
     return Edge(values, pull, tuple(known))
 
 
 def computed(tensor: AnyTensor, *edges: Edge) -> Variable:
-    """Return a value with the edges that lead to parameters, if any do."""
+    """Return a computed value, with those of the edges that lead to parameters."""
     needed = tuple(e for e in edges if any(v.needs_gradient for v in e.inputs))
     return Variable(tensor, edges=needed)

@@ -1,1 +1,1 @@
-"""The generated files on disk: written whole, pruned, checked."""
+"""Writing generated files to disk: atomically, with stale files removed."""

@@ -1,4 +1,4 @@
-"""Atomic replacement of one file: it is the old one or the new one at any moment."""
+"""Atomic replacement of a file: readers see the old content or the new."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
 def replace_atomically(
     file: Path, before: bytes, after: bytes, waiting: Waiting | None = None
 ) -> None:
-    """Replace a file's content in one step; mode and owner stay, and a link stays one.
+    """Replace a file's content in one step; mode, owner and links are kept.
 
     Raises `OSError`, and has changed nothing: also of a file that is read-only, or that
     somebody has saved since its content was read as `before`.

@@ -1,4 +1,4 @@
-"""Atomic swap of a folder for a changed twin: all changes at once or none.
+"""Atomic change of a folder: it is swapped with a changed copy, made of hard links.
 
 The twin is made of hard links to everything that stays, a user's own files included, so
 that no file is copied and none changes its time.  One rename then swaps the two.  What a
@@ -36,9 +36,9 @@ _RENAME_SWAP = 2  # macOS: renamex_np
 
 
 def swap_folder(changes: Changes, out: Path, staging: Path) -> bool:
-    """Make the changes and return True; or return False, and nothing has happened.
+    """Make the changes and return True, or change nothing and return False.
 
-    `rescue` comes after it, however it ended.
+    `rescue` must be called afterwards, whatever the result.
     """
     twin = staging / "twin"
     if sys.platform == "win32":
@@ -100,7 +100,7 @@ def _below(name: str, paths: frozenset[str]) -> list[str]:
 
 
 def rescue(out: Path, staging: Path) -> Path | None:
-    """Carry over what somebody saved in the old folder while its twin was made.
+    """Carry over files that somebody saved in the old folder during the swap.
 
     It may be cut short and repeated.  What was saved after the exchange is newer still,
     and stays.  Where a folder has become a link or a file meanwhile, what was saved in it

@@ -1,4 +1,4 @@
-"""Changes to a folder as data, and the small steps that both ways to make them share."""
+"""Changes to a folder as data, and the file operations that apply them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Changes:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Every path that is written or removed."""
+        """All paths that are written or removed."""
         return self.remove.union(self.write)
 
 
 def write_files(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write files that aren't there yet, making the folders they need."""
+    """Write new files, with the folders that they need."""
     for path, content in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -36,14 +36,14 @@ def write_files(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def write_note(note: Path, value: object) -> None:
-    """Write a file of JSON in one step: it is there whole or not at all."""
+    """Write a JSON file in one step: never half of it."""
     draft = note.with_suffix(".draft")
     draft.write_text(json.dumps(value), encoding="utf-8")
     draft.replace(note)
 
 
 def remove_empty_folders(removed: Iterable[str], folder: Path) -> None:
-    """Remove the folders, below `folder`, that removed files left empty."""
+    """Remove folders below `folder` that are empty after files were removed."""
     parents = {up for path in removed for up in PurePosixPath(path).parents if up.parts}
     for parent in sorted(parents, key=lambda up: len(up.parts), reverse=True):
         try:

@@ -1,4 +1,4 @@
-"""Clashes: sources whose generated files can't be in one folder."""
+"""Clashes: sources whose generated files would overwrite each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """A source that can't be built, as it is called, beside the `other` one, if any."""
+    """A source that can't be built beside the `other` one, if there is one."""
 
     source: str
     why: str
@@ -20,10 +20,10 @@ class Clash:
 
 
 def find_clashes(paths: Mapping[str, Iterable[str]]) -> Iterator[Clash]:
-    """Yield what keeps sources, each with its files by path, from one folder.
+    """Yield the clashes among sources, each given with its files by path.
 
-    That is two sources of one module, a module beside a package of its name, one in the
-    place of a package's own, and names that differ in case only.
+    A clash is: two sources with one module name, a module beside a package of its name,
+    or names that differ only in case.
     """
     owners: dict[PurePosixPath, str] = {}
     for source, files in sorted(paths.items()):

@@ -1,4 +1,4 @@
-"""Path confinement: a path in a note or manifest leads into the output, or is refused.
+"""Path confinement: paths from a manifest must lead into the output folder.
 
 A manifest comes with a repository, and who wrote it may be anybody.
 """
@@ -13,20 +13,20 @@ from kerngen.output.errors import OutputError
 
 
 def confined(out: Path, path: str) -> Path:
-    """Return where a file of the output is; raise `OutputError` if that is outside."""
+    """Return the path of an output file; raise `OutputError` if it leads outside."""
     if leads_out(path) or through_link(out, path):
         raise OutputError(f"'{path}' leads out of '{out}', which no build writes to.")
     return out / path
 
 
 def leads_out(path: str) -> bool:
-    """Whether a path, with slashes, is none that leads down from the folder."""
+    """Whether a relative path leads out of its folder."""
     parts = set(path.split("/"))
     return path.startswith("/") or "\\" in path or bool({"", ".", ".."} & parts)
 
 
 def blocked(out: Path, path: str) -> Iterator[Path]:
-    """Yield what is there on the way to a file and is no folder of `out`'s own."""
+    """Yield files and links on the way to a file, where folders should be."""
     for parent in PurePosixPath(path).parents:
         folder = out / parent
         real = folder.is_dir() and not folder.is_symlink()
@@ -35,6 +35,6 @@ def blocked(out: Path, path: str) -> Iterator[Path]:
 
 
 def through_link(out: Path, path: str) -> bool:
-    """Whether a folder on the way to a file is a link, to wherever that leads."""
+    """Whether a folder on the way to a file is a symbolic link."""
     folders = PurePosixPath(path).parents
     return any((out / folder).is_symlink() for folder in folders if folder.parts)

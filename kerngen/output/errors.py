@@ -1,4 +1,4 @@
-"""Errors of writing the output, which users see."""
+"""The exceptions of writing output, which users see."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from typing import final
 
 @final
 class OutputError(Exception):
-    """The output can't be written as asked; the message has why and what to do."""
+    """The output can't be written; the message has the reason and the way out."""

@@ -56,7 +56,7 @@ def _compiler_sources() -> Iterator[Path]:
 
 @final
 class Freshness:
-    """What the manifest, the disk and the stamp hold of the sources built before."""
+    """The record of earlier builds: manifest, files on disk, and stamp."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -74,7 +74,7 @@ class Freshness:
         )
 
     def is_of(self, source: str, texts_hash: str) -> bool:
-        """Whether the files are those that some compiler made of these very texts."""
+        """Whether the source's files were made from these texts, by any compiler."""
         entry = self._entries.get(source)
         return (
             entry is not None
@@ -91,9 +91,10 @@ class Freshness:
 
 
 def stamp_all(out: Path, built: Mapping[str, Entry]) -> None:
-    """Note that this compiler made the files of the sources `built`.
+    """Record that this compiler made the files of the sources `built`.
 
-    Another may have built them since, of other texts: a stamp is one of what is stamped.
+    The stamp has the hash of the texts, as another compiler may build the same sources
+    later.
     """
     old = _read_stamps(out)
     stamps = {

@@ -1,4 +1,4 @@
-"""Changing a folder file by file, with the old files saved first.
+"""Change a folder file by file, with a journal to undo an interrupted change.
 
 For where folders can't be exchanged.  While there is a journal, the folder may hold old
 and new files; `undo` makes it the old one again, and may itself be cut short and repeated.
@@ -21,7 +21,7 @@ from kerngen.output.errors import OutputError
 
 
 def journal_of(staging: Path) -> Path:
-    """The file that is there while the folder may be half changed."""
+    """Return the path of the journal, which exists during a change."""
     return staging / "journal.json"
 
 
@@ -57,7 +57,7 @@ def _save(changes: Changes, out: Path, staging: Path) -> None:
 
 
 def undo(out: Path, staging: Path) -> None:
-    """Put the old files back, if there is a journal."""
+    """Restore the old files, if there is a journal."""
     journal = journal_of(staging)
     if not journal.exists():
         return

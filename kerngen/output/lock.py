@@ -28,9 +28,10 @@ Waiting: TypeAlias = Callable[[Path], None]
 
 @contextmanager
 def locked_folder(folder: Path, waiting: Waiting | None = None) -> Generator[None]:
-    """Wait for others that have locked a folder, and keep them out for the block.
+    """Lock a folder for a block, waiting for other processes that have it locked.
 
-    Where there are no such locks, as on Windows, two at a time are the user's to avoid.
+    On systems without such locks, as Windows, users must not run two commands at a
+    time.
     """
     if sys.platform == "win32":
         yield

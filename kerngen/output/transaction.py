@@ -1,4 +1,4 @@
-"""Changing many files of a folder as one, so that a killed build leaves the old output.
+"""Change many files of a folder as one transaction, even if the build is killed.
 
 The new files are first laid out in a staging folder beside the output.  Then one of two
 things happens:
@@ -34,7 +34,7 @@ _OURS = frozenset(
 
 @contextmanager
 def locked(out: Path, waiting: Waiting | None = None) -> Generator[None]:
-    """Let one process at a time change `out`, once what a killed one left is undone."""
+    """Lock `out` for one process at a time; first undo what a killed one left."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with locked_folder(out.parent, waiting):
         _clean_up(out)
@@ -42,7 +42,7 @@ def locked(out: Path, waiting: Waiting | None = None) -> Generator[None]:
 
 
 def commit(changes: Changes, out: Path) -> None:
-    """Make all the changes, or raise and make none.  Call it under `locked(out)`."""
+    """Make all changes, or raise and make none; call it under `locked(out)`."""
     if not changes:
         return
     _staging(out).mkdir()

@@ -1,4 +1,4 @@
-"""Writing generated files, and checking that they are as they should be."""
+"""Write generated files, or check that they are up to date."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kerngen.output.transaction import commit, locked
 @final
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a build did to the output folder, by path."""
+    """The result of a build: files written, removed and unchanged, by path."""
 
     written: tuple[str, ...]
     removed: tuple[str, ...]
@@ -33,7 +33,7 @@ class Summary:
 @final
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One file that is not as a build would make it."""
+    """A file on disk that differs from what a build would generate."""
 
     path: str
     kind: Literal["stale", "missing", "left over"]
@@ -42,7 +42,7 @@ class Difference:
 
 @final
 class OvertakenError(Exception):
-    """Another build finished first: what was generated may be of older texts."""
+    """Raised if another build finished first, so that these files may be outdated."""
 
 
 def write(
@@ -53,7 +53,8 @@ def write(
     seen: Manifest | None = None,
     waiting: Waiting | None = None,
 ) -> Summary:
-    """Make `out` hold what was generated, and the files of older sources to `keep`.
+    """Write the generated files to `out`,
+    and remove stale ones unless `keep` wants them.
 
     Files that didn't change aren't written.  What the old manifest lists and the new one
     doesn't is removed.  Anything else in the folder is a user's and stays; if it is in
@@ -101,7 +102,7 @@ def _check_overtaken(
 def check(
     generated: Iterable[Generated], out: Path, *, keep: Callable[[str], bool]
 ) -> list[Difference]:
-    """Return every file of `out` that `write` would change, and change nothing."""
+    """Return the files that `write` would change, and change nothing."""
     old = read_manifest(out)
     entries = {name: entry for name, entry in old.sources.items() if keep(name)}
     files = declare(generated, entries)

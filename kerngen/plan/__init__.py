@@ -1,4 +1,4 @@
-"""What the host does for a call, as data: sizes, guards and what they decide.
+"""Plans: the host's part of a call, as data.
 
 A leaf package: the compiler writes these values and the runtime evaluates them.
 """

@@ -1,4 +1,4 @@
-"""What plans ask of an adapter: its facts in guards, and the needs of cases."""
+"""The adapter in plans: facts that guards read, and needs of cases."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class AdapterInfo:
 
     @property
     def facts(self) -> dict[str, int]:
-        """The facts by the names that guards have for them."""
+        """The facts by their names in guards."""
         return {f"adapter.{name}": int(value) for name, value in asdict(self).items()}
 
     def offers(self, needs: Needs) -> bool:
-        """Return whether the adapter has what a case needs."""
+        """Whether the adapter has the features and limits that a case needs."""
         own = Needs(self.workgroup_bytes, self.invocations, self.subgroups)
         return needs.within(own)
 

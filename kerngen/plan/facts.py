@@ -1,4 +1,4 @@
-"""What holds of every call, and what follows from it: `d % 8 == 0`, so `d % 4 == 0`.
+"""Facts that hold in every call, and proofs from them: `d % 8 == 0`, so `d % 4 == 0`.
 
 Facts are conditions over dims and scalars.  Three ways lead from them to others: sums
 that are never negative, remainders, and a fact that is met again as it is.  What can't
@@ -54,17 +54,17 @@ _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=":
 @final
 @dataclass(frozen=True)
 class Facts:
-    """Conditions that hold of every call; the symbols in `natural` are never negative."""
+    """Conditions that hold in every call; symbols in `natural` are never negative."""
 
     guards: tuple[Guard, ...] = ()
     natural: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        """Whether anything is known beside signs."""
+        """Whether anything is known besides signs."""
         return bool(self.guards)
 
     def simplified(self, guard: Guard) -> Guard:
-        """Return what is left to ask of a condition."""
+        """Return a condition without its parts that always hold."""
         match self.decide(guard), guard:
             case True, _:
                 return ALWAYS
@@ -78,7 +78,9 @@ class Facts:
                 return guard
 
     def decide(self, guard: Guard) -> bool | None:
-        """Return whether a condition holds for all calls or for none; else None."""
+        """Return True or False for a condition that is the same in every call, else
+        None.
+        """
         if guard in self._conjuncts:
             return True
         match guard:
@@ -108,7 +110,7 @@ class Facts:
         return self.is_natural(add(large, multiply(small, -1)))
 
     def with_more(self, guards: Iterable[Guard]) -> Facts:
-        """Return these facts and others."""
+        """Return these facts with others added."""
         return Facts((*self.guards, *guards), self.natural)
 
     @cached_property
@@ -207,7 +209,7 @@ class Facts:
         return is_equal if common == by else None
 
     def residue(self, size: Size) -> Residue:
-        """Return what is known of a size modulo some number."""
+        """Return the known residue of a size: its value modulo a number."""
         if size in self._residues:
             return self._residues[size]
         match size:
@@ -241,7 +243,7 @@ class Facts:
 
 
 def conjuncts(guard: Guard) -> tuple[Guard, ...]:
-    """Return the conditions that all hold where one does, it included."""
+    """Return the conditions that must all hold for this one to hold."""
     match guard:
         case All(guards):
             return (guard, *(part for each in guards for part in conjuncts(each)))
@@ -252,7 +254,7 @@ def conjuncts(guard: Guard) -> tuple[Guard, ...]:
 
 
 def negated(guard: Compare) -> Compare:
-    """Return the comparison that holds where one does not."""
+    """Return the negation of a comparison."""
     return Compare(_NEGATED[guard.op], guard.left, guard.right)
 
 

@@ -1,4 +1,4 @@
-"""The functions of integers that sizes may call, by name."""
+"""The integer functions that sizes may call, by name."""
 
 from __future__ import annotations
 

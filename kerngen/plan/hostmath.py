@@ -1,4 +1,4 @@
-"""Arithmetic that generated modules do on the host, in Python's numbers.
+"""Host arithmetic of generated modules, in Python numbers.
 
 Integers are exact, floats are doubles.  Where IEEE 754 or WGSL defines a result (a
 division by zero, a power too large), so does this module; Python's own would raise.
@@ -132,12 +132,12 @@ def to_i32(x: float) -> int:
 
 
 def wrap_i32(x: int) -> int:
-    """Return what 32 bits keep of an integer, with a sign."""
+    """Return an integer wrapped to 32 bits, signed."""
     return (x + 2**31) % 2**32 - 2**31
 
 
 def wrap_u32(x: int) -> int:
-    """Return what 32 bits keep of an integer, without a sign."""
+    """Return an integer wrapped to 32 bits, unsigned."""
     return x % 2**32
 
 

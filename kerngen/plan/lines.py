@@ -1,4 +1,4 @@
-"""The lines of a plan file: indented, in fields, with a checksum behind them all."""
+"""The lines of a plan file: indented fields, with a checksum at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerngen.plan.write import checksum_line
 
 
 class PlanSyntaxError(Exception):
-    """A plan file is damaged: the number of its line, and what is wrong there."""
+    """Raised for a damaged plan file, with the line's number and its fault."""
 
     def __init__(self, line: int, fault: str) -> None:
         """Name the line, from 1."""
@@ -23,7 +23,7 @@ class PlanSyntaxError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its number, how far it is indented, and its fields."""
+    """A line of a plan file: number, indentation and fields."""
 
     number: int
     depth: int
@@ -34,7 +34,7 @@ class Line:
         raise PlanSyntaxError(self.number, fault)
 
     def string(self, text: str) -> str:
-        """Return the text that is quoted in a field."""
+        """Return the text in a quoted field."""
         try:
             value = json.loads(text)
         except ValueError:
@@ -49,7 +49,7 @@ Block: TypeAlias = tuple[Line, "Sequence[Line]"]
 
 
 def lines_of(text: str) -> list[Line]:
-    """Return the lines of a plan file behind its first; the last must be their hash."""
+    """Return the lines of a plan file after the first, once the checksum is verified."""
     body, end, last = text.rpartition("\n\nend ")
     if not end or last.count("\n") != 1:
         fault = "the file is cut off, or goes on: its last line is no 'end'"
@@ -70,7 +70,7 @@ def _lines(text: str) -> Iterator[Line]:
 
 
 def blocks(lines: Sequence[Line], depth: int) -> Iterator[Block]:
-    """Yield each line of a depth with the deeper lines behind it."""
+    """Yield each line at a depth, with the deeper lines that follow it."""
     start = 0
     for at, line in enumerate(lines):
         if line.depth < depth or (at == 0 and line.depth != depth):

@@ -1,4 +1,4 @@
-"""The way back from text: sizes and guards as `text.py` prints them, and no more."""
+"""Parse sizes and guards, in the form that `text.py` prints."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _FOLDING: Final[Mapping[str, Callable[..., Size]]] = {
 
 
 class SizeSyntaxError(ValueError):
-    """A text is no size or guard."""
+    """Raised for a text that is no size or guard."""
 
 
 @final
 @dataclass(slots=True)
 class Parser:
-    """Reads one text; `names` are sizes that it may name, besides the symbols."""
+    """Parses one text; `names` are named sizes that it may use, besides symbols."""
 
     text: str
     names: Mapping[str, Size]
@@ -61,13 +61,13 @@ class Parser:
         self._next()
 
     def whole_size(self) -> Size:
-        """Return the text as a size."""
+        """Return the whole text as a size."""
         size = self._sized(self._expression(0))
         self._end()
         return size
 
     def whole_guard(self) -> Guard:
-        """Return the text as a condition."""
+        """Return the whole text as a condition."""
         guard = self._guarded(self._logic())
         self._end()
         return guard

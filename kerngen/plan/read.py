@@ -1,4 +1,4 @@
-"""The way back from a plan file to plans; a damaged one is refused, with its line."""
+"""Read plan files; a damaged one is refused, with the line."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HEADER: Final = re.compile(r'kerngen plan (\d+) \| (".*") \| sha256 (\w*)')
 
 
 class PlanVersionError(Exception):
-    """A plan file is of another version of the format."""
+    """Raised for a plan file with another version of the format."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class KernelLines:
-    """A kernel of a plan file: its facts, and its steps, which are read when asked for.
+    """A kernel in a plan file: its facts, and its steps as lines not yet parsed.
 
     A program imports the kernels of a module, and calls few of them: three quarters of
     the time to read a plan are its sizes and steps.
@@ -40,7 +40,7 @@ class KernelLines:
 
     @cached_property
     def body(self) -> tree.Sequence:
-        """The steps.
+        """The steps, parsed when first asked for.
 
         Raises:
             PlanSyntaxError: If anything in them is not as `plan_text` writes it.
@@ -65,7 +65,7 @@ class KernelLines:
 @final
 @dataclass(frozen=True, eq=False)
 class PlanLines:
-    """The plan file of a module, of which the facts are read, and no steps."""
+    """A module's plan file: facts are parsed, steps are not."""
 
     source: str
     stamp: str

@@ -1,4 +1,4 @@
-"""Reads the lines of a plan that declare: tensors, scalars, lengths and checks."""
+"""Read the declarations in a plan file: tensors, scalars, lengths and checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LET: Final = re.compile(r"(\w+) = (.+)")
 @final
 @dataclass(slots=True)
 class FactReader:
-    """Collects what the lines of a kernel declare, in their order."""
+    """Collects the declarations of a kernel, line by line."""
 
     scope: Scope
     dims: list[str] = field(default_factory=list[str])
@@ -49,7 +49,7 @@ class FactReader:
     gradient: GradientOf | None = None
 
     def read(self, line: Line) -> None:
-        """Add what a line declares."""
+        """Add the declaration in a line."""
         word, _, rest = line.fields[0].partition(" ")
         match word:
             case "dims":

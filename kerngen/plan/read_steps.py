@@ -1,4 +1,4 @@
-"""Reads the lines of a plan that run: choices, their cases, and dispatches."""
+"""Read the steps in a plan file: choices, their cases, and dispatches."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ STEPS: Final = ("run", "repeat", "stage")
 @final
 @dataclass(frozen=True, slots=True)
 class StepReader:
-    """Reads steps whose dispatches may bind the scope's tensors, and `scratch`."""
+    """Parses steps; they may bind the scope's tensors, and `scratch`."""
 
     scope: Scope
     scratch: frozenset[str] = frozenset()
 
     def steps(self, above: Line, lines: Sequence[Line]) -> tree.Sequence:
-        """Return the sequence of the lines in another one."""
+        """Return the steps in the lines below another line."""
         steps: list[Step] = []
         cases: list[Case] = []
         for line, inner in blocks(lines, above.depth + 1):

@@ -1,4 +1,4 @@
-"""The names of a kernel in a plan file: each is declared in a line above its use."""
+"""The names that a plan file declares for a kernel: each before its use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_FACTS: Final = frozenset[str]()
 @final
 @dataclass(slots=True)
 class Scope:
-    """What the lines of a kernel have declared so far, and reads what refers to it."""
+    """The names declared so far, and parsing of texts that use them."""
 
     tensors: set[str] = field(default_factory=set[str])
     scalars: set[str] = field(default_factory=set[str])
@@ -29,22 +29,22 @@ class Scope:
     _awaited: dict[str, Line] = field(default_factory=dict[str, Line])
 
     def copy(self) -> Scope:
-        """Return a scope in which further sizes may be named."""
+        """Return a copy, in which further sizes may be named."""
         return replace(self, sizes=dict(self.sizes))
 
     def declare(self, line: Line, known: set[str], names: Iterable[str]) -> None:
-        """Add names to one of the sets, where each is new."""
+        """Add new names to one of the sets of names; refuse repeated ones."""
         for name in names:
             if name in known:
                 line.refuse(f"'{name}' is declared twice")
             known.add(name)
 
     def size(self, line: Line, text: str) -> Size:
-        """Return a text as a size over dims and scalars."""
+        """Parse a size over dims and scalars."""
         return self._parse(line, text, Parser.whole_size, _NO_FACTS)
 
     def guard(self, line: Line, text: str, facts: frozenset[str] = FACTS) -> Guard:
-        """Return a text as a condition, which may ask for these facts of the adapter."""
+        """Parse a condition, which may use these facts of the adapter."""
         return self._parse(line, text, Parser.whole_guard, facts)
 
     def _parse(
@@ -60,11 +60,11 @@ class Scope:
             line.refuse(f"'{text}': {error}")
 
     def axes(self, line: Line, text: str) -> Axes:
-        """Return the axes of a list, without its brackets."""
+        """Parse a list of axis lengths, without its brackets."""
         return tuple(self.axis(line, each) for each in text.split(", ") if text)
 
     def axis(self, line: Line, text: str) -> str | int:
-        """Return the length of an axis: a number, or the name of a dim.
+        """Parse the length of an axis: a number, or a dim's name.
 
         A dim may be declared further below: outputs come before the lengths that are
         computed for them.  `check_lengths` refuses what nothing declares.
@@ -78,13 +78,13 @@ class Scope:
         return text
 
     def check_lengths(self) -> None:
-        """Refuse an axis that no line declares, at the first line that has it."""
+        """Refuse axes whose dim no line declares."""
         for name, line in self._awaited.items():
             if name not in self.lengths:
                 line.refuse(f"'{name}' is no dim")
 
     def count(self, line: Line, text: str) -> int:
-        """Return a number that is not negative."""
+        """Parse a number that is not negative."""
         if not text.isdecimal() or int(text) > MOST:
             line.refuse(f"expected a whole number of at most 2^53, got '{text}'")
         return int(text)

@@ -1,4 +1,4 @@
-"""From a plan's tree to the dispatches of one call: every choice is made, once."""
+"""Select the dispatches of a call: every choice in a plan's tree is decided."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_DISPATCHES: Final = 4096
 
 
 class NoCaseError(Exception):
-    """No case of a choice applies to a call on this adapter."""
+    """Raised if no case of a choice applies to a call on this adapter."""
 
     def __init__(self, choice: Choice) -> None:
         """Name the stages of the choice."""
@@ -24,7 +24,7 @@ class NoCaseError(Exception):
 
 
 class TooManyStepsError(Exception):
-    """A call takes more dispatches than one call may."""
+    """Raised for a call of more dispatches than are allowed."""
 
     def __init__(self, stage: str, count: int) -> None:
         """Name the stage, and how many it takes."""
@@ -36,7 +36,7 @@ class TooManyStepsError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A strategy that was chosen, for the stage where it begins."""
+    """The strategy chosen for a stage."""
 
     stage: str
     strategy: str
@@ -45,7 +45,7 @@ class Selected:
 @final
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A dispatch of a call, and the numbers of its scratch buffers by their names."""
+    """A dispatch of a call, and its scratch buffers by name and number."""
 
     dispatch: Dispatch
     origin: Selected
@@ -55,7 +55,7 @@ class Planned:
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a call runs, in order: dispatches, their scratch, and the strategies."""
+    """The dispatches of a call in order, their scratch buffers, and the strategies."""
 
     strategies: list[Selected] = field(default_factory=list[Selected])
     dispatches: list[Planned] = field(default_factory=list[Planned])
@@ -63,7 +63,7 @@ class Selection:
 
 
 def select(body: Sequence, values: Values, adapter: AdapterInfo) -> Selection:
-    """Return what a tree runs for the lengths and scalars of a call on an adapter.
+    """Return the dispatches of a call, given its lengths, scalars and adapter.
 
     Raises:
         NoCaseError: If a choice has no case that applies.

@@ -1,4 +1,4 @@
-"""Exact integer expressions over the dims and scalars of a call, and conditions on them.
+"""Exact integer expressions over a call's dims and scalars, and conditions on them.
 
 The compiler builds them, with operators or with the functions of this module, and both
 sides print or evaluate them.  Building folds, so that a tree never holds what is known:
@@ -48,7 +48,7 @@ def _size(operand: _Operators) -> Size:
 @final
 @dataclass(frozen=True, slots=True)
 class Literal(_Operators):
-    """A number that is known."""
+    """An integer literal."""
 
     value: int
 
@@ -76,7 +76,7 @@ class Apply(_Operators):
 @final
 @dataclass(frozen=True, slots=True)
 class Select(_Operators):
-    """One of two sizes, by a condition."""
+    """A choice of two sizes, by a condition."""
 
     condition: Guard
     then: Size
@@ -99,7 +99,7 @@ ONE: Final = Literal(1)
 @final
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A condition that is known."""
+    """A condition that is always true, or always false."""
 
     value: bool
 
@@ -107,7 +107,7 @@ class Truth:
 @final
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """`left op right`, with an operator of `COMPARISONS`."""
+    """A comparison: `left op right`, with an operator of `COMPARISONS`."""
 
     op: str
     left: Size
@@ -125,7 +125,7 @@ class All:
 @final
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Two conditions or more, one of which must hold."""
+    """Two conditions or more, at least one of which must hold."""
 
     guards: tuple[Guard, ...]
 
@@ -133,7 +133,7 @@ class AnyOf:
 @final
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite of a condition."""
+    """The negation of a condition."""
 
     guard: Guard
 
@@ -145,7 +145,7 @@ NEVER: Final = Truth(value=False)
 
 
 def children(part: Size | Guard) -> tuple[Size | Guard, ...]:
-    """Return what a size or a condition is made of directly; nothing of a leaf."""
+    """Return the direct parts of a size or condition."""
     match part:
         case Literal() | Symbol() | Truth():
             return ()
@@ -164,7 +164,7 @@ def children(part: Size | Guard) -> tuple[Size | Guard, ...]:
 
 
 def symbols(part: Size | Guard) -> Iterator[str]:
-    """Yield the names that a size or a condition reads, in its order."""
+    """Yield the symbols in a size or condition, in order."""
     if isinstance(part, Symbol):
         yield part.name
     for each in children(part):
@@ -177,7 +177,7 @@ COMPARISONS: Final = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def evaluate(size: Size, values: Values) -> int:
-    """Return the integer that a size is for a call."""
+    """Return the value of a size for the dims and scalars of a call."""
     match size:
         case Literal(value):
             return value
@@ -192,7 +192,7 @@ def evaluate(size: Size, values: Values) -> int:
 
 
 def holds(guard: Guard, values: Values) -> bool:
-    """Return whether a condition holds for a call."""
+    """Return whether a condition holds for the dims and scalars of a call."""
     match guard:
         case Truth(value):
             return value
@@ -214,7 +214,7 @@ def holds(guard: Guard, values: Values) -> bool:
 
 
 def lift(operand: Operand) -> Size:
-    """Return a size for a size or a number."""
+    """Return a number as a size; a size stays as it is."""
     return Literal(operand) if isinstance(operand, int) else operand
 
 
@@ -273,7 +273,7 @@ def _joined(function: str, kept: list[Size], constant: int, *, neutral: int) -> 
 def ceil_div(numerator: Operand, denominator: Operand) -> Size:
     """Return the quotient rounded up, of a denominator above 0.
 
-    One of a quotient by literals is a single one.
+    A quotient of a quotient by literals becomes a single one.
     """
     over, by = lift(numerator), lift(denominator)
     match over, by:
@@ -324,7 +324,7 @@ def _extreme(function: str, left: Size, right: Size) -> Size:
 
 
 def select(condition: Guard, then: Operand, otherwise: Operand) -> Size:
-    """Return one of two sizes."""
+    """Return the choice of two sizes by a condition."""
     first, second = lift(then), lift(otherwise)
     if isinstance(condition, Truth):
         return first if condition.value else second
@@ -383,7 +383,7 @@ def any_of(*guards: Guard) -> Guard:
 
 
 def negate(guard: Guard) -> Guard:
-    """Return the opposite of a condition."""
+    """Return the negation of a condition."""
     match guard:
         case Truth(value):
             return Truth(not value)

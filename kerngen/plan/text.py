@@ -1,4 +1,4 @@
-"""Sizes and guards as text: `m * min(max(ceil_div(n, 4096), 1), 1024)`."""
+"""Print sizes and guards: `m * min(max(ceil_div(n, 4096), 1), 1024)`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 @final
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Prints sizes; those in `names` by their names."""
+    """Prints sizes; those in `names` are printed as their names."""
 
     names: Mapping[Size, str] = field(default_factory=dict["Size", str])
 
     def size(self, size: Size, level: int = 0) -> str:
-        """Return a text that binds at least as tightly as a level of `INFIX`."""
+        """Return the text of a size, in parentheses if a precedence level needs them."""
         if size in self.names:
             return self.names[size]
         match size:
@@ -110,7 +110,7 @@ def guard_text(guard: Guard) -> str:
 
 
 def figures(guard: Guard, values: Values) -> Iterator[str]:
-    """Yield the numbers that decide a condition: `d is 12`, `12 % 8 is 4`."""
+    """Yield the values that a condition depends on: `d is 12`, `12 % 8 is 4`."""
     known = {name: int(values[name]) for name in symbols(guard)}
     yield from (f"{name} is {value}" for name, value in known.items())
     numbers: dict[Size, str] = {Symbol(n): str(value) for n, value in known.items()}

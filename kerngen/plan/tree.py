@@ -1,4 +1,4 @@
-"""The plan of a kernel: what a call needs, what it may run, and what it is checked for.
+"""The plan of a kernel as a tree: its parameters, checks, choices and dispatches.
 
 Plain data, with nothing of Python's or of a device in it: a plan is written to a file
 (`write.py`) and read again (`read.py`) by a runtime in any language.
@@ -22,7 +22,7 @@ Axes: TypeAlias = tuple[str | int, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class TensorPlan:
-    """A tensor of a call; `element` is WGSL's name of a type, or a struct's."""
+    """A tensor parameter or output; `element` is a WGSL type or a struct's name."""
 
     name: str
     element: str
@@ -71,7 +71,7 @@ class Requirement:
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A coefficient times an index that ranges over `extent`."""
+    """One term of an affine subscript: a coefficient times an index over `extent`."""
 
     coefficient: Size
     extent: str | int
@@ -80,7 +80,7 @@ class Term:
 @final
 @dataclass(frozen=True, slots=True)
 class RangeCheck:
-    """A subscript that must stay inside its axis, wherever no `around` is 0.
+    """A check that an affine subscript stays inside its axis.
 
     Its value is `offset` plus the `terms`, by 32-bit arithmetic; `extent` is the axis's
     length, `text` the subscript's source.  One that `is_guarded` is read under a condition.
@@ -99,7 +99,7 @@ class RangeCheck:
 @final
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """An axis of a tensor that is gathered from, wherever no `around` is 0.
+    """A check that an axis read by clamped subscripts is not empty.
 
     `extent` is the axis's length; subscripts are clamped to it, so it must not be 0.
     """
@@ -116,7 +116,7 @@ Pairs: TypeAlias = tuple[tuple[str, str], ...]
 @final
 @dataclass(frozen=True, slots=True)
 class GradientOf:
-    """What a kernel is the gradient of: `softmax`, by `x`, given `y`.
+    """The derivation of a kernel: it is the gradient of `softmax`, by `x`, given `y`.
 
     `arguments` pairs what both kernels take, where they call it differently.
     `by` pairs each parameter with the output that is the gradient by it, `from_` each
@@ -132,7 +132,7 @@ class GradientOf:
     arguments: Pairs = ()
 
     def argument(self, name: str) -> str:
-        """Return what the other kernel calls an argument, or a result that is given."""
+        """Return the other kernel's name for an argument or a given result."""
         return next((of for of, own in self.arguments if own == name), name)
 
 
@@ -160,7 +160,7 @@ class Binding:
 @final
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """One shader and its number of workgroups; 0 workgroups are not recorded.
+    """One dispatch: a shader, its bindings and its number of workgroups.
 
     The shader `wgsl` is an entry point of a file in the kernel's folder: `softmax.y.map`
     is `main` of `softmax.y.map.wgsl`, and `softmax.y.map:edge` is `edge` of the same.  All
@@ -183,31 +183,31 @@ class Dispatch:
 
     @property
     def file(self) -> str:
-        """The name of its file."""
+        """The name of the shader's file."""
         return f"{self.wgsl.partition(':')[0]}.wgsl"
 
     @property
     def entry(self) -> str:
-        """The name of its entry point."""
+        """The name of the shader's entry point."""
         return self.wgsl.partition(":")[2] or MAIN
 
 
 def shader_name(file: str, entry: str) -> str:
-    """Return what a dispatch calls an entry point of a file."""
+    """Return the name of an entry point in a dispatch: `file:entry`."""
     return file if entry == MAIN else f"{file}:{entry}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the adapter must have for a case: so much for a workgroup, and subgroups."""
+    """The adapter features and limits that a case needs."""
 
     workgroup_bytes: int = 0
     invocations: int = 0
     subgroups: bool = False
 
     def within(self, others: Needs) -> bool:
-        """Return whether an adapter that has what others need has this, too."""
+        """Whether an adapter that meets the other needs meets these, too."""
         return (
             self.workgroup_bytes <= others.workgroup_bytes
             and self.invocations <= others.invocations
@@ -215,7 +215,7 @@ class Needs:
         )
 
     def joined(self, others: Needs) -> Needs:
-        """Return what this and others need."""
+        """Return needs that include both."""
         return Needs(
             max(self.workgroup_bytes, others.workgroup_bytes),
             max(self.invocations, others.invocations),
@@ -229,7 +229,7 @@ NOTHING: Final = Needs()
 @final
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case of a choice, and the steps that it runs.
+    """A case of a choice: a condition, and the steps to run.
 
     It applies if its condition holds and the adapter has what it needs.  Its scratch
     buffers are for all dispatches in it.
@@ -245,7 +245,7 @@ class Case:
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The first of its cases that applies runs; the last one has no condition.
+    """A choice: the first of its cases that applies is run.
 
     A choice of a strategy computes `stages`: each case runs those itself that no choice
     within it computes.  Softmax is one shader for all stages, or one for each:
@@ -267,9 +267,9 @@ class Choice:
 @final
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Dispatches that run `count` times, one round after the other; 0 times below 1.
+    """Dispatches that are run `count` times, round after round.
 
-    A recurrence whose steps read other elements of the step before runs so.
+    It runs recurrences whose steps read other elements of the step before.
     """
 
     count: Size
@@ -340,7 +340,7 @@ def stages_of(body: Sequence) -> tuple[str, ...]:
 
 
 def own_stages(choice: Choice, case: Case) -> tuple[str, ...]:
-    """Return the stages of a choice that one of its cases runs itself."""
+    """Return the stages that a case computes itself, not by choices inside of it."""
     left = len(stages_of(case.body))
     return choice.stages[: len(choice.stages) - left]
 
@@ -348,7 +348,7 @@ def own_stages(choice: Choice, case: Case) -> tuple[str, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class KernelPlan:
-    """All that a runtime knows of a kernel, besides the functions that Python computes.
+    """The plan of a kernel: all that a runtime must know of it.
 
     `tensors` are the parameters in the source's order, then the outputs.  `guards` are
     the scalars that conditions, lengths and checks read: calls that differ in them may
@@ -375,7 +375,7 @@ class KernelPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class ModulePlan:
-    """The plans of a module's kernels, with the source and the hash they come from."""
+    """The plans of a module's kernels, with the source's name and hash."""
 
     source: str
     stamp: str

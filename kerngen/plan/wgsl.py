@@ -1,4 +1,4 @@
-"""Declarations of a WGSL file, and those that one of its entry points uses.
+"""The declarations of a WGSL file, and which of them an entry point uses.
 
 A file has several entry points, which share what they can:
 
@@ -42,7 +42,7 @@ _MEMBER: Final = re.compile(r"\b\w+:")
 
 @final
 class Code:
-    """The declarations of a WGSL text by name, in its order, and what each uses."""
+    """The declarations of a WGSL text by name, in order, with the names that each uses."""
 
     def __init__(self, text: str) -> None:
         """Find the declarations of a text."""
@@ -50,7 +50,7 @@ class Code:
         self._used: dict[str, frozenset[str]] = {}
 
     def used(self, name: str) -> frozenset[str]:
-        """Return the names of other declarations that one uses: none of its own."""
+        """Return the other declarations that a declaration uses directly."""
         if name not in self._used:
             text = _COMMENT.sub("", self.texts[name])
             if _STRUCT.search(text):
@@ -60,7 +60,7 @@ class Code:
         return self._used[name] - {name}
 
     def reached(self, entry: str) -> frozenset[str]:
-        """Return what an entry point uses, what that uses, and the entry point."""
+        """Return an entry point with all declarations that it uses, directly or not."""
         seen = {entry}
         left = [entry]
         while left:
@@ -70,7 +70,7 @@ class Code:
         return frozenset(seen)
 
     def is_entry_point(self, name: str) -> bool:
-        """Return whether a declaration is an entry point."""
+        """Whether a declaration is an entry point."""
         return "\n@compute" in f"\n{self.texts.get(name)}"
 
 
@@ -83,7 +83,7 @@ def _declares(text: str, name: str) -> bool:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a declaration's text with other names for what it uses or declares."""
+    """Return a declaration's text with names replaced."""
     if all(name == shown for name, shown in names.items()):
         return text
 
@@ -97,10 +97,10 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def only(text: str, entry: str) -> str:
-    """Return a file's text with empty lines for what an entry point does not use.
+    """Return a file's text with all that an entry point does not use blanked out.
 
-    So messages about it have the lines of the file.  A text without the entry point stays
-    as it is: the driver refuses it.
+    So line numbers in messages are those of the file. A text without the entry point is
+    returned unchanged: the driver refuses it.
     """
     code = Code(text)
     if not code.is_entry_point(entry):
@@ -114,5 +114,5 @@ def only(text: str, entry: str) -> str:
 
 
 def compact(text: str) -> str:
-    """Return a shader's text with one empty line where there are several, for people."""
+    """Return a shader's text with runs of empty lines shortened to one."""
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"

@@ -1,4 +1,4 @@
-"""Plans as text: one line for each choice, so that a person can read them and compare.
+"""Write plans as text that people can read and compare.
 
     kernel softmax | "dsl/softmax.kern:7"
       dims m, n
@@ -91,7 +91,7 @@ def plan_text(plan: ModulePlan) -> str:
 
 
 class PlanValueError(ValueError):
-    """A plan has a number or a name that no reader would take."""
+    """Raised for a plan with a number or name that no reader accepts."""
 
     def __init__(self, kernel: str, fault: str) -> None:
         """Name the kernel, and what is wrong."""
@@ -99,7 +99,7 @@ class PlanValueError(ValueError):
 
 
 def checksum_line(text: str) -> str:
-    """Return the last line of a plan file: the CRC-32 of what is above it."""
+    """Return the last line of a plan file: the CRC-32 of all lines before."""
     return f"end {crc32(text.encode()):08x}"
 
 

@@ -1,1 +1,1 @@
-"""Reports as data, for `check --json`, `show --json` and `layout`: nothing of a terminal."""
+"""Reports of sources as data, for `check --json`, `show --json` and `layout`."""

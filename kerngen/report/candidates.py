@@ -1,4 +1,4 @@
-"""Candidates for the fix of a fault, from its hint: code that it quotes, words that ask.
+"""Guesses of edits that carry out a diagnostic's hint.
 
 Each is a guess: `fixes` proves it.  Of the hints of the wrong programs in `tests/cases/reject`,
 61 % get a fix so, and of those on the pages of `kerngen explain` 68 %.
@@ -24,7 +24,7 @@ _INDICES: Final = ("i", "j", "k", "p", "q", "r", "s", "t")
 
 
 def candidates(fault: Diagnostic) -> Iterator[Edits]:
-    """Yield what may be meant by the hint of a fault, the likeliest first."""
+    """Yield possible edits for a diagnostic's hint, the likeliest first."""
     if fault.edits:
         yield fault.edits
     places = Places(fault.span)

@@ -1,4 +1,4 @@
-"""Files that can't be built together, as diagnostics of their sources."""
+"""Diagnostics of files whose generated output would be in each other's way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `kerngen check` finds in sources: faults, warnings and hints, as data."""
+"""The findings of `kerngen check`: errors, warnings and hints, as data."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from kerngen.syntax.library import Library
 @final
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What could be better in a file; of names in Python, nowhere in particular.
+    """A hint about a file, or about the project if it has no span.
 
-    What no span can be given for is an error with a text alone, such as wrong settings.
+    It is also used for an error without a span or code, such as wrong settings.
     """
 
     text: str
@@ -44,7 +44,7 @@ Found: TypeAlias = Diagnostic | Hint
 
 @final
 class Sources:
-    """Files of one library, and their compiler."""
+    """Files of one library, with a compiler for them."""
 
     def __init__(self, library: Library, files: Sequence[NamedFile]) -> None:
         """Check these files of the library."""
@@ -53,9 +53,9 @@ class Sources:
         self.compiler = Compiler(library)
 
     def diagnostics(self, files: Iterable[NamedFile]) -> list[Diagnostic]:
-        """Return all faults of files; where there are none, those of files side by side.
+        """Return all errors of files; if there are none, those between files.
 
-        The files are those of these sources, as they are or while a bar shows how far one is.
+        `files` may be an iterator that shows a progress bar.
         """
         asked = {source.name for source in self.files}
         faults = Faults()
@@ -70,7 +70,9 @@ class Sources:
         return list(faults) or [*clashing_files(self.library, paths)]
 
     def found(self) -> tuple[Found, ...]:
-        """Return what `kerngen check --json` lists: faults, or else warnings and hints."""
+        """Return the findings that `kerngen check` lists: errors,
+        or else warnings and hints.
+        """
         try:
             faults = self.diagnostics(self.files)
         except CompileError as error:
@@ -83,7 +85,7 @@ class Sources:
             yield from self.compiler.module(file.name).warnings
 
     def hints(self) -> Iterator[Hint]:
-        """Yield what could be better in files that have no faults."""
+        """Yield the hints about files without errors."""
         for file in self.files:
             module = self.compiler.module(file.name)
             items = renamed_items(module)
@@ -106,7 +108,7 @@ class Sources:
 
 
 def as_json(faults: Iterable[Diagnostic], hints: Iterable[Hint]) -> list[Any]:
-    """Return what `kerngen check --json` prints."""
+    """Return findings in the form of `kerngen check --json`."""
     notes = [
         note_to_json(each.severity, each.text, each.path, each.span) for each in hints
     ]
@@ -142,7 +144,7 @@ class _Text:
 
 
 def check_text(text: str, path: str) -> list[Any]:
-    """Return what `kerngen check --json` prints of a text that uses no other file."""
+    """Return the findings in a text, in the form of `kerngen check --json`."""
     found = Sources(Library.of_text(text, path), (_Text(path),)).found()
     return as_json(
         (each for each in found if isinstance(each, Diagnostic)),

@@ -1,4 +1,4 @@
-"""Fixes: hints as edits, each proven by a check of the program that it makes.
+"""Fixes: edits for hints, each proven by checking the edited program.
 
     let t = y[i] * lenght;          Did you mean 'length'?
 
@@ -29,14 +29,14 @@ MOST_TRIED: Final = 24
 @final
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that remove a fault, and what they do in few words."""
+    """Edits that remove an error, and a title for them."""
 
     title: str
     edits: Edits
 
 
 def fix_of(sources: Sources, fault: Diagnostic) -> Fix | None:
-    """Return the fix of a fault, if it has one."""
+    """Return the fix of a diagnostic, or None."""
     before = _faults_of(sources)
     before[_key(fault)] -= 1
     for edits in _distinct(candidates(fault)):
@@ -50,9 +50,9 @@ def fix_of(sources: Sources, fault: Diagnostic) -> Fix | None:
 
 
 def fixed(sources: Sources, file: str) -> tuple[str, int]:
-    """Return the text of a file with all that can be fixed, and how many faults that was.
+    """Return a file's text with all possible fixes applied, and their number.
 
-    One is fixed after the other: a fix may move what comes after it.
+    Fixes are applied one by one, as one may move what another is about.
     """
     for number in range(MOST_FIXED):
         text = sources.library.source(file).text
@@ -71,7 +71,7 @@ def _is_of(fix: Fix, source: Source) -> bool:
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with edits, which don't overlap."""
+    """Return a text with edits applied, which must not overlap."""
     for edit in sorted(edits, key=lambda each: -each.span.start):
         text = text[: edit.span.start] + edit.text + text[edit.span.end :]
     return text

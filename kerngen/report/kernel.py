@@ -1,4 +1,4 @@
-"""A kernel's program as data for scripts, and as text for people, made from that data."""
+"""The report of `kerngen show`: a kernel's stages, plan and shaders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ StyledLine: TypeAlias = tuple[str, str]
 
 
 class FieldData(TypedDict):
-    """A field of the uniform struct."""
+    """A field of the uniform struct, as data."""
 
     name: str
     type: str
@@ -37,7 +37,7 @@ class FieldData(TypedDict):
 
 
 class UniformData(TypedDict):
-    """The uniform struct."""
+    """The uniform struct, as data."""
 
     name: str
     size: int
@@ -45,7 +45,7 @@ class UniformData(TypedDict):
 
 
 class ScheduleData(TypedDict):
-    """One way to run a stage; the plan has the condition under which it does.
+    """A schedule of a stage, as data.
 
     `covers` names the stages after it that run in the same dispatches, and `keeps` what
     these then hand to each other without storing it.  `bytes` and `operations` are what
@@ -62,7 +62,7 @@ class ScheduleData(TypedDict):
 
 
 class StageData(TypedDict):
-    """A stage, with its schedules in order of preference.
+    """A stage with its schedules in order of preference, as data.
 
     `computes` holds the statements that it fuses.  `bytes` and `operations` are what it
     costs at the least where it runs alone, over the dims.  `apart` is why it is not fused
@@ -85,14 +85,14 @@ class StageData(TypedDict):
 
 
 class ShaderData(TypedDict):
-    """A shader: its file, and the text of that."""
+    """A shader file, as data."""
 
     file: str
     wgsl: str
 
 
 class KernelData(TypedDict):
-    """What `kerngen show KERNEL --json` prints.
+    """The data that `kerngen show KERNEL --json` prints.
 
     `python` is what Python calls the kernel, inside of the output's package.
     `inlined` lets are computed where they are used.  `plan` has the kernel's lines of the
@@ -121,7 +121,7 @@ def _source(kernel: Kernel) -> str:
 def as_data(
     program: KernelProgram, names_of: Mapping[str, KernelNames], module: str
 ) -> KernelData:
-    """Return what `json.dumps` takes.
+    """Return the report of a kernel as JSON data.
 
     `names_of` are Python's names of all kernels, in a module of the name `module`.
     """
@@ -146,7 +146,7 @@ def as_data(
 def kernel_data(
     compiler: Compiler, file: str, kernel: str, python_module: str
 ) -> KernelData:
-    """Return what a kernel of a file becomes; raise `CompileError` if that is wrong."""
+    """Compile a file, and return the report of one of its kernels."""
     programs = compiler.programs(file)
     program = next(p for p in programs if p.staged.kernel.name == kernel)
     names = kernel_names(compiler.module(file))
@@ -154,7 +154,7 @@ def kernel_data(
 
 
 def stages_of(compiler: Compiler, file: str, kernel: str) -> list[StageData]:
-    """Return the stages of a kernel alone; raise `CompileError` if it is wrong."""
+    """Return the stages in the report of a kernel."""
     return [*_stages(compiler.program(file, kernel))]
 
 
@@ -239,7 +239,7 @@ def _shaders(program: KernelProgram) -> Iterator[ShaderData]:
 
 
 def as_text(kernel: KernelData, *, wgsl: bool) -> Iterator[StyledLine]:
-    """Yield the lines that `kerngen show` prints, with the shaders or without."""
+    """Yield the styled lines of the report that `kerngen show` prints."""
     yield f"{kernel['name']}  {kernel['path']}:{kernel['line']}", "bold"
     if kernel["python"] != f"{PurePosixPath(kernel['path']).stem}.{kernel['name']}":
         yield f"in Python: {kernel['python']}", ""

@@ -1,4 +1,4 @@
-"""Layouts of structs as data for scripts; `kerngen layout` prints its tables from it."""
+"""Layouts of structs as data, from which `kerngen layout` prints its tables."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from kerngen.layout.types import (
 
 
 class RuleData(TypedDict):
-    """A rule that decides about a field, and its place in the specification."""
+    """A rule of WGSL that determines a field's place, with its section, as data."""
 
     section: str
     text: str
 
 
 class FieldData(TypedDict, total=False):
-    """A field: `padding` counts the unused bytes between it and what follows.
+    """A field of a struct with its padding, as data.
 
     An array has the `length` and `stride` of each of its axes, the outermost first; a
     matrix has those of its columns.  What holds a struct has that one's `fields`, with
@@ -51,7 +51,7 @@ class FieldData(TypedDict, total=False):
 
 
 class StructData(TypedDict):
-    """A struct in one address space, by the name that it has in shaders."""
+    """A struct in one address space, as data."""
 
     name: str
     struct: str
@@ -62,7 +62,7 @@ class StructData(TypedDict):
 
 
 class HintData(TypedDict):
-    """An order of a struct's fields in which it is smaller."""
+    """A better order of a struct's fields, as data."""
 
     struct: str
     space: str
@@ -72,7 +72,7 @@ class HintData(TypedDict):
 
 
 class LayoutData(TypedDict):
-    """All structs of a file."""
+    """All laid-out structs of a file, as data."""
 
     path: str
     structs: list[StructData]
@@ -82,28 +82,28 @@ class LayoutData(TypedDict):
 @final
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a file has a layout of: a struct, or the parameters of a kernel."""
+    """A struct, or a kernel's parameters: what `kerngen layout` shows."""
 
     item: Struct | Kernel
     layouts: tuple[StructLayout, ...]
 
     @property
     def name(self) -> str:
-        """What a user calls it: a kernel's parameters by the name of their struct."""
+        """The name of the struct; for parameters, that of the uniform struct."""
         if isinstance(self.item, Kernel):
             return self.layouts[0].name
         return self.item.name
 
     @property
     def names(self) -> set[str]:
-        """The names by which it can be asked for."""
+        """The names that a user may give for it."""
         return {self.name, self.item.name, *(laid.name for laid in self.layouts)}
 
 
 def subjects(module: Module, *, foreign: bool = False) -> list[Subject]:
     """Return the structs of a file, then its kernels with anything to lay out.
 
-    With `foreign`, there are also the structs of other files that these are made of.
+    With `foreign`, structs of other files that these contain are added.
     """
     found = dict.fromkeys(module.structs)
     if foreign:
@@ -132,9 +132,9 @@ def _used(module: Module) -> Iterator[Struct]:
 
 
 def hints(module: Module) -> list[BetterOrder]:
-    """Return the structs of a file that another order of their fields makes smaller.
+    """Return the structs of a file for which a better order of fields exists.
 
-    In a uniform buffer, that matters for those that parameters are made of.
+    For uniform buffers, that is only about structs that parameters contain.
     """
     found: list[BetterOrder] = []
     parameters = {
@@ -156,7 +156,7 @@ def hints(module: Module) -> list[BetterOrder]:
 def as_data(
     path: str, chosen: Iterable[Subject], better: Iterable[BetterOrder]
 ) -> LayoutData:
-    """Return what `json.dumps` takes."""
+    """Return the report of layouts as JSON data."""
     return {
         "path": path,
         "structs": [
@@ -209,7 +209,7 @@ def _field(field: LayoutField) -> FieldData:
 
 
 def axes_of(laid: Laid) -> Iterator[tuple[int, int]]:
-    """Yield the length and stride of each array, or of a matrix's columns."""
+    """Yield the length and stride of each array, or those of a matrix's columns."""
     match laid:
         case LeafLayout(leaf=leaf):
             if column := column_stride(leaf):
@@ -226,7 +226,7 @@ def axes_of(laid: Laid) -> Iterator[tuple[int, int]]:
 
 
 def struct_in(laid: Laid) -> StructLayout | None:
-    """Return the struct that a field, or each element of it, is."""
+    """Return the struct that a field, or each of its elements, has; else None."""
     match laid:
         case ArrayLayout(element=element):
             return struct_in(element)

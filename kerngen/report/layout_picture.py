@@ -31,12 +31,12 @@ _MOST, _HEAD, _TAIL = 32, 20, 4
 
 
 def letter_and_style(number: int) -> tuple[str, str]:
-    """Return what the field of a number is drawn with."""
+    """Return the letter and style with which field `number` is drawn."""
     return LETTERS[number % len(LETTERS)], STYLES[number % len(STYLES)]
 
 
 def picture(laid: StructLayout) -> Iterator[Pieces]:
-    """Yield rows of 16 bytes; those in the middle of a long struct are left out."""
+    """Yield the picture's rows of 16 bytes; a long struct is cut in the middle."""
     rows = -(-laid.size // _ROW)
     width = len(str((rows - 1) * _ROW))
     shown = rows if rows <= _MOST else _HEAD

@@ -1,4 +1,4 @@
-"""Layouts of structs as text: a table and a picture of each, and hints."""
+"""The text of `kerngen layout`: a table and a picture of each struct, and hints."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def as_text(
 
 
 def hint_text(better: BetterOrder) -> str:
-    """Return by how much a struct would be smaller, and in which order of its fields."""
+    """Return a sentence about a better order of a struct's fields."""
     of = "As a parameter, " if better.space is Space.UNIFORM else ""
     names = [f"'{name}'" for name in better.names]
     if len(names) > _MOST_NAMED:

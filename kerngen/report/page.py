@@ -1,4 +1,4 @@
-"""The report for the playground, as JSON: first the faults of a text, then all else."""
+"""The reports for the playground, as JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NAME = "page.kern"
 
 
 def check_page(text: str) -> str:
-    """Return what `kerngen check --json` prints of a text."""
+    """Return the findings in a text, as JSON."""
     return json.dumps(check_text(text, NAME))
 
 
 def compile_page(text: str) -> str:
-    """Return what a text without errors becomes.
+    """Return the generated files and reports of a text without errors, as JSON.
 
     `files` are those that a build would write.  `twin` has the NumPy twins of the Python
     module.  `layout` has lines of pieces, each a text with its style, as `kerngen layout`

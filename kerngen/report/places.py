@@ -1,4 +1,4 @@
-"""Places around a fault in its text, found by lexemes: the text may have any fault."""
+"""Spans around a diagnostic, found by lexemes, as the text may not parse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STARTS: Final = frozenset({"let", "host", "require", *ITEM_WORDS})
 
 @final
 class Places:
-    """The lexemes around a span of a text."""
+    """The lexemes around a span."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
@@ -26,7 +26,7 @@ class Places:
         ]
 
     def at(self, offset: int) -> Span:
-        """Return the empty span at a character."""
+        """Return the empty span at an offset."""
         return Span(self.span.source, offset, offset)
 
     def _between(self, start: int, end: int) -> Span:
@@ -42,12 +42,12 @@ class Places:
 
     @property
     def end_before(self) -> int:
-        """Where the lexeme before the span ends."""
+        """The end of the lexeme before the span."""
         return self._before[-1].end if self._before else 0
 
     @cached_property
     def statement(self) -> Span:
-        """The statement or item around the span, with its ';'."""
+        """The statement or item around the span, its ';' included."""
         start = self.span.start
         depth = 0
         for each in reversed(self._before):
@@ -81,7 +81,7 @@ class Places:
 
     @cached_property
     def target(self) -> Span | None:
-        """What is before the '=' of the statement."""
+        """The span before the '=' of the statement."""
         for each in self._inside(self.statement):
             if each.text in {"=", "+=", "-=", "*=", "/="}:
                 return self._between(self.statement.start, each.end)
@@ -89,7 +89,7 @@ class Places:
 
     @cached_property
     def value(self) -> Span | None:
-        """What is behind the '=' of the statement."""
+        """The span after the '=' of the statement."""
         if self.target is None:
             return None
         inside = [x for x in self._inside(self.statement) if x.start >= self.target.end]
@@ -100,7 +100,7 @@ class Places:
 
     @cached_property
     def parameters(self) -> int | None:
-        """Where the parameters of the item around the span begin."""
+        """The offset where the parameters of the item around the span begin."""
         found: int | None = None
         wanted = ""
         for each in self._before:
@@ -114,7 +114,7 @@ class Places:
         return [x for x in self._lexemes if span.start <= x.start and x.end <= span.end]
 
     def around(self) -> Iterator[Span]:
-        """Yield what the span may be the beginning or a part of: a call, a read."""
+        """Yield larger spans that begin at or contain this one: calls and reads."""
         if self._after and self._after[0].text in {"]", ")"}:
             yield self._between(self.span.start, self._after[0].end)
         for end in self._suffixes():
@@ -153,7 +153,9 @@ class Places:
 
     @cached_property
     def base(self) -> int:
-        """Where what the span is a member or an argument of begins, or what is before it."""
+        """The offset where the expression begins that the span is a member or argument
+        of.
+        """
         start, depth = self.span.start, 0
         for each in reversed(self._before):
             if each.end != start and depth == 0 and start < self.span.start:
@@ -170,7 +172,7 @@ class Places:
         return start
 
     def heads(self, name: str) -> Iterator[Span]:
-        """Yield the calls and reads of a name in the statement, with what follows it."""
+        """Yield the calls and reads of a name in the statement."""
         for each in self._inside(self.statement):
             if each.text == name:
                 there = Places(self._between(each.start, each.end))
@@ -179,7 +181,7 @@ class Places:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the item around the span."""
+        """The words in the item around the span."""
         return frozenset(each.text for each in self._inside(self.item))
 
     @cached_property
@@ -196,25 +198,25 @@ class Places:
 
     @property
     def end_of_body(self) -> int | None:
-        """Where the braces of the item around the span are closed."""
+        """The offset of the closing brace of the item around the span."""
         inside = self._inside(self.item)
         closing = (each.start for each in reversed(inside) if each.text == "}")
         return next(closing, None)
 
     def declarations(self, name: str) -> Iterator[Span]:
-        """Yield where a name is declared with a type in the item around the span."""
+        """Yield the spans where a name is declared with a type in the item."""
         inside = self._inside(self.item)
         for one, two, three in zip(inside, inside[1:], inside[2:], strict=False):
             if one.text == name and two.text == ":":
                 yield self._between(one.start, three.end)
 
     def in_item(self, name: str) -> list[Span]:
-        """Return where a word is in the item around the span."""
+        """Return the spans of a word in the item around the span."""
         inside = self._inside(self.item)
         return [self._between(x.start, x.end) for x in inside if x.text == name]
 
     def bodies(self) -> Iterator[Span]:
-        """Yield what is behind the brackets of reductions, to where it may end."""
+        """Yield possible spans of the bodies of reductions."""
         inside = self._inside(self.statement)
         for number, each in enumerate(inside):
             if each.text == "]" and number + 1 < len(inside):
@@ -224,7 +226,9 @@ class Places:
                         yield self._between(begin, end.end)
 
     def all_of(self, text: str) -> Iterator[Span]:
-        """Yield where a text is within the span, then where it is in the statement."""
+        """Yield the spans of a text: those within the span first,
+        then in the statement.
+        """
         if not text:
             return
         for around in (self.span, self.statement):
@@ -242,7 +246,7 @@ class Places:
         return not left and not right
 
     def with_separator(self) -> Iterator[Span]:
-        """Yield the span with the comma, point or colon beside it, and what follows."""
+        """Yield the span with an adjacent comma, point or colon."""
         if self._after and self._after[0].text in {",", ";"}:
             yield self._between(self.span.start, self._after[0].end)
         if self._before and self._before[-1].text in {",", ".", ":", "=", "given"}:

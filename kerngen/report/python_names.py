@@ -1,4 +1,4 @@
-"""Names by which Python imports what a source becomes, where they differ from its own."""
+"""The Python names of sources and items, where they differ from the user's."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from kerngen.ir.module import Module
 
 
 class NamedFile(Protocol):
-    """A source: its name, how its user would find it, and what Python calls its module."""
+    """A source: its name, its path as the user knows it, and its Python module."""
 
     @property
     def name(self) -> str:
-        """The name in its library."""
+        """The source's name in its library."""
         ...
 
     @property
     def shown(self) -> str:
-        """The name in messages."""
+        """The source's name in messages."""
         ...
 
     @property
     def folder(self) -> PurePosixPath:
-        """Where in the output its module belongs."""
+        """The folder of its module in the output."""
         ...
 
     @property
     def module(self) -> str:
-        """What Python calls its module."""
+        """The name of its Python module."""
         ...
 
     @property
     def is_renamed(self) -> bool:
-        """Whether Python can't call the module as the file is called."""
+        """Whether the module's name differs from the file's."""
         ...
 
 
 def renamed_items(module: Module) -> Iterator[tuple[str, str]]:
-    """Yield the kernels and structs that Python calls otherwise, and by which names."""
+    """Yield the kernels and structs whose Python names differ, with these names."""
     names = module_names(module)
     for kernel in module.kernels:
         if (function := names.kernels[kernel.name].function) != kernel.name:
@@ -51,7 +51,7 @@ def renamed_items(module: Module) -> Iterator[tuple[str, str]]:
 
 
 def rename_notes(file: NamedFile, items: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield sentences about a source: what Python calls it, and items in it."""
+    """Yield sentences about a source's names in Python that differ."""
     if file.is_renamed:
         yield f"in Python, {file.shown} is the module '{file.module}'"
     for what, name in items:

@@ -1,4 +1,4 @@
-"""The agreement between generated modules and the runtime, as one number."""
+"""The ABI number: generated modules work with a runtime that has the same number."""
 
 from __future__ import annotations
 

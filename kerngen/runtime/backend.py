@@ -1,4 +1,4 @@
-"""What a context needs of a backend: memory, copies, launches and submission."""
+"""The interface of a backend: memory, copies, launches and submission."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Range: TypeAlias = "tuple[Lease[Any], int, int]"
 
 
 class Download(Protocol):
-    """A copy of a range that is under way: to be finished or abandoned, once."""
+    """A copy from the device that is under way; finish or abandon it, once."""
 
     def finish(self) -> Bytes:
-        """Wait for it, and return it."""
+        """Wait for the copy, and return its bytes."""
         ...
 
     def abandon(self) -> None:
-        """Give it up."""
+        """Stop waiting for the copy, and free its memory."""
         ...
 
 
@@ -82,12 +82,12 @@ class Backend(Protocol):
 
     @property
     def counters(self) -> Counters:
-        """What was done so far."""
+        """Counts of what the backend has done so far."""
         ...
 
     @property
     def limits(self) -> Limits:
-        """The settable limits."""
+        """The limits that users may set."""
         ...
 
     @property
@@ -148,11 +148,13 @@ class Backend(Protocol):
         ...
 
     def dispatch(self, call: Dispatch, grid: Size) -> None:
-        """Record a dispatch of a bound pipeline."""
+        """Record a dispatch of a pipeline that `kerngen bind` generated."""
         ...
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return what a launch would run for some dims, derived ones included."""
+        """Return which schedules a launch would run for these dims,
+        derived ones included.
+        """
         ...
 
     def submit(self) -> None:
@@ -173,11 +175,11 @@ class Backend(Protocol):
         ...
 
     def capture(self) -> AbstractContextManager[Capture]:
-        """Record what a block calls, to be replayed."""
+        """Record the calls of a block without running them, to be replayed later."""
         ...
 
     def profile(self) -> AbstractContextManager[Profile]:
-        """Time every dispatch that is recorded in a block, apart."""
+        """Time each dispatch of a block by itself."""
         ...
 
     def trim(self) -> None:

@@ -10,21 +10,21 @@ V = TypeVar("V")
 
 
 class Counted(Protocol):
-    """Something that finds what it made before, or makes it anew, and counts both."""
+    """A cache or pool that counts how often it found an entry, and how often not."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name by which users see the cache."""
         ...
 
     @property
     def hits(self) -> int:
-        """How often it found."""
+        """How many lookups found an entry."""
         ...
 
     @property
     def misses(self) -> int:
-        """How often it did not."""
+        """How many lookups found no entry."""
         ...
 
 
@@ -32,7 +32,7 @@ class Counted(Protocol):
 class Cache(Generic[K, V]):
     """A dictionary that counts and that forgets its oldest entries when full.
 
-    Caches may have their entries in common; each counts for itself.
+    Several caches may share their entries; each counts its own hits and misses.
     """
 
     __slots__ = ("_capacity", "_entries", "hits", "misses", "name")
@@ -48,7 +48,7 @@ class Cache(Generic[K, V]):
         self._entries: dict[K, V] = {} if entries is None else entries
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, if it is known."""
+        """Return the value of a key, or None; counts a hit or a miss."""
         value = self._entries.get(key)
         if value is None:
             self.misses += 1
@@ -57,7 +57,7 @@ class Cache(Generic[K, V]):
         return value
 
     def put(self, key: K, value: V) -> K | None:
-        """Remember a value; return the key that had to go for it, if one had to."""
+        """Add a value; return the key that was removed to make room, if any."""
         evicted: K | None = None
         if key not in self._entries and len(self._entries) >= self._capacity:
             evicted = next(iter(self._entries))
@@ -66,7 +66,7 @@ class Cache(Generic[K, V]):
         return evicted
 
     def discard(self, key: K) -> None:
-        """Forget a key."""
+        """Remove a key."""
         self._entries.pop(key, None)
 
     def entries(self) -> list[tuple[K, V]]:
@@ -74,7 +74,7 @@ class Cache(Generic[K, V]):
         return list(self._entries.items())
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._entries.clear()
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class Cache(Generic[K, V]):
         return len(self._entries)
 
     def __repr__(self) -> str:
-        """Say how well the cache does."""
+        """Return the name with the counts of hits and misses."""
         return (
             f"Cache({self.name}: {len(self)} entries, {self.hits} hits, "
             f"{self.misses} misses)"

@@ -1,4 +1,4 @@
-"""Calls that don't fit a function's parameters, and the right ones.
+"""Calls with wrong arguments: errors that show how the function is called.
 
 Python's own words, "takes 2 positional arguments but 3 were given", leave a beginner
 alone: numbers of a kernel are given by name, and shapes are tuples.
@@ -23,9 +23,9 @@ Explain: TypeAlias = Callable[
 
 
 def explained(explain: Explain) -> Callable[[F], F]:
-    """Return a decorator: calls that don't fit the parameters raise what `explain` makes.
+    """Return a decorator that replaces a call's TypeError by the error `explain` makes.
 
-    It costs a call about 0.1 us.
+    The decorator adds about 0.1 us to a call.
     """
 
     def decorate(function: F) -> F:

@@ -58,10 +58,10 @@ if TYPE_CHECKING:
 
 
 class Watch(Protocol):
-    """What looks at the device's own findings, once there is a reason to wait for it."""
+    """A check that runs after reads, to raise errors that were found on the device."""
 
     def check(self) -> None:
-        """Raise if something is wrong; cheap if nothing can be."""
+        """Raise if the device has reported an error; cheap if it can't have."""
         ...
 
 
@@ -76,7 +76,7 @@ class Context:
     """
 
     def __init__(self, backend: Backend) -> None:
-        """Stand in front of a backend; use `kerngen.runtime.open` instead."""
+        """Wrap a backend; users call `kerngen.runtime.open` instead."""
         self.backend = backend
         self.alignment = backend.alignment
         self._watches: list[ref[Watch]] = []
@@ -114,7 +114,7 @@ class Context:
 
     @property
     def counters(self) -> Counters:
-        """What was done so far."""
+        """Counts of what the context has done so far."""
         return self.backend.counters
 
     @property
@@ -128,7 +128,8 @@ class Context:
         return self.backend.limits
 
     def choices(self, function: KernelFunction, /, **dims: int) -> tuple[Choice, ...]:
-        """Return what a call of a generated function with these dims would run.
+        """Return the schedules that a call of a kernel function with these dims would
+        run.
 
         `dims` are those of its tensor arguments, and the integer scalars that decide
         lengths or schedules.  Nothing is compiled or run.  Raises DtypeError where the
@@ -147,7 +148,7 @@ class Context:
         raise not_copied("A context", "Open one in each process")
 
     def __repr__(self) -> str:
-        """Say which adapter it is."""
+        """Return the adapter's kind and name."""
         return f"Context({self.kind}: {self.adapter_name})"
 
     # ---- tensors from arrays
@@ -384,7 +385,7 @@ class Context:
     # ---- what must be known before results are believed
 
     def watch(self, watch: Watch) -> None:
-        """Let `watch.check()` run after every read, and raise there, while it lives.
+        """Run `watch.check()` after every read, as long as `watch` exists.
 
         This is how an error that is found on the device gets to its user: at the next
         point that waits anyway.  A check may read tensors itself.
@@ -393,7 +394,7 @@ class Context:
         self._watches = [*alive, ref(watch)]
 
     def check_watches(self) -> None:
-        """Run the checks; every read of a tensor does."""
+        """Run all watches' checks, as every read does."""
         for each in self._watches:
             watch = each()
             if watch is not None:
@@ -436,7 +437,8 @@ class Context:
         return self.backend.batch()
 
     def capture(self) -> AbstractContextManager[Capture]:
-        """Record what a block calls, without running it: `replay()` does, many times.
+        """Record the calls of a block without running them;
+        `replay()` runs them, many times.
 
         `with ctx.capture() as step:` begins the block, `step.replay()` runs its calls.
         A replay takes a fraction of the calls' time in Python.  It reads and writes the
@@ -454,7 +456,7 @@ class Context:
         return self.backend.is_capturing
 
     def timed(self) -> AbstractContextManager[Span]:
-        """Time what a block records: `span.seconds`, on the device's own clock.
+        """Time the work of a block: `span.seconds`, on the device's own clock.
 
         What was recorded before is submitted first; the block's work is one compute pass
         between two timestamps, submitted at its end.  So a block may hold nothing that
@@ -509,7 +511,7 @@ def _check_same_shape(source: Sequence[int], target: Sequence[int]) -> None:
 
 
 def check_context(owner: str, value: object) -> Context:
-    """Return what an owner was given as its context, or refuse what is none."""
+    """Return `value` if it is a context, or raise; `owner` is named in the error."""
     if isinstance(value, Context):
         return value
     raise ContextError(

@@ -9,7 +9,7 @@ from typing import final
 @final
 @dataclass(slots=True)
 class Counters:
-    """What a context has done since it was opened; take differences of snapshots."""
+    """Counts of a context's work since it was opened; subtract snapshots of it."""
 
     calls: int = 0
     """Kernels called, by `Kernel.launch`."""
@@ -31,7 +31,7 @@ class Counters:
         return replace(self)
 
     def __sub__(self, before: Counters) -> Counters:
-        """Return what was done since a snapshot."""
+        """Return the counts since a snapshot."""
         return Counters(
             *(getattr(self, f.name) - getattr(before, f.name) for f in fields(self))
         )

@@ -1,4 +1,4 @@
-"""What can go wrong in a call: one tree of exceptions, each with a text for its user.
+"""The exceptions of the runtime: one tree, each with a text for its user.
 
 A text names the kernel, the line of its source, the argument, what was expected and what
 was given.  Classes that have a counterpart among Python's own exceptions derive from it
@@ -11,12 +11,12 @@ from typing import final
 
 
 class Error(Exception):
-    """The root of everything that the runtime raises on purpose."""
+    """The base of all exceptions that the runtime raises on purpose."""
 
 
 @final
 class ShapeError(Error, ValueError):
-    """A rank or a length does not fit."""
+    """A rank or a length does not fit the kernel."""
 
 
 @final
@@ -36,7 +36,7 @@ class ArgumentError(Error, ValueError):
 
 @final
 class UnknownNameError(Error, KeyError):
-    """A name that nothing was stored under."""
+    """There is nothing with this name."""
 
     def __str__(self) -> str:
         """Return the text as it is; KeyError would quote it."""
@@ -59,7 +59,7 @@ class ContextError(Error):
 
 
 def not_copied(what: str, advice: str) -> Error:
-    """Return the error of a copy, by `copy` or `pickle`, of what a device holds."""
+    """Return the error for `copy` or `pickle` of an object that a device holds."""
     return DtypeError(
         f"{what} is on its device: it can't be pickled, nor copied by 'copy'. {advice}."
     )
@@ -67,14 +67,14 @@ def not_copied(what: str, advice: str) -> Error:
 
 @final
 class StateError(Error, RuntimeError):
-    """A call comes before another that it needs."""
+    """A call at the wrong time: before one it needs, or inside a block that forbids it."""
 
 
 @final
 class UniformRangeError(Error, ValueError):
     """A number does not fit the type of its scalar, field or element.
 
-    Or the host could not compute one.
+    It is also raised if the host can't compute a value.
     """
 
 

@@ -1,4 +1,4 @@
-"""What a generated module begins with: the files beside it, and the plans in them."""
+"""The files of a generated module: its shaders, and the plans of its kernels."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ModuleFiles:
         structs: Iterable[type[Element]] = (),
         computed: Callable[[dict[str, Any]], tuple[int, ...]] | None = None,
     ) -> Kernel:
-        """Return a kernel: its plan, and what Python computes for it.
+        """Return a kernel, made of its plan and the functions of its module.
 
         `structs` are the classes of the structs that its plan names.
 

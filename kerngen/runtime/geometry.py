@@ -1,4 +1,4 @@
-"""What generated NumPy references do with vectors and matrices.
+"""Vector and matrix functions of generated NumPy references.
 
 The components of a vector are the last axis of its array; of a matrix, columns and rows
 are the last two.  The axes before them are broadcast against each other.  Functions of
@@ -31,7 +31,9 @@ def splat(typed: Typed, width: int, component: ArrayLike) -> Array:
 
 
 def join(*vectors: Array) -> Array:
-    """Return the components of several vectors, one behind the other."""
+    """Return the vectors made of the components of several vectors,
+    one after the other.
+    """
     around = np.broadcast_shapes(*(v.shape[:-1] for v in vectors))
     parts = [np.broadcast_to(v, (*around, v.shape[-1])) for v in vectors]
     return np.concatenate(parts, axis=-1)

@@ -1,4 +1,4 @@
-"""Reads that are begun now and waited for later: device and Python work side by side.
+"""Asynchronous reads: begun now and waited for later, while the device works on.
 
 reading = token.begin_read()
 step.replay()  # recorded while the device works on the one before
@@ -20,16 +20,16 @@ from kerngen.runtime.errors import StateError
 @final
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A copy that needs no waiting."""
+    """A finished copy, which needs no waiting."""
 
     data: Bytes
 
     def finish(self) -> Bytes:
-        """Return it."""
+        """Return the bytes of the copy."""
         return self.data
 
     def abandon(self) -> None:
-        """Give it up."""
+        """Drop the copy."""
 
 
 @final
@@ -41,7 +41,7 @@ class LateRead:
     def __init__(
         self, download: Download, as_array: Callable[[Bytes], NDArray[Any]]
     ) -> None:
-        """Take a copy that was begun; `as_array` makes the tensor's array of it."""
+        """Wrap a download; `as_array` turns its bytes into the tensor's array."""
         self._download: Download | None = download
         self._as_array = as_array
 
@@ -57,6 +57,6 @@ class LateRead:
         return self._as_array(download.finish())
 
     def __del__(self) -> None:
-        """Give up what nobody has waited for."""
+        """Abandon the read if nobody has waited for it."""
         if self._download is not None:
             self._download.abandon()

@@ -1,4 +1,4 @@
-"""The life of a backend: its registry, and the states in which it takes no more calls.
+"""The lifecycle of backends: the registry of live ones, and errors of ended ones.
 
 A context ends when it is closed, when its device is lost, or by a fork.  Whatever ended
 it, each later call fails at once, with an error that has the way out.
@@ -22,20 +22,20 @@ ClosedState: TypeAlias = Callable[[], Error]
 
 
 class LiveBackend(Protocol):
-    """A backend in use."""
+    """A registered backend, which is notified of forks and reloads."""
 
     def invalidate_after_fork(self) -> None:
-        """Give up the device in a process that was forked from its own."""
+        """Refuse calls in a forked process, which can't use the device."""
 
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
-        """Drop what it holds of kernels that are no longer called."""
+        """Drop everything cached for kernels that were reloaded."""
 
 
 _live: WeakSet[LiveBackend] = WeakSet()
 
 
 def register(backend: LiveBackend) -> None:
-    """Add a backend to those that are told of forks and reloads; it is kept weakly."""
+    """Register a backend for notifications of forks and reloads; by a weak reference."""
     _live.add(backend)
 
 
@@ -45,7 +45,7 @@ def live_backends() -> list[LiveBackend]:
 
 
 def closed() -> Error:
-    """Return the error of a call to a context that was closed."""
+    """Return the error for a call to a closed context."""
     return ContextError(
         "The context is closed, and its tensors with it: by 'close()', or at the end of "
         "its 'with' block. Read results before that, or open another one."
@@ -53,7 +53,7 @@ def closed() -> Error:
 
 
 def lost() -> Error:
-    """Return the error of a call to a context whose device is lost."""
+    """Return the error for a call to a context whose device is lost."""
     return DeviceLost(
         "The context's device is lost, and with it what its tensors held. Open a new "
         "context and upload again."
@@ -61,7 +61,7 @@ def lost() -> Error:
 
 
 def forked() -> Error:
-    """Return the error of a call to a context in a process that was forked from its own."""
+    """Return the error for a call to a context that was opened before a fork."""
     return ContextError(
         "The process was forked from one that has contexts open, and no device works on "
         "both sides of a fork. Open contexts in each process, and start processes by "

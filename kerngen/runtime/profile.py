@@ -1,4 +1,4 @@
-"""Profiles: what each dispatch took, as a table and as a trace for ui.perfetto.dev."""
+"""Profiles: the time of each dispatch, as a table and as a trace for ui.perfetto.dev."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LANES = ("kernels", "shaders")
 @final
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One dispatch: where it comes from, and when it ran.
+    """One timed dispatch: where it comes from, and when it ran.
 
     `call` numbers the calls of the context; those of several dispatches share one.
     `start` counts from the profile's first event, on the reference from its begin.  Both
@@ -42,7 +42,7 @@ class Event:
 
 @final
 class Profile:
-    """What the dispatches of a `profile()` block took."""
+    """The timed dispatches of a `profile()` block."""
 
     def __init__(self, adapter: str) -> None:
         """Begin; the block is still open."""
@@ -61,7 +61,7 @@ class Profile:
         return self._events
 
     def table(self) -> str:
-        """Return what each shader took altogether, the longest first, as plain text."""
+        """Return the total time of each shader, the longest first, as plain text."""
         events = sorted(self.events, key=_origin)
         groups = [list(group) for _, group in groupby(events, _origin)]
         groups.sort(key=_total, reverse=True)
@@ -78,13 +78,13 @@ class Profile:
         Path(path).write_text(json.dumps(trace), encoding="utf-8")
 
     def __repr__(self) -> str:
-        """Say how much was timed."""
+        """Return how many dispatches were timed."""
         count = "open" if self._events is None else f"{len(self._events)} events"
         return f"Profile({self.adapter}: {count})"
 
 
 def within_profile(what: str) -> StateError:
-    """Return the error of what can't be while every dispatch has a pass of its own."""
+    """Return the error for an operation that `profile()` does not allow."""
     return StateError(f"{what} can't begin within a profile() block.")
 
 

@@ -1,4 +1,4 @@
-"""What generated NumPy references need beyond NumPy: WGSL's rules, array by array.
+"""Functions of generated NumPy references: WGSL's rules for whole arrays.
 
 Arrays keep the kernel's types: `real` (float32, or float64 when the caller's arrays
 are), int32 and uint32.  Integer arithmetic wraps, and nothing here looks at a value of
@@ -38,21 +38,23 @@ LOWEST_U32 = 0
 @final
 @dataclass(frozen=True, slots=True)
 class Real:
-    """The float type that a reference computes in; calling it converts to that type."""
+    """The float type of a reference's arithmetic; calling it converts to that type."""
 
     dtype: np.dtype[Any]
 
     def __call__(self, x: ArrayLike) -> Array:
-        """Return x as an array of this type, without a copy where it is one."""
+        """Return x as an array of this type, without a copy if it has it already."""
         return np.asarray(x, dtype=self.dtype)
 
     @property
     def half(self) -> np.dtype[Any]:
-        """The type that holds what a kernel keeps as f16; float64 is never rounded."""
+        """The dtype for values that kernels store as f16; with float64,
+        that is float64.
+        """
         return np.dtype(np.float16) if self.dtype == np.float32 else self.dtype
 
     def halved(self, x: ArrayLike) -> Array:
-        """Return what a kernel reads of x where that is kept as f16."""
+        """Return x rounded as if it was stored as f16."""
         return self(np.asarray(x, dtype=self.half))
 
 
@@ -73,9 +75,9 @@ _IN_DOUBLE: ContextVar[bool] = ContextVar("in_double", default=False)
 
 @contextmanager
 def in_double() -> Generator[None]:
-    """Compute in float64 for a block, whatever the arguments are, and keep all floats so.
+    """Compute all references in float64 within this block, whatever the arguments.
 
-    Structs have the types of their members otherwise, as for the kernel.
+    Without it, members of structs keep their own float types.
     """
     token = _IN_DOUBLE.set(True)
     try:
@@ -85,12 +87,12 @@ def in_double() -> Generator[None]:
 
 
 def kept(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that holds the records of a struct."""
+    """Return the dtype in which a reference stores records of a struct."""
     return doubled(dtype) if _IN_DOUBLE.get() else dtype
 
 
 def doubled(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a dtype with float64 in the place of other floats."""
+    """Return a dtype with all of its floats replaced by float64."""
     if dtype.names is not None:
         return np.dtype([(name, doubled(dtype[name])) for name in dtype.names])
     if dtype.subdtype is not None:
@@ -136,7 +138,7 @@ def take(x: Array, places: ArrayLike, axis: int) -> Array:
 def at(x: Array, *places: ArrayLike) -> Array:
     """Return the elements at places, clamped to their axes; zeros if there are none.
 
-    Axes of components, behind those that places are given for, are kept.
+    The axes of vectors, which come after those with positions, are kept.
     """
     wide = [np.asarray(place, np.int64) for place in places]
     if x.size:
@@ -149,8 +151,8 @@ def at(x: Array, *places: ArrayLike) -> Array:
 def store(x: Array, value: ArrayLike, *places: ArrayLike) -> None:
     """Store a value at places, which are i32 or u32 along each axis of x.
 
-    Where one is outside of its axis, nothing is stored; axes of components, behind those
-    that places are given for, are kept.
+    Nothing is stored where a position is outside of its axis. The axes of vectors are
+    kept.
     """
     wide = [np.asarray(place, np.int64) for place in places]
     around = np.broadcast_shapes(*(part.shape for part in wide))
@@ -169,7 +171,7 @@ def filled(value: ArrayLike, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
 
 
 def spread(value: ArrayLike, *others: ArrayLike) -> Array:
-    """Return a new array that holds `value` along the axes of the others too."""
+    """Return a new array with `value` broadcast against the other arguments."""
     return np.broadcast_arrays(value, *others)[0].copy()
 
 
@@ -216,7 +218,9 @@ def suffixes(
 
 
 def places(keys: Array, axis: int, dtype: DTypeLike) -> Array:
-    """Return where each key is in the order of those along an axis; the first of equals first."""
+    """Return the sorted position of each key along an axis;
+    of equal keys the first is first.
+    """
     order = np.argsort(keys, axis, kind="stable")
     found = np.empty(keys.shape, dtype)
     numbers = np.arange(keys.shape[axis], dtype=dtype)
@@ -249,7 +253,7 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def argmax(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
     """Return the first place of the greatest term along an axis; of none it is -1.
 
-    It is among the terms where `where` is true.  NaN is greater than any number.
+    Only terms where `where` is true count. NaN is greater than any number.
     """
     return _first_of(np.maximum, terms, axis, where)
 
@@ -257,7 +261,7 @@ def argmax(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
 def argmin(terms: ArrayLike, axis: int, where: ArrayLike = True) -> Array:
     """Return the first place of the least term along an axis; of none it is -1.
 
-    It is among the terms where `where` is true.  NaN is less than any number.
+    Only terms where `where` is true count. NaN is less than any number.
     """
     return _first_of(np.minimum, terms, axis, where)
 
@@ -287,9 +291,9 @@ def find(
     terms: ArrayLike,
     where: ArrayLike = True,
 ) -> None:
-    """Take terms, and their place, that are better than the best so far, in place.
+    """Update the best terms and their places, in place, with one more term each.
 
-    A place of -1 is that of none so far; NaN is better than any number.
+    A position of -1 is that of no term yet; NaN is better than any number.
     """
     values = np.asarray(terms, best.dtype)
     better_now = (places < 0) | better(values, best)

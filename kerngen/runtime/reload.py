@@ -1,4 +1,4 @@
-"""Taking up generated modules that were generated anew while the program runs.
+"""Hot reload of generated modules while the program runs.
 
 A module is run again in place, and functions stay the same objects with new code, so
 that whoever imported a module or a function from it calls the new kernels.

@@ -1,4 +1,4 @@
-"""What to do about a generated module whose shaders are missing.
+"""The error for a generated module whose shader files are missing.
 
 Shaders are files beside the module, in `wgsl/<module>`.  A wheel has them only if the
 tool that builds it packs files that are not Python; setuptools must be asked to.
@@ -43,7 +43,7 @@ _BUILDERS: Final = {
 def require_shaders(module: str, folder: Path) -> None:
     """Raise `MissingShadersError` if a module's folder of shaders is not there.
 
-    A module that is no file, as one in memory, has no folder around it either.
+    A module without a file, as one in memory, needs no folder.
     """
     if not folder.is_dir() and folder.parents[1].is_dir():
         raise MissingShadersError(

@@ -1,4 +1,4 @@
-"""Structs: values of several types as the bytes that shaders read.
+"""The base classes of generated structs: values as the bytes that shaders read.
 
 A generated module declares a class for each `struct` of its source, and one for the
 scalars of each kernel.  It states the layout three times: as fields with offsets, as a
@@ -53,7 +53,7 @@ class UniformStruct:
     """The layout that the values were last packed by, and their bytes."""
 
     def __init_subclass__(cls) -> None:
-        """Check the stated layout and prepare to pack by it."""
+        """Check the declared layout, and prepare to pack by it."""
         super().__init_subclass__()
         cls._codec = Codec(cls.__name__, cls.FIELDS, cls.SIZE)
         dtype = struct_dtype(cls.FIELDS, cls.SIZE)
@@ -64,7 +64,7 @@ class UniformStruct:
         cls._parts = tuple((field.name, _flatten(field)) for field in cls.FIELDS)
 
     def __post_init__(self) -> None:
-        """Check the values, and keep them as numbers and nested tuples."""
+        """Check the field values, and store them as numbers in nested tuples."""
         for name, fit in self._fits:
             value = getattr(self, name)
             try:
@@ -96,9 +96,10 @@ class UniformStruct:
     def pack_values_into(
         cls, buffer: Writable, offset: int, values: tuple[Any, ...]
     ) -> None:
-        """Write the struct of these values in field order.
+        """Write the bytes of these field values at `offset`.
 
-        Vectors and matrices are flattened, column by column; a struct is itself.
+        Vectors and matrices are given flattened, column by column; nested structs as
+        they are.
         """
         try:
             cls._codec.pack_into(buffer, offset, cls._with_bytes(values))
@@ -110,7 +111,7 @@ class UniformStruct:
 
     @classmethod
     def unpack(cls, data: Readable) -> Self:
-        """Return the struct that these bytes hold.
+        """Return the struct made of these bytes.
 
         Raises `ShapeError` unless there are `SIZE` of them.
         """
@@ -118,9 +119,9 @@ class UniformStruct:
 
     @classmethod
     def bytes_of(cls, value: UniformStruct) -> bytes:
-        """Return the bytes of a value with these fields, laid out as here.
+        """Return the bytes of another value with these fields, in this layout.
 
-        It keeps them: a value never changes, and is often passed again.
+        They are cached in the value, which never changes.
         """
         layout, data = getattr(value, "_packed", (None, b""))
         if layout is cls:
@@ -160,7 +161,7 @@ class UniformStruct:
 
     @classmethod
     def values_in(cls, data: Readable) -> dict[str, Any]:
-        """Return the values of all fields by name."""
+        """Return the values of all fields in these bytes, by name."""
         if (nbytes := memoryview(data).nbytes) != cls.SIZE:
             raise ShapeError(
                 f"'{cls.__name__}' is unpacked from {cls.SIZE} bytes, not {nbytes}."
@@ -200,7 +201,7 @@ class Struct(UniformStruct, Element):
     value_class: ClassVar[type[Struct]]
 
     def __init_subclass__(cls) -> None:
-        """Relate the class to the struct's own."""
+        """Set `value_class`, and check that its fields agree."""
         super().__init_subclass__()
         if cls.__base__ is Struct:
             cls.value_class = cls
@@ -216,9 +217,9 @@ class Struct(UniformStruct, Element):
 
     @classmethod
     def unpack_array(cls, records: NDArray[np.void]) -> list[Self]:
-        """Return the structs that an array of `DTYPE` holds.
+        """Return the structs in an array of records.
 
-        Its fields may lie at other offsets.
+        The fields of the records may be at other offsets.
         """
         data = conform(records, cls).tobytes()
         starts = range(0, len(data), cls.SIZE)
@@ -226,7 +227,7 @@ class Struct(UniformStruct, Element):
 
 
 def check_instance(item: object, element: type[Struct], at: Iterable[int]) -> None:
-    """Refuse what is no instance of a struct, at an index of an array."""
+    """Refuse an array item that is not an instance of the struct's class."""
     wanted = element.value_class
     if not isinstance(item, wanted):
         path = "".join(f"[{index}]" for index in at)
@@ -238,9 +239,10 @@ def check_instance(item: object, element: type[Struct], at: Iterable[int]) -> No
 
 
 def fit_of(element: type[Element], lengths: Shape = ()) -> Fit:
-    """Return what checks a value, and gives it the form in which it is kept.
+    """Return a function that checks a value and returns it in its stored form.
 
-    It is of an element type, or a fixed array of that; what does not fit is a Misfit.
+    The function raises Misfit for a value that does not fit the element type, or the
+    fixed array of it.
     """
     one: Fit = partial(_fit_struct, element)
     shape = lengths

@@ -58,7 +58,7 @@ STORAGE_ALIGNMENT = 16
 
 
 def padded_size(nbytes: int, least: int = 0) -> int:
-    """Return what owned storage of a size is padded to, with room for `least` bytes."""
+    """Return the padded size of owned storage, with room for `least` bytes."""
     return round_up(max(nbytes, least, STORAGE_ALIGNMENT), STORAGE_ALIGNMENT)
 
 
@@ -152,12 +152,12 @@ class Tensor(Generic[E, R]):
 
     @property
     def writes(self) -> int:
-        """How many calls of its context have written its buffer, which views share."""
+        """How many calls of its context have written the tensor's buffer."""
         return self.lease.block.writes
 
     @property
     def losses(self) -> int:
-        """How many recordings of such calls an error ended, so that nothing was written."""
+        """How many calls that should have written its buffer were lost by errors."""
         return self.lease.block.losses
 
     def numpy(self, *, out: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -183,7 +183,7 @@ class Tensor(Generic[E, R]):
         return out
 
     def begin_read(self) -> LateRead:
-        """Submit what is recorded and begin to read; the result's `numpy()` waits.
+        """Submit recorded work and begin to read; the result's `numpy()` waits.
 
         It returns the elements as they are now, whatever is recorded in the meantime.
         """
@@ -203,7 +203,7 @@ class Tensor(Generic[E, R]):
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
     ) -> NDArray[Any]:
-        """Let `np.asarray(t)`, and what takes array-likes by it, read; this copies."""
+        """Read the elements, for `np.asarray(t)` and functions that take array-likes."""
         if copy is False:
             raise ValueError("A tensor is in device memory: reading it must copy.")
         array = self.numpy()
@@ -284,14 +284,14 @@ class Tensor(Generic[E, R]):
         self.ctx.backend.clear(self.lease, self.offset, self.nbytes)
 
     def __bool__(self) -> NoReturn:
-        """Refuse: an empty tensor, zeros and none at all are different questions."""
+        """Refuse: it is unclear if that asks for emptiness, zeros or None."""
         raise ArgumentError(
             "A tensor is neither true nor false. Test 'tensor is not None', or its "
             "elements: 'tensor.numpy().any()', 'tensor.item()', 'tensor.size'."
         )
 
     def __eq__(self, other: object) -> bool:
-        """Refuse to compare elements; a tensor equals nothing that has none."""
+        """Refuse to compare with arrays and tensors; False for anything else."""
         if not isinstance(other, _COMPARABLE):
             return NotImplemented
         raise ArgumentError(
@@ -311,7 +311,7 @@ class Tensor(Generic[E, R]):
         raise not_copied("A tensor", "Send 'tensor.numpy()', and upload it there")
 
     def __repr__(self) -> str:
-        """Say element type, shape and where the tensor lies; the elements stay there."""
+        """Return element type, shape and context, but no elements."""
         lengths = ", ".join(map(str, self.shape))
         return f"Tensor({self.element.__name__}[{lengths}], {self.ctx.kind})"
 
@@ -324,11 +324,11 @@ class Tensor(Generic[E, R]):
 
     @property
     def place(self) -> tuple[Lease[Any], int, int]:
-        """The memory, where in it the tensor starts, and its bytes; the runtime's."""
+        """The lease, the offset in it and the size in bytes; for the runtime alone."""
         return self.lease, self.offset, self.nbytes
 
     def as_array(self, data: NDArray[np.uint8]) -> NDArray[Any]:
-        """Return bytes of the tensor as an array of its elements; the runtime's."""
+        """Return the tensor's bytes as an array of its elements; for the runtime alone."""
         return from_memory(data, self.element, self.shape)
 
 
@@ -340,7 +340,7 @@ _COMPARABLE = (Tensor, np.ndarray, np.generic, int, float, complex, list, tuple)
 
 
 def is_tensor(value: object) -> TypeGuard[Tensor[Any, Any]]:
-    """Return whether a value is a tensor."""
+    """Whether a value is a tensor."""
     return isinstance(value, Tensor)
 
 

@@ -1,1 +1,1 @@
-"""New projects: a valid name, and the files that one begins with."""
+"""Templates of new projects."""

@@ -1,4 +1,4 @@
-"""Names of projects: what is one, and what to take instead of what is none."""
+"""Names of projects: validation, and suggestions for invalid ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAKEN: Final = frozenset(
 @final
 @dataclass(frozen=True, slots=True)
 class ProjectName:
-    """A project's name, and that of its package.
+    """The name of a project, and of its package.
 
     Raises `ValueError`, with what to take instead, where it can be no name.
     """
@@ -29,7 +29,7 @@ class ProjectName:
     name: str
 
     def __post_init__(self) -> None:
-        """Refuse what is no name."""
+        """Refuse an invalid name."""
         if why := _fault(self.name):
             instead = _suggested(self.name)
             raise ValueError(
@@ -47,7 +47,7 @@ def _package(name: str) -> str:
 
 
 def _fault(name: str) -> str:
-    """Say why a name can't be taken, or nothing."""
+    """Return why a name can't be taken, or nothing."""
     package = _package(name)
     if not name:
         return "it is empty"

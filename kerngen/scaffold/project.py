@@ -1,4 +1,4 @@
-"""The files of a new project, written into a folder that has none."""
+"""Write the files of a new project into an empty folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _IGNORED: Final = frozenset((".git",))
 
 
 class NotEmptyError(Exception):
-    """There is something where the project would be."""
+    """Raised if the folder for a project is not empty."""
 
 
 def refuse_what_is_there(folder: Path) -> None:
@@ -62,7 +62,7 @@ def write_project(
 ) -> None:
     """Write all files but the generated ones; raise `OSError` if one can't be.
 
-    With `bind` there is WGSL, too.
+    With `bind` the project has a WGSL shader, too.
     """
     words = {"@name@": name.name, "@package@": name.package, "@version@": version}
     if bind:
@@ -85,7 +85,7 @@ def _beside(line: str) -> str:
 
 
 def begin_history(folder: Path) -> None:
-    """Make a git repository of a folder, unless it lies in one, or there is no git."""
+    """Make a folder a git repository, unless it is in one or git is missing."""
     inside = _git("-C", str(folder), "rev-parse", "--is-inside-work-tree")
     if not inside:
         _git("init", "--quiet", str(folder))
@@ -101,5 +101,5 @@ def _git(*words: str) -> bool:
 
 
 def out_of(folder: Path, name: ProjectName) -> Path:
-    """Return where a project's generated files belong."""
+    """Return the folder for a project's generated files."""
     return folder / "generated" / name.package

@@ -1,4 +1,4 @@
-"""What may run a stage: the user's schedules that fit, and the compiler's own."""
+"""Candidates for a stage: the user's schedules that fit, and the compiler's own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Candidate:
 
 
 def refusal(schedule: Schedule, task: Task) -> str:
-    """Return why a schedule of the user's can't run a stage; empty if it can."""
+    """Return why a user's schedule can't run a stage, or "" if it can."""
     strategy = STRATEGIES[schedule.strategy]
     return strategy.refusal(task, dict(schedule.options))
 
@@ -46,7 +46,7 @@ class Candidates:
     )
 
     def of(self, number: int) -> tuple[Candidate, ...]:
-        """Return the user's schedules that fit a stage, and the compiler's behind them."""
+        """Return the user's schedules that fit stage `number`, then the compiler's own."""
         if number not in self._found:
             self._found[number] = tuple(self._possible(number))
         return self._found[number]

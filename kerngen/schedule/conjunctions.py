@@ -8,7 +8,11 @@ from kerngen.ir.nodes import Binary, Expr, Unary
 
 
 def all_parts(condition: Expr, *, holds: bool) -> Iterator[tuple[Expr, bool]]:
-    """Yield the parts of a condition that all hold, or of which none does."""
+    """Yield conditions that all hold, or all fail,
+    wherever `condition` has the value `holds`.
+
+    `a and b` is true where both are; `a or b` is false where neither is.
+    """
     match condition:
         case Unary("not", operand):
             yield from all_parts(operand, holds=not holds)

@@ -1,4 +1,4 @@
-"""Recognise contractions: reductions of what two factors give.
+"""Recognise contractions: reductions whose terms are made of two factors.
 
 The product of two matrices is one; so are the squared distances of two sets of points,
 `sum[p] (a[i, p] - b[j, p]) * (a[i, p] - b[j, p])`, and the shortest paths of two steps,
@@ -76,7 +76,7 @@ class Contraction:
 
     @property
     def last(self) -> Index:
-        """The reduction's index along which memory may be read in runs."""
+        """The reduction index along which the factors may lie contiguously in memory."""
         return self.over[-1]
 
     @property
@@ -86,7 +86,7 @@ class Contraction:
 
 
 def contraction_of(task: Task) -> Contraction | str:
-    """Return the stage's contraction, or why it is none."""
+    """Return the contraction of a stage, or the reason why it has none."""
     reduce = task.reduction
     if reduce is None:
         return "the stage holds no reduction"
@@ -97,9 +97,9 @@ def contraction_of(task: Task) -> Contraction | str:
 
 @lru_cache(maxsize=64)
 def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction | str:
-    """Return the contraction that a reduction is; its column is the domain's last index.
+    """Return the contraction of a reduction; its column is the domain's last index.
 
-    Every schedule and variant of a stage asks for it again.  They do so in a row: few entries save a twentieth of a build's time.
+    The result is cached, as each schedule and variant of a stage asks for it in a row.
     """
     if reduce.finds_place:
         return "its reduction finds a place"
@@ -116,9 +116,10 @@ def contraction_over(domain: tuple[Index, ...], reduce: Reduce) -> Contraction |
 
 
 def bounded_contraction_of(task: Task) -> Contraction | str:
-    """Return the stage's contraction, that of a part of the terms included, or why none.
+    """Return a stage's contraction, even of only a part of the terms,
+    or why it has none.
 
-    `sum[p when p <= i] a[i, p] * b[p, j]` is one.
+    An example of a part of the terms: `sum[p when p <= i] a[i, p] * b[p, j]`.
     """
     found = contraction_of(task)
     if not isinstance(found, str) or task.reduction is None or not task.domain:
@@ -153,7 +154,7 @@ def _of_some_terms(
 
 
 def product_of(task: Task) -> tuple[Contraction, Index]:
-    """Return the contraction of a stage that has one with a row, and that row."""
+    """Return a stage's contraction and its row index; the stage must have both."""
     found = bounded_contraction_of(task)
     assert not isinstance(found, str), found
     assert found.row is not None, "not of two matrices"
@@ -163,9 +164,9 @@ def product_of(task: Task) -> tuple[Contraction, Index]:
 def sides_of(task: Task) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
     """Return the indices of a product's rows, and of its columns.
 
-    Of matrices, each side has one.  Of a reduction over several indices whose factors are
-    no plain elements, as in a convolution, a side has all indices of the result on which
-    only its factor depends: so an image of any width fills its tiles.
+    For matrices, each side has one index. In a convolution, a side has all indices of
+    the result on which only its factor depends, so that images of any width fill the
+    tiles.
     """
     found, row = product_of(task)
     factors = found.left, found.right
@@ -178,7 +179,7 @@ def sides_of(task: Task) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
 
 
 def is_plain(factor: Expr) -> bool:
-    """Whether a factor is one element at bare indices."""
+    """Whether a factor reads one element whose subscripts are bare indices: `a[i, p]`."""
     while isinstance(factor, Cast):
         factor = factor.operand
     return isinstance(factor, Load) and all(
@@ -187,7 +188,7 @@ def is_plain(factor: Expr) -> bool:
 
 
 def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:
-    """Return the index along which most of what a factor reads lies in memory."""
+    """Return the index along which most reads of a factor are contiguous in memory."""
 
     def weight(index: Index) -> int:
         return sum(x.tensor.rank for x in loads(factor) if is_contiguous(x, index))
@@ -197,7 +198,7 @@ def memory_axis(factor: Expr, over: Index, own: Index) -> Index | None:
 
 
 def tile_axis(factor: Expr, over: Index, own: Index) -> Index:
-    """Return the index along which a tile holds the vectors of a factor."""
+    """Return the index along which the factor's tile has vectors of four."""
     return memory_axis(factor, over, own) or over
 
 

@@ -1,4 +1,4 @@
-"""What stages cost at the least: bytes that must move, and operations.
+"""Lower bounds of a stage's cost: the bytes that must move, and the operations.
 
 Both are polynomials in the extents.  A tensor counts once, however often it is read.
 """
@@ -46,9 +46,10 @@ Polynomial: TypeAlias = Mapping[tuple[Extent, ...], float]
 
 
 def bytes_moved(stages: Iterable[Stage], kept: Collection[Tensor] = ()) -> Polynomial:
-    """Return the bytes that stages of one dispatch read and write: each part once.
+    """Return how many bytes the stages of one dispatch read and write, each byte once.
 
-    What one writes for the next is not read, and not written either if it is `kept`.
+    A tensor that one stage writes and the next reads is not read from memory, and
+    it is written only if it is in `kept`.
     """
     read: set[_Touched] = set()
     written: set[_Touched] = set()
@@ -109,7 +110,7 @@ def operations(
 ) -> Polynomial:
     """Return the operations on numbers of stages; a built-in counts as one.
 
-    What is reduced by a key counts once for each term, not for each term and result.
+    A keyed reduction counts each term once, not once for each result.
     """
     total: Counter[tuple[Extent, ...]] = Counter()
     for stage in stages:

@@ -1,4 +1,4 @@
-"""Choose schedules where the user has not: what suits a stage, and why."""
+"""Choose the default schedules of a stage, each with the reason for the choice."""
 
 from __future__ import annotations
 
@@ -163,9 +163,9 @@ lanes can hold them, and where those have to hold several values of each element
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A strategy with its options, when it applies, and why it was chosen.
+    """A strategy with its options, the guard under which it applies, and the reason.
 
-    It runs together what fits of so many stages, the first one included.
+    It runs up to that many stages together, the first one included.
     """
 
     strategy: str
@@ -176,10 +176,10 @@ class Choice:
 
 
 def default_choices(task: Task) -> Iterator[Choice]:
-    """Yield the compiler's own schedules for a stage; the last has no guard.
+    """Yield the compiler's own schedules for a stage, best first;
+    the last has no guard.
 
-    All of them stay within WebGPU's default limits, but for those whose guards ask what
-    the adapter offers.
+    All of them stay within WebGPU's default limits, unless a guard asks for more.
     """
     for choice in _of_many(task):
         holds = True if choice.guard is None else _holds(choice.guard)

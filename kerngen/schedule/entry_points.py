@@ -15,7 +15,7 @@ from kerngen.plan.wgsl import MAIN, Code, renamed
 
 @final
 class FileWriter:
-    """Writes a file, an entry point after another."""
+    """Writes a WGSL file: entry point after entry point, shared declarations once."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         """Start a file for shaders of these codes."""
@@ -49,7 +49,10 @@ class FileWriter:
         return name
 
     def add(self, code: str, entry: str, comment: str) -> dict[str, str]:
-        """Add what a shader uses, and its entry point under a comment.
+        """Add an entry point under a comment, with the declarations that it uses.
+
+        Returns the names that these declarations have in the file, by their
+        names in `code`.
 
         Returns the names that all that has in the file.
         """

@@ -18,7 +18,7 @@ class StrategyDoesNotFit(Diagnostic):
 
     @property
     def wrong(self) -> str:
-        """One sentence that says what is wrong."""
+        """Return the first sentence of the message: which schedule fits no stage."""
         what = f"Strategy '{self.strategy}'"
         if self.by_options:
             what = f"With these options, strategy '{self.strategy}'"
@@ -28,12 +28,12 @@ class StrategyDoesNotFit(Diagnostic):
 
     @property
     def why(self) -> str:
-        """Why, stage by stage."""
+        """Return the reason for each stage."""
         return "; ".join(f"{stage}: {reason}" for stage, reason in self.reasons)
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """Return the hint: schedules that would fit."""
         if self.by_options:
             return "Without them it fits: remove the options that don't suit the stage."
         if self.strategy == "generic":  # It refuses recurrences alone.
@@ -45,7 +45,7 @@ class StrategyDoesNotFit(Diagnostic):
 
 
 class BadTiling(Diagnostic):
-    """Options of `gemm` that make no tiling."""
+    """Options of `gemm` or `flash` that make no valid tiling."""
 
     CODE = "KG0752"
     MESSAGE = "These options don't fit together: {fault}."

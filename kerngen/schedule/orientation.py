@@ -1,4 +1,4 @@
-"""Which way a stage's reads lie in memory."""
+"""The direction in which a stage reads memory: along its rows or its columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kerngen.schedule.task import Task
 
 
 def is_columnwise(task: Task) -> bool:
-    """Whether more of what is read lies along the domain than along the reduction."""
+    """Whether more reads are contiguous along the domain than along the reduction."""
     if not task.domain:
         return False
     along_reduction = _weight(task, reduction_of(task).indices[-1])
@@ -18,7 +18,7 @@ def is_columnwise(task: Task) -> bool:
 
 
 def is_contiguous_at_all(task: Task) -> bool:
-    """Whether anything is read in runs along the reduction or along the domain."""
+    """Whether any read is contiguous along the reduction or along the domain."""
     last = (reduction_of(task).indices[-1], *task.domain[-1:])
     return any(_weight(task, index) for index in last)
 

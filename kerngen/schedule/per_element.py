@@ -33,18 +33,20 @@ GENERIC_SIZE: Final = 64
 
 
 def fits_generic(task: Task) -> str:
-    """Every stage fits."""
+    """Return "": `generic` fits every stage."""
     del task
     return ""
 
 
 def by_neighbours(options: Options) -> bool:
-    """Return whether a schedule asks for four neighbours at a time."""
+    """Whether a schedule has the option `neighbours`: four at a time."""
     return "neighbours" in options
 
 
 def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield serial loops for each element; for many, as many as `neighbours` at once."""
+    """Yield serial loops per element; where elements are many,
+    of four neighbours first.
+    """
     shares = shares_reads(task)
     if not by_neighbours(options):
         shader = _scalar_shader(task, GENERIC_SIZE, variant="", named=shares)
@@ -56,7 +58,7 @@ def lower_generic(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def shares_reads(task: Task) -> bool:
-    """Whether the sums of neighbours along the last index read something in common."""
+    """Whether the sums of neighbours along the last index read an element in common."""
     if task.reduction is None or not task.domain:
         return False
     last = task.domain[-1]
@@ -79,7 +81,7 @@ def _four_sums(task: Task) -> Variant | None:
 
 
 def fits_map(task: Task) -> str:
-    """Say why `map` does not fit the stage; empty if it does."""
+    """Return why `map` does not fit the stage, or "" if it does."""
     if task.reduction is not None:
         return f"the stage holds a reduction, '{task.reduction.kind}'"
     return ""
@@ -182,7 +184,7 @@ def _row_vector_shader(task: Task, names: set[str]) -> Shader:
 def start_invocation(
     shader: ShaderBuilder, size: t.Operand, total: t.Expr
 ) -> tuple[list[t.Stmt], t.Ident]:
-    """Number the invocations of a folded grid, and leave those past the last one."""
+    """Write the invocation's number in a folded grid, and skip numbers past the last."""
     name = shader.fresh("element")
     first = linear_group(shader) * size
     element = t.Ident(name)
@@ -196,7 +198,7 @@ def start_invocation(
 def position_name(
     shader: ShaderBuilder, indices: tuple[Index, ...], wanted: str
 ) -> str:
-    """Name the position in a domain: after its index where there is only one."""
+    """Return an unused name for a position in a domain, after its index if it has one."""
     return shader.name(indices[0].name) if len(indices) == 1 else shader.fresh(wanted)
 
 
@@ -212,7 +214,7 @@ def unravel(
     indices: tuple[Index, ...],
     position: t.Expr,
 ) -> dict[Index, t.Expr]:
-    """Write a `let` per index of a row-major position; return what each is called."""
+    """Write a `let` for each index of a row-major position, and return their names."""
     if len(indices) == 1 and isinstance(position, t.Ident):
         return {indices[0]: position}
     named = {index: t.Ident(shader.name(index.name)) for index in indices}

@@ -1,4 +1,4 @@
-"""What scheduling yields: shaders with everything that the host must know to run them."""
+"""The scheduler's result: shaders, with all that the host needs to run them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ShaderFile:
 @final
 @dataclass(frozen=True, slots=True)
 class Shader:
-    """One dispatch: a WGSL text and how many workgroups it wants.
+    """One dispatch: its WGSL, its bindings and its number of workgroups.
 
     Its file is named after kernel, stage and schedule, `stem`, as the `title` is, and has
     the `equations`; its entry point `code` is named after the `variant`, with a `summary`.
@@ -62,7 +62,7 @@ class Shader:
 
     @property
     def name(self) -> str:
-        """The file and the entry point, as a plan has them."""
+        """The file and the entry point, as plans name them."""
         assert self.file, "shaders get files when all of a module are there"
         return shader_name(self.file.name, self.entry)
 
@@ -70,9 +70,9 @@ class Shader:
 @final
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Dispatches that do a stage where a condition holds.
+    """Dispatches that compute a stage where a condition holds.
 
-    The last of them runs `again` times, if that is given.
+    The last dispatch runs `again` times, if given.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Variant:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduledStage:
-    """One way to run stages in the same dispatches; the last variant always applies."""
+    """A schedule with its variants; the last variant has no condition."""
 
     strategy: str
     label: str
@@ -96,14 +96,14 @@ class ScheduledStage:
 
     @property
     def bound(self) -> frozenset[str]:
-        """The names of all that its shaders bind."""
+        """The names of all tensors and buffers that its shaders bind."""
         return frozenset(
             binding.name for shader in self._shaders for binding in shader.bindings
         )
 
     @property
     def needs(self) -> Needs:
-        """What the adapter must have for all of its variants."""
+        """The adapter features and limits that all of its variants need."""
         return Needs(
             max(shader.workgroup_bytes for shader in self._shaders),
             max(shader.workgroup_size for shader in self._shaders),
@@ -118,10 +118,10 @@ class ScheduledStage:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduledCase:
-    """A schedule that a choice may take, and the choices for the stages that it leaves.
+    """A case of a choice: a schedule, and the choices for the stages after it.
 
-    It is taken where its guard holds, which is None where it always does there.  `rank`
-    is the schedule's place among all those that may run the stage.
+    It is chosen if its guard holds, or always if that is None. `rank` is the schedule's
+    place among all candidates of the stage.
     """
 
     schedule: ScheduledStage
@@ -133,7 +133,7 @@ class ScheduledCase:
 @final
 @dataclass(frozen=True, slots=True)
 class StageChoice:
-    """A choice between ways to compute some stages; where none applies, `otherwise`.
+    """A choice between schedules for some stages; `otherwise` runs if no case applies.
 
     Softmax is one shader for all its stages, or one for each:
 
@@ -149,7 +149,7 @@ class StageChoice:
 
 
 def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
-    """Yield every case of choices, and of those in them."""
+    """Yield every case of some choices, nested ones included."""
     for choice in choices:
         for case in choice.cases:
             yield case
@@ -160,11 +160,11 @@ def cases_in(choices: Iterable[StageChoice]) -> Iterator[ScheduledCase]:
 @final
 @dataclass(frozen=True, slots=True)
 class StageProgram:
-    """What the choices of a kernel hold for one stage, in order of preference.
+    """The schedules of one stage, in order of preference.
 
     `schedules` are those that begin with the stage, the last one without a guard; it has
-    none if it always runs with earlier ones.  `others` says of each strategy that does
-    not run the stage why that is.
+    none if it always runs with earlier ones.  `others` has the reason for each strategy that
+    does not run the stage.
     """
 
     name: str
@@ -175,9 +175,9 @@ class StageProgram:
 @final
 @dataclass(frozen=True)
 class KernelProgram:
-    """A kernel, ready to emit: a sequence of choices computes its stages.
+    """A kernel's choices, stage by stage: ready to be emitted.
 
-    `others` has an entry for each stage, as `StageProgram` has it.
+    `others` has the reasons of strategies that don't run a stage, by stage.
     """
 
     staged: StagedKernel
@@ -187,7 +187,7 @@ class KernelProgram:
 
     @cached_property
     def stages(self) -> tuple[StageProgram, ...]:
-        """The stages with their schedules, wherever in the choices they are."""
+        """The stages with their schedules, collected from all choices."""
         return tuple(
             StageProgram(stage.name, tuple(self._schedules(stage.name)), others)
             for stage, others in zip(self.staged.stages, self.others, strict=True)

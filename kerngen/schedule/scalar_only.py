@@ -1,4 +1,4 @@
-"""Which stages compute with scalars alone, so that four elements fit a vector.
+"""Stages that compute with scalars alone, so that four elements fit a vector.
 
 Vectors, matrices and structs may occur where they are the same for all elements: a
 component of a parameter is a number like any other.
@@ -28,7 +28,7 @@ WITH_VECTORS = "the stage computes with vectors, matrices or structs"
 
 @cached_on_instance
 def is_scalar_only(stage: Stage) -> bool:
-    """Whether every element of every value is a scalar of its own, in no order."""
+    """Whether all values of a stage's elements are scalars, and no order is asked for."""
     if stage.loop:
         return False
     for step in stage.steps:
@@ -51,7 +51,7 @@ def _is_scalar(expr: Expr) -> bool:
 
 
 def plain_functions(functions: Iterable[Function]) -> frozenset[str]:
-    """Return those that compute with scalars alone, as do all that they call.
+    """Return the names of the functions that compute with scalars alone.
 
     Callees come before callers.
     """

@@ -31,7 +31,7 @@ from kerngen.source.text import Span
 
 
 def lower(staged: StagedKernel, module: Module) -> KernelProgram:
-    """Return the kernel's program; raise CompileError as `check_fit` does."""
+    """Lower a kernel's stages to shaders; raise CompileError as `check_fit` does."""
     staged = _without_conditions(staged)
     tasks = _checked_tasks(staged, module)
     choices = Scheduler(tasks, Candidates(tasks)).choices()
@@ -40,10 +40,10 @@ def lower(staged: StagedKernel, module: Module) -> KernelProgram:
 
 
 def check_fit(staged: StagedKernel, module: Module) -> None:
-    """Raise CompileError where `lower` would, and make no shaders.
+    """Raise CompileError where `lower` would, without making shaders.
 
-    It does where a schedule of the user's does not fit, or where the kernel has too
-    many stages.
+    It is raised if a user's schedule does not fit, or if the kernel has too many
+    stages.
     """
     _checked_tasks(_without_conditions(staged), module)
 
@@ -198,7 +198,7 @@ def _report_stage(faults: Faults, schedule: Schedule, staged: StagedKernel) -> N
 
 
 def _stage_remedy(wanted: str, names: Sequence[str], staged: StagedKernel) -> str:
-    """Say where a value is computed that has no stage of its own."""
+    """Return where a value is computed that has no stage of its own."""
     for stage in staged.stages:
         if wanted in {computed_by(step) for step in stage.steps}:
             return f"'{wanted}' is computed in the stage '{stage.name}': name that one."

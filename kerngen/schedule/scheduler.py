@@ -52,12 +52,12 @@ class _Known:
         return any(g in asked and n.within(needs) for g, n in self.passed)
 
     def running(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return what is known where a case runs."""
+        """Return the knowledge with that of a case that runs added."""
         holding = self.holding if guard is None else self.holding | {guard}
         return replace(self, holding=holding, adapter=self.adapter.joined(needs))
 
     def passing(self, guard: Expr | None, needs: Needs) -> _Known:
-        """Return what is known where a case is passed over."""
+        """Return the knowledge with that of a case that was passed over added."""
         asked = NOTHING if needs.within(self.adapter) else needs
         return replace(self, passed=self.passed | {(guard, asked)})
 
@@ -82,7 +82,7 @@ class _Option:
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Schedules the stages of a kernel that tasks are for."""
+    """Chooses schedules for a kernel's stages, and lowers each of them once."""
 
     tasks: tuple[Task, ...]
     candidates: Candidates
@@ -92,7 +92,7 @@ class Scheduler:
     _met: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def choices(self) -> tuple[StageChoice, ...]:
-        """Return the choices that compute all stages."""
+        """Return the choices, in sequence, that compute all stages."""
         return tuple(self._sequence(0, len(self.tasks), _Known()))
 
     def _sequence(self, first: int, end: int, known: _Known) -> Iterator[StageChoice]:

@@ -1,4 +1,4 @@
-"""The shaders of a module in files: one for each schedule of a stage.
+"""Group the shaders of a module into files, and share equal code among kernels.
 
     softmax, stage y: map           softmax.y.map.wgsl, its entry points main and edge
     softmax, stage top: reduce      softmax.top.reduce.wgsl: main, edge and finish
@@ -40,9 +40,9 @@ class _Place:
 
 
 def shared(programs: Sequence[KernelProgram], origin: str) -> tuple[KernelProgram, ...]:
-    """Return programs whose shaders have files; equal code is one entry point.
+    """Return the programs with files assigned; equal code becomes one entry point.
 
-    It is named after the first that runs it; `origin` names the source of all.
+    An entry point is named after its first user; `origin` is the source's name.
     """
     users: dict[str, list[Shader]] = {}
     for program in programs:

@@ -1,4 +1,4 @@
-"""Sizes of a stage's axes and domains, and their form in a shader."""
+"""Sizes of axes and domains, for the host and as WGSL."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def domain_size(indices: Iterable[Index]) -> Size:
 
 
 def all_divisible(extents: Iterable[Extent], by: int) -> Guard:
-    """Return the condition that every axis is a multiple of a number."""
+    """Return the condition that every axis length is a multiple of `by`."""
     return all_of(*(divides(by, extent_size(extent)) for extent in extents))
 
 
 def at_most(indices: Iterable[Index], most: int) -> Guard:
-    """Return the condition that a domain has so many elements, or fewer."""
+    """Return the condition that a domain has at most `most` elements."""
     return compare("<=", domain_size(indices), most)
 
 
 def to_wgsl(
     size: Size, shader: ShaderBuilder, named: Mapping[Size, t.Expr] | None = None
 ) -> t.Expr:
-    """Return a size as the shader computes it, in u32.
+    """Return a size as a WGSL expression, in u32.
 
-    `named` has the sizes that are variables of the shader already.
+    `named` maps sizes to variables of the shader.
     """
     known = named or {}
     if size in known:

@@ -1,4 +1,4 @@
-"""How a reduction is cut into parts, for several workgroups."""
+"""How a reduction is cut into parts that several workgroups compute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kerngen.schedule.sizes import domain_size
 @final
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part for every `size` terms of some indices, but no more than `most` parts."""
+    """Parts of a reduction: one for every `size` terms, but at most `most` parts."""
 
     indices: tuple[Index, ...]
     size: int
@@ -21,6 +21,6 @@ class Split:
 
     @property
     def count(self) -> Size:
-        """How many parts there are: at least one."""
+        """The number of parts: at least one."""
         needed = ceil_div(domain_size(self.indices), self.size)
         return minimum(maximum(needed, 1), self.most)

@@ -1,4 +1,4 @@
-"""The strategies: one row each."""
+"""The table of strategies: one row each."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Strategy:
     in_order: bool | None = False
 
     def refusal(self, task: Task, options: Options) -> str:
-        """Say why a stage can't run so, with these options; empty if it can."""
+        """Return why a stage can't run with these options, or "" if it can."""
         return self.fits(task) or self.suits(task, options)
 
 

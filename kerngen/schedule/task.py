@@ -1,4 +1,4 @@
-"""What a strategy is given: one stage, and what surrounds it."""
+"""A strategy's input: one stage of a kernel, with its surroundings."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Task:
 
     @cached_property
     def facts(self) -> Facts:
-        """What holds of every call, by what the kernel requires."""
+        """The facts that hold in every call, from the kernel's requirements."""
         return facts_of(self.kernel)
 
     @property
     def following(self) -> tuple[Stage, ...]:
-        """The stages that may run together, its own first; those with vectors do not."""
+        """The stages that may run together with this one, which is the first of them."""
         stages = self.staged.stages[self._number : self.end]
         return tuple(takewhile(is_scalar_only, stages)) or (self.stage,)
 
@@ -63,11 +63,13 @@ class Task:
         return self.staged.stages.index(self.stage)
 
     def at_most(self, count: int) -> Task:
-        """Return the task where so many stages may run together, its own first."""
+        """Return the task with at most `count` stages to run together,
+        its own included.
+        """
         return replace(self, end=self._number + count)
 
     def scratch_name(self, wanted: str) -> str:
-        """Return a name for a private buffer that none of the kernel's tensors has."""
+        """Return a name for a scratch buffer that no tensor of the kernel has."""
         tensors = (*self.kernel.tensors, *self.staged.temporaries)
         taken = {tensor.name for tensor in tensors}
         while wanted in taken:
@@ -76,12 +78,12 @@ class Task:
 
     @property
     def domain(self) -> tuple[Index, ...]:
-        """The indices of the stage."""
+        """The indices of the stage's domain."""
         return self.stage.domain
 
     @property
     def values(self) -> tuple[Expr, ...]:
-        """The value of every step."""
+        """The value of each step of the stage."""
         return tuple(step.value for step in self.stage.steps)
 
     @property

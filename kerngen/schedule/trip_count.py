@@ -1,4 +1,4 @@
-"""Trip counts of the loops of one invocation: some adapters stop after a number."""
+"""Trip counts of an invocation's loops: some adapters stop loops after a limit."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from kerngen.schedule.task import Task
 
 
 def loop_trips(task: Task, shared: Mapping[Reduce, Size]) -> Size:
-    """Return the trips of all loops of a stage.
+    """Return how many loop trips an invocation takes in a stage.
 
-    `shared` has the trips of reductions that invocations share; others are serial.
+    `shared` has the trips of reductions that several invocations share; all others are
+    serial.
     """
     return add(*(_trips(value, shared) for value in task.values))
 
 
 def serial_trips(exprs: Iterable[Expr]) -> Size:
-    """Return the trips of the serial loops in expressions."""
+    """Return how many trips the serial loops in some expressions take."""
     return add(*(_trips(expr, {}) for expr in exprs))
 
 
 def nested_trips(outermost: Size, inner: tuple[Index, ...]) -> Size:
-    """Return the trips of a loop and of serial loops over `inner` inside of it."""
+    """Return the trips of a loop and of the serial loops over `inner` inside it."""
     if not inner:
         return outermost
     first, *rest = inner

@@ -1,1 +1,1 @@
-"""A small WGSL syntax tree, its namer and its printer."""
+"""A small syntax tree of WGSL, with a namer and a printer."""

@@ -1,4 +1,4 @@
-"""What a WGSL module consists of: structs, bindings, constants, functions."""
+"""Declarations of a WGSL module: structs, bindings, constants, functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class StructMember:
-    """One member of a struct, which takes `size` bytes if that is given."""
+    """A member of a struct; `size` is its `@size`, if it has one."""
 
     name: str
     type: str
@@ -22,7 +22,7 @@ class StructMember:
 @final
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """`struct name { members }`."""
+    """A struct declaration: `struct name { members }`."""
 
     name: str
     members: tuple[StructMember, ...]
@@ -31,7 +31,7 @@ class Struct:
 @final
 @dataclass(frozen=True, slots=True)
 class Const:
-    """`const name: type = value;`."""
+    """A constant declaration: `const name: type = value;`."""
 
     name: str
     type: str
@@ -41,7 +41,7 @@ class Const:
 @final
 @dataclass(frozen=True, slots=True)
 class Override:
-    """`override name: u32;`, a constant whose value a pipeline gives."""
+    """An override declaration: `override name: u32;`, set when a pipeline is made."""
 
     name: str
 
@@ -49,7 +49,7 @@ class Override:
 @final
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A uniform or storage binding of group 0."""
+    """A uniform or storage buffer binding in group 0."""
 
     binding: int
     space: str
@@ -60,7 +60,7 @@ class Buffer:
 @final
 @dataclass(frozen=True, slots=True)
 class WorkgroupVar:
-    """`var<workgroup> name: type;`."""
+    """A workgroup variable: `var<workgroup> name: type;`."""
 
     name: str
     type: str
@@ -70,7 +70,7 @@ class WorkgroupVar:
 @final
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the shader."""
+    """A function declaration."""
 
     name: str
     parameters: tuple[tuple[str, str], ...]
@@ -82,7 +82,7 @@ class Function:
 @final
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """A helper function kept as text."""
+    """A helper function, as WGSL text."""
 
     text: str
 
@@ -90,7 +90,7 @@ class Verbatim:
 @final
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """The compute entry point `main`; `builtins` are (builtin, name, type).
+    """The compute entry point; `builtins` are (builtin, name, type).
 
     `workgroup_size` is a number, or the name of an override.
     """
@@ -108,7 +108,7 @@ Declaration: TypeAlias = (
 @final
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One shader: extensions, then declarations in order."""
+    """A WGSL module: extensions, then declarations in order."""
 
     declarations: tuple[Declaration, ...]
     enables: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How deep a shader's expressions nest: what is too deep for a parser gets a name.
+"""The nesting limit of WGSL parsers: deeper expressions are split by `let`.
 
 naga gives up at 256 levels of its own, of which a call takes two and a sign in
 parentheses four.
@@ -21,8 +21,7 @@ _CALL, _SIGN, _TEMPLATE = 2, 4, 6
 def named_where_deep(
     body: Iterable[t.Stmt], fresh: Callable[[str], str]
 ) -> tuple[t.Stmt, ...]:
-    """
-    Name the inner parts of expressions that nest too deep.
+    """Name inner parts of expressions that are nested too deep.
 
     Before:  y[i] = exp(exp(... exp(x[i]) ...));
     After:   let inner = exp(... exp(x[i]) ...);

@@ -1,4 +1,4 @@
-"""WGSL functions that shaders need beside those of built-ins, as text for any width.
+"""WGSL helper functions besides those of built-ins, as text templates.
 
 They are templates like those of `kerngen.ir.builtins.helpers`.
 """
@@ -160,6 +160,6 @@ the place of a greatest or least number.  `max_rank` and `min_rank` make what `m
 
 
 def helpers() -> Mapping[str, str]:
-    """Return the text of every helper by its name: these, and those of built-ins."""
+    """Return the text template of every helper, by name."""
     rows = (row.helper for row in BUILTINS.values())
     return {**_OWN, **{helper.name: helper.text for helper in rows if helper}}

@@ -1,4 +1,4 @@
-"""Names in WGSL: which are taken, and what a user's name becomes where it is.
+"""Valid WGSL names for users' names.
 
 Every rule of WGSL about names is kept here: keywords and reserved words (WGSL 3.7 and
 15.3), predeclared types and functions, which a user's name would shadow.
@@ -67,7 +67,7 @@ _NOT_FOR_VALUES = (
 
 @final
 class Namer:
-    """Hands out names that are free in one scope: `x`, then `x_`, `x_2`, `x_3`."""
+    """Hands out unused names in one scope: `x`, then `x_`, `x_2`, `x_3`."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
@@ -88,16 +88,16 @@ class Namer:
 
 
 def unlike_enumerants(wanted: str) -> str:
-    """Return a user's name, with a `_` where it would hide an address space."""
+    """Return a name, with a `_` added if it would hide an address space."""
     return f"{wanted}_" if wanted in ENUMERANTS else wanted
 
 
 def value_namer(helpers: Iterable[str] = ()) -> Namer:
-    """Return the namer of one shader's variables and functions."""
+    """Return the namer for a shader's variables and functions."""
     return Namer(_NOT_FOR_VALUES | set(helpers))
 
 
 def member_names(wanted: Iterable[str]) -> dict[str, str]:
-    """Return the name in a WGSL struct of each member."""
+    """Return the WGSL name of each struct member."""
     namer = Namer(_NOT_FOR_MEMBERS)
     return {name: namer.claim(name) for name in wanted}

@@ -41,7 +41,7 @@ def print_module(module: wgsl.Module) -> str:
 
 
 def comments(lines: Iterable[str]) -> str:
-    """Return lines of comments."""
+    """Return lines as WGSL comments."""
     return "".join(f"{_comment(line)}\n" for line in lines)
 
 
@@ -150,7 +150,7 @@ def _assignment(assign: t.Assign) -> str:
 
 
 def expression(expr: t.Expr) -> str:
-    """Return the text of an expression, with parentheses only where WGSL wants them."""
+    """Return the text of an expression, with as few parentheses as possible."""
     match expr:
         case t.Ident(name):
             return name

@@ -1,4 +1,4 @@
-"""Structs of a shader: types as they are laid out, declared where they are first used.
+"""WGSL structs of a shader, declared from laid-out types.
 
 Padding is in plain sight: a member with unused bytes behind it has an `@size`.  There is
 never an `@align`, which naga forgets of a struct in a struct; what the user aligned is
@@ -30,9 +30,9 @@ UNIFORM: Final = "Uniform"
 
 @final
 class StructDeclarations:
-    """The structs of one shader; `namer` is that of its other declarations.
+    """The struct declarations of one shader; `namer` names them.
 
-    Two layouts of one struct are one declaration if it is the same text.
+    Two layouts of a struct share a declaration if their texts are equal.
     """
 
     def __init__(self, namer: Namer) -> None:
@@ -42,18 +42,19 @@ class StructDeclarations:
 
     @property
     def declarations(self) -> tuple[wgsl.Struct, ...]:
-        """What was declared, inner structs before outer ones."""
+        """The declarations so far, inner structs first."""
         return tuple(self._declared)
 
     def declare_uniform(self, laid: StructLayout) -> str:
-        """Declare a kernel's uniform struct; return its name, the same in every shader.
+        """Declare a kernel's uniform struct and return its name,
+        the same in every shader.
 
-        A struct that was declared before may have that name: the uniform's has a `_` then.
+        If another struct has that name, the uniform's gets a `_`.
         """
         return self._struct(replace(laid, name=UNIFORM))
 
     def type_of(self, laid: Laid) -> str:
-        """Return the WGSL type of what is laid out, and declare its structs."""
+        """Return the WGSL type of a laid-out type, and declare its structs."""
         match laid:
             case LeafLayout(leaf=leaf):
                 return "u32" if leaf.narrow else leaf.spelling
@@ -88,5 +89,5 @@ class StructDeclarations:
 
 @cached_on_instance
 def members_of(laid: StructLayout) -> dict[str, str]:
-    """Return what each field of a struct is called in WGSL."""
+    """Return the WGSL name of each field of a struct."""
     return member_names(field.name for field in laid.fields)

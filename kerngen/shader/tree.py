@@ -1,4 +1,4 @@
-"""Expressions and statements of WGSL: just what the schedules need.
+"""A syntax tree of WGSL's expressions and statements, as far as schedules need it.
 
 Expressions overload Python's operators, so that shader arithmetic reads like arithmetic:
 `row * k + column`.  Python ints become u32 literals, the type of every address.
@@ -11,7 +11,7 @@ from typing import TypeAlias, final
 
 
 class Expr:
-    """An expression.  Only the classes of this module derive from it."""
+    """The base of all expressions."""
 
     __slots__ = ()
 
@@ -49,11 +49,11 @@ class Expr:
         return Element(self, lift(index))
 
     def member(self, name: str) -> Expr:
-        """Return `self.name`."""
+        """Return the member access `self.name`."""
         return Member(self, name)
 
     def equals(self, other: Operand) -> Expr:
-        """Return the shader's `self == other`."""
+        """Return the comparison `self == other` of the shader."""
         return Binary("==", self, lift(other))
 
 
@@ -63,7 +63,7 @@ Operand: TypeAlias = Expr | int
 @final
 @dataclass(frozen=True, slots=True)
 class Ident(Expr):
-    """A name."""
+    """A name used as an expression."""
 
     name: str
 
@@ -71,7 +71,7 @@ class Ident(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
-    """A literal, as it is printed."""
+    """A literal, as its text."""
 
     text: str
 
@@ -79,7 +79,7 @@ class Literal(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Unary(Expr):
-    """`op operand`."""
+    """A unary operator: `op operand`."""
 
     op: str
     operand: Expr
@@ -88,7 +88,7 @@ class Unary(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
-    """`left op right`."""
+    """A binary operator: `left op right`."""
 
     op: str
     left: Expr
@@ -117,7 +117,7 @@ class Template(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Element(Expr):
-    """`base[index]`."""
+    """An element: `base[index]`."""
 
     base: Expr
     index: Expr
@@ -126,7 +126,7 @@ class Element(Expr):
 @final
 @dataclass(frozen=True, slots=True)
 class Member(Expr):
-    """`base.name`."""
+    """A member: `base.name`."""
 
     base: Expr
     name: str
@@ -138,12 +138,12 @@ def u32(value: int) -> Expr:
 
 
 def lift(value: Operand) -> Expr:
-    """Return an expression for an expression or an unsigned Python int."""
+    """Return an unsigned Python int as a literal; an expression stays as it is."""
     return u32(value) if isinstance(value, int) else value
 
 
 def call(function: str, *arguments: Operand) -> Expr:
-    """Return `function(arguments)`."""
+    """Return the call `function(arguments)`."""
     return Call(function, tuple(lift(argument) for argument in arguments))
 
 
@@ -257,7 +257,7 @@ def _mask(left: Expr, bits: int) -> Expr:
 @final
 @dataclass(frozen=True, slots=True)
 class Let:
-    """`let name = value;`."""
+    """A `let` statement: `let name = value;`."""
 
     name: str
     value: Expr
@@ -266,7 +266,7 @@ class Let:
 @final
 @dataclass(frozen=True, slots=True)
 class Var:
-    """`var name = value;`, or `var name: type;` which WGSL fills with zeros."""
+    """A variable: `var name = value;`, or `var name: type;`, which is zero."""
 
     name: str
     value: Expr | None = None
@@ -276,7 +276,7 @@ class Var:
 @final
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """`target op value;` with `=`, `+=`, `*=`."""
+    """An assignment: `target op value;` with `=`, `+=` or `*=`."""
 
     target: Expr
     value: Expr
@@ -286,7 +286,7 @@ class Assign:
 @final
 @dataclass(frozen=True, slots=True)
 class If:
-    """`if (condition) { then }`."""
+    """An `if` statement: `if (condition) { then }`."""
 
     condition: Expr
     then: tuple[Stmt, ...]
@@ -295,7 +295,7 @@ class If:
 @final
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for (var name = start; condition; update) { body }`."""
+    """A `for` loop: `for (var name = start; condition; update) { body }`."""
 
     name: str
     start: Expr
@@ -307,7 +307,7 @@ class For:
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`{ body }`: a scope of its own, behind a comment."""
+    """A block `{ body }` with a scope of its own, below a comment."""
 
     comment: str
     body: tuple[Stmt, ...]
@@ -316,7 +316,7 @@ class Block:
 @final
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """A call for its effect: `workgroupBarrier();`."""
+    """A call as a statement: `workgroupBarrier();`."""
 
     call: Expr
 
@@ -324,7 +324,7 @@ class Evaluate:
 @final
 @dataclass(frozen=True, slots=True)
 class Return:
-    """`return;` or `return value;`."""
+    """A return statement: `return;` or `return value;`."""
 
     value: Expr | None = None
 
@@ -332,7 +332,7 @@ class Return:
 @final
 @dataclass(frozen=True, slots=True)
 class Break:
-    """`break;`."""
+    """A `break;` statement."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""What functions of this package take: vectors of numbers, and the checks of them."""
+"""Checks of arguments of this package: vectors and rows of numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS: Final = (f32, i32, u32)
 
 
 def check_vector(name: str, role: str, x: object) -> AnyTensor:
-    """Return a vector of f32, i32 or u32, or refuse what is none."""
+    """Return the argument if it is a vector of f32, i32 or u32; else raise."""
     vector = _checked_numbers(name, role, x)
     if vector.ndim != 1:
         raise ShapeError(
@@ -25,7 +25,7 @@ def check_vector(name: str, role: str, x: object) -> AnyTensor:
 
 
 def check_rows(name: str, role: str, x: object) -> AnyTensor:
-    """Return a vector, or rows, of f32, i32 or u32; or refuse what is neither."""
+    """Return the argument if it is a vector, or rows, of f32, i32 or u32; else raise."""
     rows = _checked_numbers(name, role, x)
     if not rows.shape:
         raise ShapeError(f"{name}: {role} has rank 0; expected a last axis.")

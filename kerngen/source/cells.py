@@ -1,4 +1,4 @@
-"""Columns of source text on a terminal: what each character shows as, and how wide."""
+"""Terminal cells: how source characters are printed, and how wide they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TAB = "    "
 
 
 def shown(char: str) -> str:
-    """What to print for a character: itself, unless that could upset the terminal."""
+    """Return a character in its printed form: escaped if a terminal would obey it."""
     if char == "\t":
         return TAB
     if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}:
@@ -17,14 +17,14 @@ def shown(char: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text as it is printed."""
+    """Return a text in the form in which it is printed."""
     if _is_plain(text):
         return text
     return "".join(map(shown, text))
 
 
 def width(text: str) -> int:
-    """How many columns the text takes when it is printed."""
+    """Return how many columns a text takes on a terminal."""
     if _is_plain(text):
         return len(text)
     return sum(_char_width(char) for char in clean(text))

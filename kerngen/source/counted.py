@@ -1,4 +1,4 @@
-"""Numbers of things in words."""
+"""Counts in words: `1 axis`, `2 axes`."""
 
 from __future__ import annotations
 

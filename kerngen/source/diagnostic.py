@@ -39,7 +39,7 @@ each value that the field `case` has.
 @final
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A second place that helps to understand a diagnostic."""
+    """A second span that helps to understand a diagnostic."""
 
     span: Span
     label: str
@@ -48,7 +48,7 @@ class Related:
 @final
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A text in the place of another; an empty span is where it is inserted."""
+    """A replacement of a span's text; at an empty span it is inserted."""
 
     span: Span
     text: str
@@ -57,10 +57,10 @@ class Edit:
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Diagnostic:
-    """One fault.  Subclasses declare their texts, and the fields that these need.
+    """A diagnostic: a subclass declares templates, and the fields that they use.
 
-    A label or a help is left out where a field that it names is empty.  `RELATED` has a
-    template for each field that is a place, or several, or None.
+    A label or hint is left out if a field that it names is empty. `RELATED` has a
+    template for each field that is a span, several spans, or None.
     """
 
     CODE: ClassVar[str]
@@ -74,7 +74,7 @@ class Diagnostic:
     span: Span
 
     def __init_subclass__(cls) -> None:
-        """Make a frozen dataclass of a declaration."""
+        """Make the subclass a frozen dataclass."""
         dataclass(frozen=True, kw_only=True)(cls)
 
     @property
@@ -94,12 +94,12 @@ class Diagnostic:
 
     @property
     def label(self) -> str:
-        """A few words beside the caret; empty if the message is enough."""
+        """A few words beside the caret, or "" if the message is enough."""
         return self._filled(self.LABEL)
 
     @property
     def help(self) -> str:
-        """What to do about it, or empty."""
+        """The hint: what to do, or ""."""
         if isinstance(self.HELP, str):
             return self._filled(self.HELP)
         if isinstance(self.HELP, tuple):
@@ -109,7 +109,7 @@ class Diagnostic:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """What the hint asks for as edits, where it is the same for all programs."""
+        """The edits that carry out the hint, if it always means the same edits."""
         return ()
 
     @property
@@ -146,7 +146,7 @@ class _Fields(dict[str, object]):
 
 
 class CompileError(Exception):
-    """A user's program is wrong; carries every diagnostic found.
+    """Raised for a faulty program, with all diagnostics of it.
 
     Its text is the report that the command line prints.
     """
@@ -172,7 +172,7 @@ class CompileError(Exception):
 
 @final
 class Faults:
-    """Collects diagnostics so that one run reports all it can find."""
+    """A collection of diagnostics, so that one run can report all of them."""
 
     def __init__(self) -> None:
         # Hashed, so that adding one to thousands takes no longer than to a few.
@@ -185,36 +185,38 @@ class Faults:
         return len(self._found)
 
     def add(self, diagnostic: Diagnostic) -> None:
-        """Record one fault."""
+        """Add a diagnostic."""
         self._found.setdefault(diagnostic)
 
     def latest(self) -> Iterator[Diagnostic]:
-        """Yield what was recorded, the latest first."""
+        """Yield the diagnostics, the latest first."""
         return reversed(self._found)
 
     def amend(self, better: Callable[[Diagnostic], Diagnostic]) -> None:
-        """Put a better diagnostic in the place of each, or the same one."""
+        """Replace each diagnostic by what `better` returns for it."""
         self._found = dict.fromkeys(map(better, self._found))
 
     def drop(self, condition: Callable[[Diagnostic], bool]) -> None:
-        """Forget the faults for which a condition holds."""
+        """Remove the diagnostics for which a condition holds."""
         kept = (fault for fault in self._found if not condition(fault))
         self._found = dict.fromkeys(kept)
 
     def in_order(self) -> tuple[Diagnostic, ...]:
-        """Return what was recorded, in source order."""
+        """Return the diagnostics in source order."""
         return tuple(
             sorted(self._found, key=lambda d: (d.span.source.path, d.span.start))
         )
 
     def raise_if_any(self) -> None:
-        """Raise `CompileError`, in source order, when anything was recorded."""
+        """Raise `CompileError` with all diagnostics, if there are any."""
         if self._found:
             raise CompileError(self.in_order())
 
     @contextmanager
     def collect(self) -> Generator[None]:
-        """Absorb a `CompileError` raised inside the block, and go on after it."""
+        """Add the diagnostics of a `CompileError` raised in the block,
+        and go on after it.
+        """
         try:
             yield
         except CompileError as error:

@@ -1,4 +1,4 @@
-"""Faults of a build of several files: two that generate the same file."""
+"""Diagnostics of a build: files that generate the same output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kerngen.source.text import Span
 
 
 class ClashingFiles(Diagnostic):
-    """A file that generates what another one does, or what a package needs."""
+    """A file whose output would replace another file's output."""
 
     CODE = "KG0010"
     MESSAGE = "{why}."

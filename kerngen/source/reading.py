@@ -1,4 +1,4 @@
-"""Reading `.kern` files: UTF-8, of at most some size, without a byte order mark."""
+"""Reading `.kern` files: UTF-8, limited in size, without a byte order mark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class NotUtf8(Diagnostic):
-    """A file in another encoding."""
+    """A file that is not UTF-8."""
 
     CODE = "KG0001"
     MESSAGE = "The file is not in UTF-8: byte 0x{byte:02X} is not allowed here."
@@ -28,7 +28,7 @@ class NotUtf8(Diagnostic):
 
 
 class FileTooLarge(Diagnostic):
-    """A file that nobody wrote by hand."""
+    """A file beyond the size limit."""
 
     CODE = "KG0009"
     MESSAGE = f"The file is too large: it has more than {LARGEST} bytes."
@@ -45,7 +45,7 @@ def read_source(file: Path, shown_as: str, stable_name: str = "") -> Source:
 
 
 def read_data(file: Path) -> bytes:
-    """Read a file, of one that is too large only so much that this can be told.
+    """Read a file's bytes; of a file beyond the size limit just enough to detect that.
 
     Raises `OSError` as `open` does, or if it is no regular file: a pipe would keep its
     reader waiting.
@@ -59,7 +59,7 @@ def read_data(file: Path) -> bytes:
 
 
 def decode_source(data: bytes, shown_as: str, stable_name: str = "") -> Source:
-    """Return what was read of a file, or of a pipe, in the same way."""
+    """Return a source from the bytes of a file or pipe."""
     if len(data) > LARGEST:
         raise CompileError([FileTooLarge(span=Span(Source(shown_as, ""), 0, 0))])
     data = data.removeprefix(codecs.BOM_UTF8)

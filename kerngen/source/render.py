@@ -1,4 +1,4 @@
-"""Diagnostics as text for people, plain or coloured, and as data for scripts.
+"""Rendering of diagnostics: as text, plain or coloured, and as JSON data.
 
 error[KG0108]: Comparisons can't be chained.
  --> a.kern:2:28
@@ -226,9 +226,9 @@ def to_json(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
 def note_to_json(
     severity: str, text: str, path: str, span: Span | None = None
 ) -> dict[str, object]:
-    """Return a hint, or an error that has no code, with the keys of a diagnostic.
+    """Return a message without a code as JSON data, with the keys of a diagnostic.
 
-    What it lacks is null or empty.
+    Missing values are null or empty.
     """
     keys = ("line", "column", "end_line", "end_column")
     place = _place(span) if span else {"path": path, **dict.fromkeys(keys)}

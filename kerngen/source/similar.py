@@ -18,7 +18,7 @@ _MOST_LISTED: Final = 12
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like one that is not, or nothing."""
+    """Return the known name most similar to an unknown one, or ""."""
     if len(name) > LONGEST:
         return ""
     names = [other for other in known if len(other) <= LONGEST]
@@ -33,14 +33,14 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(suggestion: str) -> str:
-    """Return the sentence that offers a name, if there is one."""
+    """Return the sentence `Did you mean ...?`, or "" without a suggestion."""
     return suggestion and f"Did you mean '{suggestion}'?"
 
 
 def suggesting(sentence: str, name: str, known: Iterable[str]) -> str:
-    """Return a sentence about a name that is not known, with the one that is like it.
+    """Return a sentence about an unknown name, with a similar known one added.
 
-    Where none is, it is followed by those there are.
+    If no known name is similar, they are listed.
     """
     names = list(dict.fromkeys(known))
     others = "" if any(f"'{each}'" in sentence for each in names) else listed(names)
@@ -48,8 +48,7 @@ def suggesting(sentence: str, name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """
-    Return a sentence that lists names, of many only the first.
+    """Return a sentence that lists names; a long list is cut.
 
     >>> listed(["a", "b"])
     "There are 'a' and 'b'."
@@ -59,8 +58,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def enumerated(names: Sequence[str]) -> str:
-    """
-    Return names as a part of a sentence, of many only the first.
+    """Return names as a list in words; a long list is cut.
 
     >>> enumerated(["a", "b", "c"])
     "'a', 'b' and 'c'"

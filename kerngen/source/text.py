@@ -15,10 +15,9 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class Source:
-    """One `.kern` file: where its reader finds it, and its text.
+    """The text of a `.kern` file, and its path.
 
-    `stable_name` is what generated files call it, wherever the build ran, if that is
-    not its path.
+    `stable_name` is the file's name in generated files, if that is not its path.
     """
 
     path: str
@@ -27,7 +26,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What generated files call it."""
+        """The file's name in generated files."""
         return self.stable_name or self.path
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Names that Python can import, made of any text, and those of packages."""
+"""Valid names of Python modules and packages, made from any text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _IMPORTED: Final = frozenset(("kerngen", "numpy", "wgpu"))
 
 
 def python_word(text: str) -> str:
-    """
-    Return the nearest name that Python takes.
+    """Return the nearest valid Python name for a text.
 
     Characters that a name can't hold become `_`; a keyword gets a trailing one.
 
@@ -28,8 +27,7 @@ def python_word(text: str) -> str:
 
 
 def package_fault(name: str) -> str:
-    """
-    Return why no package on Python's path can have this name, or nothing.
+    """Return why a Python package can't have this name, or "" if it can.
 
     >>> package_fault("if"), package_fault("random"), package_fault("my_kernels")
     ("'if' is a keyword of Python", "'random' is a module of Python's standard library", '')
@@ -46,8 +44,7 @@ def package_fault(name: str) -> str:
 
 
 def package_like(name: str) -> str:
-    """
-    Return a name that a package can have, made of one that it can't.
+    """Return a valid package name that resembles an invalid one.
 
     >>> package_like("my-kernels"), package_like("random")
     ('my_kernels', 'random_kernels')

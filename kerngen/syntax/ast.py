@@ -23,12 +23,14 @@ ON_BITS: Final = frozenset(("&", "|", "^"))
 UnaryOp: TypeAlias = Literal["-", "~", "not"]
 ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
 AssignOp: TypeAlias = Literal["=", "+=", "-=", "*=", "/="]
+DECLARING: Final = frozenset(("let", "host", "const", "struct", "fn", "kernel"))
+"""The keywords that a name follows."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A name where it is introduced or used, with its place."""
+    """A name with its span, where it is declared or used."""
 
     name: str
     span: Span = field(compare=False, repr=False)
@@ -77,7 +79,7 @@ class Call:
 @final
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """`x[i, ids[i]]`."""
+    """An element or a part: `x[i, ids[i]]`."""
 
     base: Expr
     subscripts: tuple[Expr, ...]
@@ -87,7 +89,7 @@ class Subscript:
 @final
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`origin.x`."""
+    """A member or component: `origin.x`."""
 
     base: Expr
     member: Identifier
@@ -97,7 +99,7 @@ class Member:
 @final
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """`-x`, `~x` or `not x`."""
+    """A unary operator: `-x`, `~x` or `not x`."""
 
     op: UnaryOp
     operand: Expr
@@ -107,7 +109,7 @@ class Unary:
 @final
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`left op right`."""
+    """A binary operator: `left op right`."""
 
     op: BinaryOp
     left: Expr
@@ -118,7 +120,7 @@ class Binary:
 @final
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """`if condition { then } else { otherwise }`."""
+    """A choice: `if condition { then } else { otherwise }`."""
 
     condition: Expr
     then: Expr
@@ -148,7 +150,9 @@ class Reduction:
 
     @property
     def terms(self) -> tuple[Expr, ...]:
-        """What its indices are in scope of: the condition, if any, then the body."""
+        """The expressions that can use its indices: the condition,
+        if any, then the body.
+        """
         return (self.body,) if self.condition is None else (self.condition, self.body)
 
 
@@ -209,7 +213,7 @@ class LetStatement:
 @final
 @dataclass(frozen=True, slots=True)
 class HostStatement:
-    """`host rest1 = 1 - beta1;`."""
+    """A value computed on the host: `host rest1 = 1 - beta1;`."""
 
     name: Identifier
     value: Expr
@@ -219,7 +223,7 @@ class HostStatement:
 @final
 @dataclass(frozen=True, slots=True)
 class RequireStatement:
-    """`require d % 8 == 0;`."""
+    """A condition on calls: `require d % 8 == 0;`."""
 
     condition: Expr
     span: Span = field(compare=False, repr=False)
@@ -261,7 +265,7 @@ Statement: TypeAlias = Equation | RequireStatement
 @final
 @dataclass(frozen=True, slots=True)
 class UseItem:
-    """`use "other.kern";`."""
+    """An import of another file: `use "other.kern";`."""
 
     path: str
     span: Span = field(compare=False, repr=False)
@@ -270,7 +274,7 @@ class UseItem:
 @final
 @dataclass(frozen=True, slots=True)
 class ConstItem:
-    """`const TWO: f32 = 2.0;`."""
+    """A constant: `const TWO: f32 = 2.0;`."""
 
     name: Identifier
     type: TypeName
@@ -304,7 +308,7 @@ class StructField:
 @final
 @dataclass(frozen=True, slots=True)
 class StructItem:
-    """`struct P { pos: vec3f, mass: f32 }`."""
+    """A struct: `struct P { pos: vec3f, mass: f32 }`."""
 
     name: Identifier
     fields: tuple[StructField, ...]
@@ -315,7 +319,7 @@ class StructItem:
 @final
 @dataclass(frozen=True, slots=True)
 class FunctionItem:
-    """`fn name(params) -> result { lets body }`."""
+    """A function: `fn name(params) -> result { lets body }`."""
 
     name: Identifier
     parameters: tuple[Parameter, ...]
@@ -329,7 +333,7 @@ class FunctionItem:
 @final
 @dataclass(frozen=True, slots=True)
 class KernelItem:
-    """`kernel name(parameters) -> outputs { body }`."""
+    """A kernel: `kernel name(parameters) -> outputs { body }`."""
 
     name: Identifier
     parameters: tuple[Parameter, ...]
@@ -340,7 +344,7 @@ class KernelItem:
 
     @property
     def equations(self) -> tuple[Equation, ...]:
-        """The statements that name or write a value, in order."""
+        """The statements that define or write a value, in order."""
         return tuple(s for s in self.body if not isinstance(s, RequireStatement))
 
     @property
@@ -352,7 +356,7 @@ class KernelItem:
 @final
 @dataclass(frozen=True, slots=True)
 class GradientItem:
-    """`kernel name = gradient of kernel by x given y;`."""
+    """A derived kernel: `kernel name = gradient of kernel by x given y;`."""
 
     name: Identifier
     kernel: Identifier
@@ -365,7 +369,7 @@ class GradientItem:
 @final
 @dataclass(frozen=True, slots=True)
 class DerivativeItem:
-    """`derivative of function(parameters) { lets values }`, a value per parameter."""
+    """A function's derivatives: `derivative of function(parameters) { lets values }`."""
 
     function: Identifier
     parameters: tuple[Parameter, ...]
@@ -387,7 +391,7 @@ class Option:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduleTarget:
-    """What a schedule is for: `softmax`, its stage `softmax.top`, or `matmul_*`.
+    """A target of a schedule: `softmax`, its stage `softmax.top`, or `matmul_*`.
 
     In the name of a `kernel`, a `*` matches any characters, or none.
     """
@@ -400,7 +404,7 @@ class ScheduleTarget:
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduleItem:
-    """`schedule target, ... when guard { strategy option(...)* }`."""
+    """A schedule: `schedule target, ... when guard { strategy option(...)* }`."""
 
     targets: tuple[ScheduleTarget, ...]
     guard: Expr | None
@@ -423,8 +427,34 @@ Item: TypeAlias = (
 
 @final
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Text that was skipped because of a syntax error, and what the parser read of it.
+
+    Of `let total = sum[i x[i];` that is the `keyword` let and the `name` total; it did not
+    read the text from `unread` on, `x[i];`.  The name is that of an item, or of what a
+    statement declares or writes; it is empty where the parser did not come so far.
+    """
+
+    span: Span
+    unread: int
+    keyword: str = ""
+    name: str = ""
+
+    @property
+    def lacks_name(self) -> bool:
+        """Whether the keyword of a declaration has no name behind it: `let = 1.0;`."""
+        return self.keyword in DECLARING and not self.name
+
+    @property
+    def rest(self) -> str:
+        """The part of the text that the parser did not read."""
+        return self.span.source.text[self.unread : self.span.end]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Program:
-    """A whole file, as far as it could be read.
+    """A parsed file; parts with syntax errors are left out.
 
     `faults` are its errors of syntax, and `gaps` what was passed over because of them.
     """
@@ -432,4 +462,4 @@ class Program:
     doc: str
     items: tuple[Item, ...]
     faults: tuple[Diagnostic, ...] = field(default=(), repr=False)
-    gaps: tuple[Span, ...] = field(default=(), compare=False, repr=False)
+    gaps: tuple[Gap, ...] = field(default=(), compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""The concrete syntax tree, which keeps what the abstract one leaves out.
+"""The concrete syntax tree: every token and comment, for the formatter.
 
 It holds every token, and the comments are beside it.
 """
@@ -29,7 +29,7 @@ indices of a reduction.
 @final
 @dataclass(frozen=True, slots=True)
 class Concrete:
-    """A file without errors of syntax: its tree, and all of its text but blanks.
+    """A file without syntax errors: its tree, and all tokens and comments.
 
     `lexemes` are the tokens of the tree with the comments between them, in order.
     """
@@ -39,7 +39,7 @@ class Concrete:
 
 
 def concrete(source: Source) -> Concrete:
-    """Parse a file that `parser.parse` takes."""
+    """Parse a file without syntax errors into its concrete tree."""
     lark: Any = _lark()
     lexed: Iterable[Token] = lark.lex(source.text, dont_ignore=True)
     lexemes = tuple(token for token in lexed if token.type != "BLANK")
@@ -53,7 +53,7 @@ def _node(rule: str, parts: list[Any], _start: int, _end: int) -> Tree[Token]:
 
 
 def is_last_comma(token: Token, after: Token) -> bool:
-    """Whether a token is a comma that no element of its list follows."""
+    """Whether a token is a trailing comma."""
     return token.type == "COMMA" and after.type in _CLOSING
 
 

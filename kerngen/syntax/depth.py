@@ -1,4 +1,4 @@
-"""Limits on how deep expressions nest, and how long chains of one operator are.
+"""Limits on the nesting of expressions, and on the length of operator chains.
 
 Later stages walk expressions by recursion.  The limits keep that within bounds, so that
 nothing a user writes can end in a RecursionError, nor what is generated from it: Tint
@@ -52,7 +52,7 @@ _CHAINS: Final[dict[ast.BinaryOp, str]] = {
 
 @contextmanager
 def deep_recursion() -> Generator[None]:
-    """Give recursive passes the stack that expressions within the limits need."""
+    """Raise Python's recursion limit in a block, as far as deep expressions need."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _FRAMES))
     try:
@@ -62,7 +62,7 @@ def deep_recursion() -> Generator[None]:
 
 
 def continues(expr: ast.Expr, first: ast.Expr) -> bool:
-    """Whether an expression goes on with the chain that its first operand is."""
+    """Whether an expression continues the operator chain of its first operand."""
     if not isinstance(expr, ast.Binary) or expr.left is not first:
         return False
     chain = _CHAINS.get(expr.op)
@@ -72,7 +72,7 @@ def continues(expr: ast.Expr, first: ast.Expr) -> bool:
 def split_by_depth(
     items: tuple[ast.Item, ...], faults: Faults
 ) -> tuple[tuple[ast.Item, ...], tuple[ast.Item, ...]]:
-    """Return the items within the limits, and those beyond, of which it reports a place."""
+    """Return the items within the limits, and those beyond, which are reported."""
     deep = {id(item) for item in items if _reported(item, faults)}
     return (
         tuple(item for item in items if id(item) not in deep),
@@ -93,7 +93,7 @@ class _Place:
     indices: int = 0
 
     def fault(self) -> Diagnostic | None:
-        """Return what is wrong with it."""
+        """Return the diagnostic, or None."""
         if (
             isinstance(self.node, ast.TypeName)
             and len(self.node.axes or ()) > MOST_INDICES

@@ -1,4 +1,4 @@
-"""Syntax errors: codes KG01xx."""
+"""Diagnostics of syntax errors: codes KG01xx."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class UnexpectedToken(Diagnostic):
 
     @property
     def alternatives(self) -> str:
-        """What was expected, and what is there."""
+        """The expected tokens, and the one found, in words."""
         return _alternatives(self.expected)
 
 
@@ -33,12 +33,12 @@ class UnexpectedCharacter(Diagnostic):
 
     @property
     def why(self) -> str:
-        """Its number and name, for it may look like another one."""
+        """The character's number and name, as it may look like another one."""
         return described(self.character)
 
     @property
     def remedy(self) -> str:
-        """Says what may be meant, and what names are made of."""
+        """The character that was probably meant, and those that names are made of."""
         meant = meant_by(self.character)
         names = "names are made of the letters a to z, digits and '_'"
         if not meant and self.character.isalpha():
@@ -58,7 +58,7 @@ class ForbiddenCharacter(Diagnostic):
 
     @property
     def remedy(self) -> str:
-        """Says what to do."""
+        """The correction to make."""
         if self.codepoint == ord("\r"):
             return "Save the file with the line endings of Unix or Windows."
         return "Remove it; it is not allowed in comments either."
@@ -73,13 +73,13 @@ class UnterminatedString(Diagnostic):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Close it, before the ';' if there is one."""
+        """Add the closing quote, before the ';' if there is one."""
         path = self.span.text.rstrip().removesuffix(";")
         return (Edit(self.span, f'{path}";'),)
 
 
 class MisplacedDoc(Diagnostic):
-    """A `///` that documents nothing, or would document what its author didn't mean."""
+    """A `///` comment where there is nothing that it can document."""
 
     CODE = "KG0105"
     MESSAGE = "This doc comment documents nothing."
@@ -134,7 +134,7 @@ class MalformedNumber(Diagnostic):
 
     @property
     def written(self) -> str:
-        """Shows what is meant, or the forms there are."""
+        """The number that was probably meant, or the valid forms."""
         if " * " in self.remedy:
             return f"Write '{self.remedy}' for a product: a number has no unit."
         if self.remedy:
@@ -153,7 +153,7 @@ class UnknownWord(Diagnostic):
 
     @property
     def remedy(self) -> str:
-        """Offers the one that it is like."""
+        """The known word that it resembles."""
         return did_you_mean(self.suggestion)
 
 

@@ -1,4 +1,4 @@
-"""Syntax errors that are habits from other languages, or typos: codes KG01xx.
+"""Diagnostics of syntax from other languages, and of typos: codes KG01xx.
 
 They are syntax errors too, but common enough to be answered by name.
 """
@@ -9,7 +9,7 @@ from kerngen.source.diagnostic import Diagnostic, Edit
 
 
 class ChainedComparison(Diagnostic):
-    """`a < b < c`."""
+    """A chained comparison: `a < b < c`."""
 
     CODE = "KG0108"
     MESSAGE = "Comparisons can't be chained."
@@ -18,7 +18,7 @@ class ChainedComparison(Diagnostic):
 
 
 class AssignmentInExpression(Diagnostic):
-    """`=` where a value is wanted."""
+    """An assignment `=` inside an expression."""
 
     CODE = "KG0109"
     MESSAGE = "'=' assigns; it can't be used inside an expression."
@@ -27,7 +27,7 @@ class AssignmentInExpression(Diagnostic):
 
 
 class ComparisonAsStatement(Diagnostic):
-    """`==` where `=` is wanted."""
+    """A statement with `==` instead of `=`."""
 
     CODE = "KG0110"
     MESSAGE = "'==' compares; a statement assigns with '='."
@@ -35,12 +35,12 @@ class ComparisonAsStatement(Diagnostic):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Write the one for the other."""
+        """Replace `==` by `=`."""
         return (Edit(self.span, "="),)
 
 
 class MissingSemicolon(Diagnostic):
-    """A statement that runs into what follows."""
+    """A statement without its `;`."""
 
     CODE = "KG0111"
     MESSAGE = "A ';' is missing."
@@ -48,12 +48,12 @@ class MissingSemicolon(Diagnostic):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Add it."""
+        """Add the `;`."""
         return (Edit(self.span, ";"),)
 
 
 class SemicolonAfterValue(Diagnostic):
-    """`{ x; }` where the braces hold a value."""
+    """A `;` after the value in braces: `{ x; }`."""
 
     CODE = "KG0112"
     MESSAGE = "The value of a function or branch is not followed by ';'."
@@ -61,7 +61,7 @@ class SemicolonAfterValue(Diagnostic):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Remove it."""
+        """Remove the `;`."""
         return (Edit(self.span, ""),)
 
 
@@ -82,7 +82,7 @@ class ForeignSpelling(Diagnostic):
 
 
 class IndexNotBare(Diagnostic):
-    """Something else than a name where a `let` or reduction introduces an index."""
+    """Something other than a name where a `let` or reduction declares an index."""
 
     CODE = "KG0116"
     MESSAGE = "A 'let' or a reduction introduces each index by a bare name."
@@ -91,7 +91,7 @@ class IndexNotBare(Diagnostic):
 
 
 class WrittenType(Diagnostic):
-    """`let x: f32 = ...`."""
+    """A `let` with a type: `let x: f32 = ...`."""
 
     CODE = "KG0117"
     MESSAGE = "A 'let' or 'host' has the type of its value, which is not written."
@@ -99,7 +99,7 @@ class WrittenType(Diagnostic):
 
 
 class EmptyBrackets(Diagnostic):
-    """`s[]` in a statement."""
+    """A scalar with empty brackets: `s[]`."""
 
     CODE = "KG0118"
     MESSAGE = "These brackets need an index."
@@ -112,7 +112,7 @@ class EmptyBrackets(Diagnostic):
 
 
 class MisplacedMut(Diagnostic):
-    """`let mut`, or a `mut` output."""
+    """A `mut` that is not before a parameter: `let mut`, or a `mut` output."""
 
     CODE = "KG0120"
     MESSAGE = "Only a tensor parameter of a kernel is marked 'mut'."
@@ -121,7 +121,7 @@ class MisplacedMut(Diagnostic):
 
 
 class NameAndType(Diagnostic):
-    """`-> f32[n]`, or a parameter without a type."""
+    """A parameter or output without its name or its type: `-> f32[n]`."""
 
     CODE = "KG0121"
     MESSAGE = "{what} is written as its name, ':' and its type."
@@ -131,7 +131,7 @@ class NameAndType(Diagnostic):
 
 
 class MissingElse(Diagnostic):
-    """`if c { a }` where a value is wanted."""
+    """An `if` without `else` as a value: `if c { a }`."""
 
     CODE = "KG0122"
     MESSAGE = "An 'if' is a value, so it needs an 'else'."
@@ -140,12 +140,12 @@ class MissingElse(Diagnostic):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Add a branch."""
+        """Add an `else` branch."""
         return (Edit(self.span, " else { 0.0 }"),)
 
 
 class SeparateSubscripts(Diagnostic):
-    """`z[i][j]`."""
+    """Subscripts in separate brackets: `z[i][j]`."""
 
     CODE = "KG0123"
     MESSAGE = "All subscripts are in one pair of brackets."
@@ -154,7 +154,7 @@ class SeparateSubscripts(Diagnostic):
 
 
 class ForeignReduction(Diagnostic):
-    """`mean[j] x[j]`."""
+    """A reduction that does not exist: `mean[j] x[j]`."""
 
     CODE = "KG0124"
     MESSAGE = (
@@ -167,7 +167,7 @@ class ForeignReduction(Diagnostic):
 
 
 class ReductionForm(Diagnostic):
-    """`sum x[j]` or `sum[] x`."""
+    """A reduction without its index: `sum x[j]` or `sum[] x`."""
 
     CODE = "KG0125"
     MESSAGE = "'{name}' names the indices to reduce over in brackets."
@@ -177,7 +177,7 @@ class ReductionForm(Diagnostic):
 
 
 class ForeignIf(Diagnostic):
-    """`if` as a statement, after its value, or without braces."""
+    """An `if` as in other languages: as a statement, after its value, without braces."""
 
     CODE = "KG0126"
     MESSAGE = "An 'if' is a value, written 'if c {{ a }} else {{ b }}'."
@@ -186,7 +186,7 @@ class ForeignIf(Diagnostic):
 
 
 class DivisionComment(Diagnostic):
-    """`x[i // 2]`."""
+    """A `//` meant as a division, which begins a comment: `x[i // 2]`."""
 
     CODE = "KG0127"
     MESSAGE = "'//' begins a comment, so the rest of this line is not read."
@@ -194,12 +194,12 @@ class DivisionComment(Diagnostic):
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Divide."""
+        """Replace `//` by `/`."""
         return (Edit(self.span, "/"),)
 
 
 class NamedArgument(Diagnostic):
-    """`max(x, axis=1)`."""
+    """An argument by name: `max(x, axis=1)`."""
 
     CODE = "KG0128"
     MESSAGE = "Arguments are passed by position, not by name."
@@ -208,7 +208,7 @@ class NamedArgument(Diagnostic):
 
 
 class ForeignType(Diagnostic):
-    """`vec3<f32>`, or a pointer."""
+    """A type in another language's form: `vec3<f32>`, or a pointer."""
 
     CODE = "KG0129"
     MESSAGE = "'{found}' is not how a type is written."
@@ -219,12 +219,12 @@ class ForeignType(Diagnostic):
 
     @property
     def written(self) -> str:
-        """How the type is written, and why where that is not plain."""
+        """The type as it is written here, with the reason where that is not obvious."""
         return f"'{self.instead}'{self.why}"
 
 
 class Slice(Diagnostic):
-    """`x[i, :]`."""
+    """A slice as a subscript: `x[i, :]`."""
 
     CODE = "KG0130"
     MESSAGE = "A subscript picks one element: there are no slices."
@@ -235,7 +235,7 @@ class Slice(Diagnostic):
 
 
 class UnnamedAxis(Diagnostic):
-    """`f32[:, :]`."""
+    """An axis without a length: `f32[:, :]`."""
 
     CODE = "KG0131"
     MESSAGE = "Each axis of a tensor has a name or a length."
@@ -243,7 +243,7 @@ class UnnamedAxis(Diagnostic):
 
 
 class UndeclaredValue(Diagnostic):
-    """`float t = x[i];`."""
+    """A declaration as in C: `float t = x[i];`."""
 
     CODE = "KG0132"
     MESSAGE = "A value is introduced by 'let', without its type."
@@ -254,12 +254,12 @@ class UndeclaredValue(Diagnostic):
 
     @property
     def index(self) -> str:
-        """A name for an index that differs from the name of the value."""
+        """An index name that differs from the value's name."""
         return "j" if self.name == "i" else "i"
 
 
 class MethodCall(Diagnostic):
-    """`x[i].exp()`."""
+    """A method call: `x[i].exp()`."""
 
     CODE = "KG0133"
     MESSAGE = "A function is called by its name alone."

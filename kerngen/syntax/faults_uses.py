@@ -1,4 +1,4 @@
-"""Faults of `use`: files that are missing, unreadable or in a circle, KG0002 to KG0009."""
+"""Diagnostics of `use`: missing, unreadable or circular files, KG0002 to KG0009."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MissingFile(Diagnostic):
 
     @property
     def remedy(self) -> str:
-        """What may be meant, or where paths begin."""
+        """The file that was probably meant, or the folder that paths begin at."""
         return did_you_mean(self.suggestion) or (
             "A path begins at the folder of the file that uses it, as in "
             "'../shared/math.kern'."
@@ -51,7 +51,7 @@ class OutsideSources(Diagnostic):
 
 
 class UsesItself(Diagnostic):
-    """A file that uses itself."""
+    """A file that uses itself, directly or through others."""
 
     CODE = "KG0006"
     MESSAGE = "This file uses itself."

@@ -10,15 +10,15 @@ from kerngen.syntax.library import SUFFIX
 
 
 def origin_of(base: Path) -> Path:
-    """What names are paths inside of: the source folder's own parent, as a rule.
+    """Return the folder that names are relative to: usually the source folder's parent.
 
-    A folder that is a whole project may be called anything: its name stays out.
+    If the folder is a whole project, names are relative to the folder itself.
     """
     return base if (base / "pyproject.toml").is_file() else base.parent
 
 
 def sources_below(folder: Path) -> Iterator[Path]:
-    """Yield every source below a folder, hidden ones left out, in no order.
+    """Yield every source below a folder, in any order; hidden ones are left out.
 
     Raises `OSError` where a folder can't be read.
     """

@@ -1,4 +1,4 @@
-"""A lexer for Pygments, so that whatever highlights by it knows `.kern` files.
+"""The Pygments lexer of the language.
 
 That is rich, mkdocs, Sphinx, IPython and others: they find the lexer by its entry point.
 """
@@ -32,7 +32,7 @@ def _by_groups(*tokens: Any) -> Any:
 
 
 class KernLexer(RegexLexer):  # type: ignore[misc]  # it has no annotations
-    """Tokens as the grammar has them, but nothing is an error: programs may be parts."""
+    """A tolerant lexer: it highlights programs with errors, and fragments."""
 
     name = "kerngen"
     aliases: ClassVar = ["kern", "kerngen"]

@@ -1,4 +1,4 @@
-r"""How `.kern` is highlighted, as data: Pygments' lexer and the playground's read the same.
+r"""The rules of syntax highlighting as data, for Pygments and the playground.
 
 A state has rules, of which the first that matches applies.  A rule is a pattern, the kinds
 of its groups, or of all of it, and the state that follows:

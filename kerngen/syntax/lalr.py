@@ -1,4 +1,4 @@
-"""An LALR parser's loop, over the tables that lark makes of the grammar.
+"""The LALR parser's loop, over the tables that lark generates.
 
 lark's own loop makes a tree first, with a place for every rule that was passed through:
 most of the time of a build went there.  This one hands the parts of a rule, with their
@@ -47,13 +47,13 @@ class Stack:
     tokens: list[Token]
 
     def cut(self, size: int) -> None:
-        """Leave out all values but the first so many."""
+        """Drop all values but the first `size`."""
         del self.states[size + 1 :], self.values[size:]
         del self.begins[size:], self.ends[size:]
 
 
 class UnexpectedError(Exception):
-    """A token that the grammar does not have there, with the stack before it.
+    """Raised for a token that the grammar does not allow, with the parser's stack.
 
     The token is None at the end of the text, and a number where no token begins: the
     offset of the character.
@@ -89,7 +89,7 @@ class _Rule:
     is_transparent: bool
 
     def parts(self, values: list[Any]) -> list[Any]:
-        """Return what it keeps of the values of its symbols."""
+        """Return the values of its symbols that the rule keeps."""
         found: list[Any] = []
         for place, is_inlined, left_out in self.kept:
             if left_out:
@@ -106,7 +106,7 @@ class _Rule:
 
 @final
 class Tables:
-    """A grammar's states, and what each does with each token and each complete rule."""
+    """The tables of an LALR grammar: for each state, its action for each token."""
 
     def __init__(self, lark: Lark) -> None:
         """Take over what lark made; it has no public name for it."""
@@ -137,20 +137,20 @@ class Tables:
         self._accepted = lru_cache(maxsize=512)(self._find_accepted)
 
     def tokens(self, text: str, offset: int = 0) -> Iterator[Token]:
-        """Yield the tokens of a text from an offset on, comments and blanks left out."""
+        """Yield the tokens of a text from an offset on; comments are left out."""
         rest = TextSlice(text, offset, len(text))
         thread: Any = LexerThread
         lexed = thread.from_text(self._lexer, rest).lex(None)
         return cast("Iterator[Token]", lexed)
 
     def begin(self) -> Stack:
-        """Return the stack of a parser that has read nothing."""
+        """Return the stack of a new parser."""
         return Stack([self._start], [], [], [], [])
 
     def parse(
         self, tokens: Iterator[Token], make: Make, stack: Stack | None = None
     ) -> object:
-        """Return what is made of all tokens, after those that a stack has read.
+        """Parse tokens, and return what `make` made of the whole; may continue a stack.
 
         Raises `UnexpectedError` at the first token that can't be there.
         """
@@ -191,13 +191,13 @@ class Tables:
         return isinstance(self._steps[state].get(kind), int)
 
     def takes(self, state: int, kind: str) -> bool:
-        """Whether a kind of token is in a state's row of the table."""
+        """Whether a state has any action for a kind of token."""
         return kind in self._steps[state]
 
     def complete(self, stack: Stack, make: Make) -> None:
-        """Make the statement or item that is complete, but for a token to show that.
+        """Reduce a finished statement or item on top of the stack.
 
-        A `host` only follows a statement, a `kernel` an item.
+        It is complete if a `host`, or between items a `kernel`, may follow.
         """
         accepted = self._accepted(tuple(stack.states))
         kind = next((kind for kind in ("HOST", "KERNEL") if kind in accepted), None)

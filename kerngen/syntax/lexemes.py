@@ -1,4 +1,4 @@
-"""A lexer that never fails, for texts with syntax errors and for keywords alone.
+"""A tolerant lexer, for texts with syntax errors, and for finding keywords.
 
 It knows no grammar: words, strings, doc comments, operators and single
 characters, with their places.  Blanks and plain comments are left out.
@@ -31,7 +31,7 @@ _LEXEME = re.compile(
 @final
 @dataclass(frozen=True, slots=True)
 class Lexeme:
-    """One piece of text and the offset at which it starts."""
+    """A piece of text, and its offset."""
 
     text: str
     start: int
@@ -43,7 +43,7 @@ class Lexeme:
 
     @property
     def is_doc(self) -> bool:
-        """Whether this is a doc comment of an item, parameter or field."""
+        """Whether it is a doc comment of an item, parameter or field."""
         return self.text.startswith("///")
 
 

@@ -1,4 +1,4 @@
-"""The files of a build, and which of them need which.
+"""The files of a build, and which of them use which.
 
 Files have names, paths with slashes as in `dsl/linear.kern`; `read` finds a file by its
 name.  Nothing here parses: what is fresh must be known without that.
@@ -28,7 +28,7 @@ _MOST_SHOWN = 8
 @final
 @dataclass(frozen=True, slots=True)
 class UsedFile:
-    """A file that another one uses: its name, and the place of its path there."""
+    """A file that another one uses: its name, and the span of the path."""
 
     name: str
     span: Span
@@ -36,10 +36,10 @@ class UsedFile:
 
 @final
 class Library:
-    """The files of one build and all that they use, each read once.
+    """The files of a build and all files that they use; each is read once.
 
-    `files` are those of the build: their schedules count for the kernels of others.
-    Where there is a `root`, a folder's name, no file outside it can be used.
+    `files` are those of the build, whose schedules count for other files' kernels. With
+    a `root` folder, no file outside of it can be used.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Library:
 
     @classmethod
     def of_text(cls, text: str, name: str) -> Library:
-        """Return the library of one file, which is not on the disk."""
+        """Return a library with one file, which exists only as text."""
 
         def read(wanted: str) -> Source:
             if wanted != name:
@@ -67,7 +67,7 @@ class Library:
         return cls(read, [name])
 
     def reading(self, read: Callable[[str], Source]) -> Library:
-        """Return the library of the same files with texts that are read otherwise."""
+        """Return a library of the same files, whose texts `read` returns."""
         return Library(read, self._files, self._root)
 
     def source(self, name: str) -> Source:
@@ -77,7 +77,7 @@ class Library:
         return self._sources[name]
 
     def uses(self, name: str) -> tuple[UsedFile, ...]:
-        """Return the files that a file uses, in its order.
+        """Return the files that a file uses directly, in its order.
 
         Raises `CompileError` with what is wrong with its paths.
         """
@@ -99,9 +99,9 @@ class Library:
         return tuple(UsedFile(used, span) for used, span in found.items())
 
     def closure(self, name: str) -> tuple[str, ...]:
-        """Return all files that a file needs, each after those that it uses itself.
+        """Return all files that a file needs: each after those it uses, itself last.
 
-        The last one is the file.  Raises `CompileError` where one can't be had.
+        Raises `CompileError` if one is missing.
         """
         faults = Faults()
         found: dict[str, None] = {}
@@ -132,7 +132,7 @@ class Library:
         return iter(())
 
     def kernels(self, name: str) -> frozenset[str]:
-        """Return the names of a file's kernels, whatever else may be wrong with it."""
+        """Return the names of a file's kernels, even if the file has errors."""
         return self._glance(name).kernels
 
     def tuners(self, name: str) -> tuple[str, ...]:
@@ -151,10 +151,10 @@ class Library:
         return tuple(u for u in used if own.schedules_any(self._outline(u).kernels))
 
     def digest(self, name: str) -> str:
-        """Return the hash of all that a file's output is made from.
+        """Return the hash of all texts that a file's output depends on.
 
-        Of a file that uses no other, it is that of its text.  Raises `CompileError`
-        where something is missing.
+        For a file that uses no other, it is the hash of its text. Raises `CompileError`
+        if a file is missing.
         """
         needed = dict.fromkeys(self.closure(name))
         for tuner in self.tuners(name):

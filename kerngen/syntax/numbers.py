@@ -1,4 +1,4 @@
-"""Literals of numbers: their values, and how other languages' are written here."""
+"""Number literals: their values, and how to write those of other languages."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _PRODUCT: Final = re.compile(r"(?!0[xXbBoO])(\d+(?:\.\d+)?)(?![eE]$)([A-Za-z_]\w
 
 
 def whole(text: str) -> int:
-    """Return the value of a whole number, decimal or hexadecimal."""
+    """Return the value of a decimal or hexadecimal whole number."""
     return int(text, 16 if text[:2] in {"0x", "0X"} else 10)
 
 
 def as_written_here(text: str) -> str:
-    """Return a number of another language as it is written here, or nothing."""
+    """Return another language's number literal as it is written here, or ""."""
     text = text.replace("_", "") if text[-1] != "_" else text
     if text.isdecimal():
         # Python turns only so many digits at once into a number.

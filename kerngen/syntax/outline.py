@@ -1,4 +1,4 @@
-"""The outline of a file: the files it uses, the kernels it defines and schedules.
+"""The outline of a file: the files it uses, and the kernels it defines and schedules.
 
 It is found without parsing.  A build has something to do or not by which files use
 which; a scan for keywords answers that before the parser would be loaded.  Of a file
@@ -26,7 +26,7 @@ _ENDS_TARGETS = ITEM_WORDS | {"when"}
 @final
 @dataclass(frozen=True, slots=True)
 class Use:
-    """`use "path";`, with the place of the path and its quotes."""
+    """A `use "path";`, with the span of the quoted path."""
 
     path: str
     span: Span
@@ -54,7 +54,7 @@ class Outline:
 
 @lru_cache(maxsize=256)  # who checks at each change of a file asks for all of a build
 def outline_of(source: Source) -> Outline:
-    """Return the outline of a file, whatever its text is."""
+    """Return the outline of a file, even of one with errors."""
     uses: list[Use] = []
     kernels: set[str] = set()
     scheduled: set[str] = set()

@@ -1,4 +1,4 @@
-"""The parser: from text to the abstract syntax tree.
+"""The parser: from text to the syntax tree.
 
 The grammar is in `grammar.lark`; `transform` makes the syntax tree, `diagnose` words the
 errors, `recovery` finds where to go on after one.
@@ -25,7 +25,7 @@ from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.lexemes import lexemes
 from kerngen.syntax.mistakes.diagnose import diagnose
 from kerngen.syntax.mistakes.mistake import Mistake, find_mistake
-from kerngen.syntax.recovery import Gap, outermost, resume
+from kerngen.syntax.recovery import outermost, resume
 from kerngen.syntax.transform import Rules
 
 _FORBIDDEN = re.compile(
@@ -35,7 +35,7 @@ _FORBIDDEN = re.compile(
 
 
 def grammar_text() -> str:
-    """Return the grammar."""
+    """Return the text of the grammar."""
     return files("kerngen.syntax").joinpath("grammar.lark").read_text("utf-8")
 
 
@@ -65,9 +65,9 @@ def parse(source: Source) -> ast.Program:
 
 
 def read(source: Source) -> ast.Program:
-    """Parse one file as far as it can be, and collect what is wrong with its text.
+    """Parse a file as far as possible, and collect its syntax errors in the tree.
 
-    What can be parsed is checked all the same, so that one run reports the faults of a
+    Parts without syntax errors are checked, so that one run reports all errors of a
     file.
     """
     _refuse_forbidden_characters(source)
@@ -78,7 +78,7 @@ def read(source: Source) -> ast.Program:
         program,
         items=items,
         faults=faults.in_order(),
-        gaps=(*gaps, *(item.span for item in deep)),
+        gaps=(*gaps, *(ast.Gap(item.span, item.span.start) for item in deep)),
     )
 
 
@@ -89,9 +89,9 @@ def _refuse_forbidden_characters(source: Source) -> None:
         raise CompileError([ForbiddenCharacter(span=span, codepoint=ord(match[0]))])
 
 
-def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[Span, ...]]:
+def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[ast.Gap, ...]]:
     """Parse a file; what is passed over after an error is not in the program."""
-    tables, found, gaps = _tables(), Faults(), list[Gap]()
+    tables, found, gaps = _tables(), Faults(), list[ast.Gap]()
     make = Rules(source, found).make
     stack, tokens, begin = tables.begin(), tables.tokens(source.text), 0
     while True:
@@ -106,11 +106,11 @@ def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[Span, ..
             onward = _onward(mistake, fault)
             # At the end of a file, a mistake has its place behind the last token.
             at = len(source.text) if mistake.kind == END else mistake.span.start
-            after = resume(source.text, tables, stack, at, onward)
+            after = resume(source, tables, stack, at, onward)
             gaps.append(after.gap)
             begin = after.offset
             tokens = chain(after.head, tables.tokens(source.text, begin))
-    left = tuple(Span(source, gap.start, gap.end) for gap in outermost(gaps))
+    left = outermost(gaps)
     for fault in found:
         if not _is_in(left, fault.span):
             faults.add(fault)
@@ -119,9 +119,9 @@ def _parsed(source: Source, faults: Faults) -> tuple[ast.Program, tuple[Span, ..
     return replace(program, items=items), left
 
 
-def _is_in(gaps: tuple[Span, ...], span: Span) -> bool:
+def _is_in(gaps: tuple[ast.Gap, ...], span: Span) -> bool:
     """Whether a span begins in a gap."""
-    return any(gap.start <= span.start < gap.end for gap in gaps)
+    return any(gap.span.start <= span.start < gap.span.end for gap in gaps)
 
 
 def _onward(mistake: Mistake, fault: Diagnostic) -> int | None:

@@ -11,7 +11,7 @@ ANY: Final = "*"
 
 
 def is_pattern(name: str) -> bool:
-    """Whether this is a pattern, and not the name of one kernel."""
+    """Whether a schedule's target is a pattern, not the name of one kernel."""
     return ANY in name
 
 

@@ -1,4 +1,4 @@
-"""Panic mode: where to go on after a syntax error, so that one run reports all of a file.
+"""Panic mode: resume parsing after a syntax error, so that one run reports all errors.
 
 The parser drops the faulty statement or item from its stack, and reads on at a place that
 can't be misread: after the `;` of the statement, at a `let`, `host` or `require` of the
@@ -9,12 +9,14 @@ report there, and what the rest of the file can't find may be in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from lark import Token
 
+from kerngen.source.text import Source, Span
+from kerngen.syntax import ast
 from kerngen.syntax.lalr import END, Stack, Tables
 from kerngen.syntax.lexemes import ITEM_WORDS, Lexeme, lexemes
 
@@ -23,6 +25,7 @@ _BLOCKS = frozenset({"for", "while", "if", "loop", "switch", "forall", "foreach"
 
 _NAMED = re.compile(r"\b(?:const|struct|fn|kernel)\W+(\w+)")
 _STATEMENT = re.compile(r"(?:let|host|require)\s+\w")
+_ASSIGNS = frozenset({"ASSIGN", "ASSIGN_OP"})
 _JOINS = frozenset("-.'")
 _ITEM_NAME = re.compile(r"\s*[\w\"]")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -36,19 +39,10 @@ _HEAD = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """The text from one offset to another that was passed over."""
-
-    start: int
-    end: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Resumption:
-    """The gap that an error leaves, where to go on, and tokens to put before the rest."""
+    """How to resume: the gap, the offset, and tokens to insert before the rest."""
 
-    gap: Gap
+    gap: ast.Gap
     offset: int
     head: tuple[Token, ...] = ()
 
@@ -143,12 +137,17 @@ class _Nesting:
 
 
 def resume(
-    text: str, tables: Tables, stack: Stack, fault: int, onward: int | None = None
+    source: Source, tables: Tables, stack: Stack, fault: int, onward: int | None = None
 ) -> Resumption:
-    """Drop what is faulty from a stack, and find where to go on.
+    """Drop the faulty part from a parser's stack, and return where to resume.
 
     `onward` is a place at which a statement, or between items an item, may begin.
     """
+    text = source.text
+
+    def gap(size: int, start: int, end: int) -> ast.Gap:
+        return _gap(Span(source, start, end), fault, stack.values[size:])
+
     levels = _levels(tables, stack)
     tokens = [x for x in stack.values[levels.file :] if isinstance(x, Token)]
     begins = [token.start_pos or 0 for token in tokens]
@@ -157,18 +156,38 @@ def resume(
     statement = fault if body is None else next(iter(stack.begins[body:]), fault)
     nesting = _Nesting(text, tokens, statement)
     if onward is not None and body is not None and nesting.in_body:
-        return _drop(stack, body, Resumption(Gap(statement, onward), onward))
+        return _drop(stack, body, Resumption(gap(body, statement, onward), onward))
     if onward is not None and len(stack.values) == levels.file:
-        return Resumption(Gap(fault, onward), onward)
+        return Resumption(gap(levels.file, fault, onward), onward)
     found, in_body = _go_on(text, nesting, fault)
     if in_body and body is not None:
-        return _drop(stack, body, Resumption(Gap(statement, found), found))
+        return _drop(stack, body, Resumption(gap(body, statement, found), found))
     end = _end_of_item(text, _Nesting(text, tokens, statement), fault)
     head = tuple(
         Token(kind, word, start_pos=item, end_pos=item) for kind, word in _HEAD
     )
-    after = Resumption(Gap(item, end), found, head if in_body else ())
+    after = Resumption(gap(levels.file, item, end), found, head if in_body else ())
     return _drop(stack, levels.file, after)
+
+
+def _gap(span: Span, fault: int, values: Sequence[object]) -> ast.Gap:
+    """Return the gap for a statement or item that the parser has read up to a fault.
+
+    `values` are those of its stack: tokens, and nodes made of complete rules.
+    """
+    read = [x for x in values if not (isinstance(x, Token) and x.startswith("//"))]
+    match read:
+        case [Token(type="NAME") as name, *rest]:
+            # Without its '=', it may be a word of another language: 'return x;'.
+            if not any(isinstance(x, Token) and x.type in _ASSIGNS for x in rest):
+                return ast.Gap(span, span.start)
+            return ast.Gap(span, fault, "", str(name))
+        case [Token() as keyword, Token(type="NAME") as name, *_]:
+            return ast.Gap(span, fault, str(keyword), str(name))
+        case [Token() as keyword, *_]:
+            return ast.Gap(span, fault, str(keyword))
+        case _:
+            return ast.Gap(span, span.start)
 
 
 def _drop(stack: Stack, size: int, after: Resumption) -> Resumption:
@@ -178,7 +197,7 @@ def _drop(stack: Stack, size: int, after: Resumption) -> Resumption:
     faults, time with the square of their number.
     """
     stack.cut(size)
-    while stack.tokens and (stack.tokens[-1].start_pos or 0) >= after.gap.start:
+    while stack.tokens and (stack.tokens[-1].start_pos or 0) >= after.gap.span.start:
         stack.tokens.pop()
     del stack.tokens[:-1]
     return after
@@ -215,21 +234,21 @@ def _end_of_item(text: str, nesting: _Nesting, fault: int) -> int:
 # What the gaps hold
 
 
-def outermost(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
-    """Return the gaps, in order, that lie inside no other."""
-    found: list[Gap] = []
-    for gap in sorted(gaps, key=lambda gap: (gap.start, -gap.end)):
-        if not found or gap.end > found[-1].end:
+def outermost(gaps: Iterable[ast.Gap]) -> tuple[ast.Gap, ...]:
+    """Return the gaps that lie inside no other gap, in order."""
+    found: list[ast.Gap] = []
+    for gap in sorted(gaps, key=lambda gap: (gap.span.start, -gap.span.end)):
+        if not found or gap.span.end > found[-1].span.end:
             found.append(gap)
     return tuple(found)
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a gap within an item: names that it may introduce."""
+    """Return the words in a text: names that it may declare."""
     return frozenset(_WORD.findall(text))
 
 
 def item_names(text: str) -> frozenset[str]:
-    """Return the names of the items of a gap and, if it has none such, its words."""
+    """Return the names of the items in a text."""
     code = " ".join(x.text for x in lexemes(text, 0) if not x.text.startswith("//"))
-    return frozenset(_NAMED.findall(code)) or words(code)
+    return frozenset(_NAMED.findall(code))

@@ -1,4 +1,4 @@
-"""The TextMate grammar of `.kern`, from the rules of highlighting: VS Code and others read it.
+"""The TextMate grammar for VS Code and others, made from the highlighting rules.
 
 A state of the rules is a list of patterns.  TextMate has no `#pop`: a state ends where none
 of its rules matches, which is what `#pop` is there for.
@@ -33,7 +33,7 @@ SCOPES: Final[Mapping[str, str]] = {
 
 
 def grammar() -> dict[str, Any]:
-    """Return the grammar, as its JSON file has it."""
+    """Return the grammar in the form of its JSON file."""
     return {
         "comment": "Made by 'tools/vscode --grammar' from kerngen/syntax/highlight_rules.py.",
         "name": "kerngen",

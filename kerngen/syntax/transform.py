@@ -1,4 +1,4 @@
-"""Nodes of the abstract syntax tree from rules of the grammar.
+"""From the grammar's rules to nodes of the syntax tree.
 
 Lists of the grammar become tuples; `[x]` becomes None where it is left out.
 """
@@ -58,14 +58,14 @@ NODES: Final[Mapping[str, Callable[..., object]]] = {
 
 @final
 class Rules:
-    """What a rule of the grammar, or alias in it, becomes: a method for each of the others."""
+    """The functions that make nodes: one for each rule of the grammar."""
 
     def __init__(self, source: Source, faults: Faults) -> None:
         self._source = source
         self._faults = faults
 
     def make(self, rule: str, parts: list[object], start: int, end: int) -> object:
-        """Return what a rule becomes; names are identifiers, other tokens as they are."""
+        """Return the node that a rule makes of its parts."""
         known = [self._token(part) if type(part) is Token else part for part in parts]
         if rule in LISTS:
             return tuple(known)
@@ -108,7 +108,7 @@ class Rules:
         return replace(node, doc=doc or "")
 
     def described(self, _span: Span, _doc: str | None, node: Described) -> Described:
-        """Leave out the doc: what no output shows is a note to the reader alone."""
+        """Return the node without its doc comment, which no output needs."""
         return node
 
     # Items

@@ -1,4 +1,4 @@
-"""Terminals of the grammar in the user's words: `OPEN_PAREN` is '('."""
+"""Terminals of the grammar in words: `OPEN_PAREN` is '('."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _DOCS = frozenset({"DOC", "FILE_DOC"})
 
 
 def describe(expected: AbstractSet[str]) -> tuple[str, ...]:
-    """Describe in few words which terminals are expected: `("')'", "a value")`."""
+    """Return expected terminals in few words: `("')'", "a value")`."""
     rest = set(expected - _DOCS)
     phrases: list[str] = []
     for needed, covered, phrase in _PHRASES:

@@ -1,4 +1,4 @@
-"""Arenas: many named tensors in one buffer, so that one dispatch reaches all of them.
+"""Arenas: many named tensors in one buffer, which one dispatch can update.
 
 Each tensor starts at a multiple of 256 bytes, as any adapter can bind it there; the gaps
 hold zeros, which every update leaves as they are.  An arena is one buffer as long as the
@@ -32,7 +32,7 @@ _BYTES = f32.DTYPE.itemsize
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor lies: from `start` on, `length` elements of a segment."""
+    """The place of a tensor: `length` elements from `start` on, in a segment."""
 
     segment: int
     start: int
@@ -45,7 +45,7 @@ class Place:
 
     @property
     def stop(self) -> int:
-        """Where the next tensor may start."""
+        """The position where the next tensor may start."""
         return self.start + round_up(self.length, ALIGNMENT)
 
 
@@ -59,7 +59,7 @@ class Span:
     stop: int
 
     def within(self, held: Sequence[Span]) -> Span | None:
-        """Return the part of it that is held of its segment, if there is one."""
+        """Return the part of the span that lies in one of those held, or None."""
         own = held[self.segment]
         start, stop = max(self.start, own.start), min(self.stop, own.stop)
         return Span(self.segment, start, stop) if start < stop else None
@@ -68,25 +68,25 @@ class Span:
 @final
 @dataclass(frozen=True)
 class Layout:
-    """The places of all tensors by name, in order, and the lengths of the segments."""
+    """The place of each tensor by name, in order, and the lengths of the segments."""
 
     places: Mapping[str, Place]
     segments: tuple[int, ...]
 
     @cached_property
     def whole(self) -> list[Span]:
-        """The spans of all tensors: the segments."""
+        """Return spans that cover all segments."""
         return [Span(n, 0, length) for n, length in enumerate(self.segments)]
 
     def share(self, rank: int, size: int) -> list[Span]:
-        """Return a rank's part of each segment, of equal ones."""
+        """Return the part of each segment that belongs to a rank, in equal parts."""
         return [
             Span(n, length // size * rank, length // size * (rank + 1))
             for n, length in enumerate(self.segments)
         ]
 
     def spans(self, names: Sequence[str]) -> list[Span]:
-        """Return what holds the named tensors, as few spans as possible.
+        """Return the fewest spans that cover the named tensors.
 
         Raises:
             UnknownNameError: If a name is unknown.
@@ -107,7 +107,7 @@ class Layout:
 def lay_out(
     shapes: Mapping[str, tuple[int, ...]], most_bytes: int, parts: int = 1
 ) -> Layout:
-    """Place tensors of these shapes one after the other.
+    """Return the layout of tensors of these shapes, one after the other.
 
     Args:
         shapes: The shapes by name, in the order in which they are to lie.
@@ -156,7 +156,7 @@ def _joined(places: Iterator[Place]) -> list[Span]:
 
 @final
 class Arena:
-    """Named tensors of f32 that share their memory."""
+    """Named f32 tensors in shared buffers."""
 
     def __init__(
         self, ctx: Context, layout: Layout, held: Sequence[Span] | None = None
@@ -174,18 +174,18 @@ class Arena:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the layout is held; a part has no named tensors."""
+        """Whether the arena has all of the layout; a part has no named tensors."""
         return self.held == self.layout.whole
 
     def part(self, span: Span) -> Vector[f32]:
-        """Return a view of a span that is held, of the whole segment where it covers it."""
+        """Return a view of a span; of the whole segment if the span covers it."""
         segment, held = self.segments[span.segment], self.held[span.segment]
         if span == held:
             return segment
         return segment.rows(span.start - held.start, span.stop - held.start)
 
     def read_segments(self) -> list[Array]:
-        """Wait for the device and return all segments, zeros where they are not held."""
+        """Wait for the device and return all segments; parts not held are zeros."""
         arrays = [np.zeros(length, np.float32) for length in self.layout.segments]
         for segment, span in zip(self.segments, self.held, strict=True):
             segment.numpy(out=arrays[span.segment][span.start : span.stop])
@@ -196,7 +196,7 @@ class Arena:
         return self.named(self.read_segments())
 
     def named(self, segments: Sequence[Array]) -> dict[str, Array]:
-        """Return copies of all tensors in segments that were read."""
+        """Return copies of all tensors in segments that were read before."""
         places = self.layout.places
         return {name: cut(segments, place).copy() for name, place in places.items()}
 
@@ -220,6 +220,6 @@ class Arena:
 
 
 def cut(segments: Sequence[Array], place: Place) -> Array:
-    """Return the elements of a place as a view of an array."""
+    """Return a view of a tensor's elements in arrays of the segments."""
     flat = segments[place.segment][place.start : place.start + place.length]
     return flat.reshape(place.shape)

@@ -1,4 +1,4 @@
-"""A step that is captured: taken again and again, without the calls that it is made of."""
+"""Captured training steps: recorded once, then replayed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBER: Final = "step_number"
 @final
 @dataclass(slots=True)
 class Part:
-    """Calls of a step up to a wait for other processes, or to its end."""
+    """The calls of a step up to an exchange with other processes, or to its end."""
 
     capture: Capture
     names: set[str] = field(default_factory=set[str])
@@ -29,7 +29,7 @@ class Part:
     """Exchanges or gathers after it, if it is not the last."""
 
     def record(self, number: int, scalars: Mapping[str, float]) -> None:
-        """Record its calls as those of the step of a number, with scalars that are its."""
+        """Record the calls as step `number`, with new values of scalars."""
         own = {name: value for name, value in scalars.items() if name in self.names}
         if self.number is not None:
             own[NUMBER] = number
@@ -37,7 +37,7 @@ class Part:
 
 
 class Take(Protocol):
-    """Takes a step of the trainer; `record` records a part of the step of a number."""
+    """A function of the trainer that takes a step; `record` records each part."""
 
     def __call__(
         self,
@@ -46,13 +46,13 @@ class Take(Protocol):
         *,
         replaces: bool,
     ) -> None:
-        """Take it, by gradients that are replaced in it, or by those there are."""
+        """Take a step; it `replaces` the gradients, or adds to them."""
         ...
 
 
 @final
 class CapturedStep:
-    """A step of a trainer, recorded by `trainer.capture()`; `replay` takes it.
+    """A step recorded by `trainer.capture()`; `replay` takes it again.
 
     It differs from the step's own calls in nothing but the time that they take.
     """
@@ -69,7 +69,7 @@ class CapturedStep:
 
     @property
     def number(self) -> int:
-        """The step's number, as kernels are to be given it."""
+        """The step's number, to be passed to kernels."""
         part = self._parts[-1]
         if part.number is None:
             part.number = part.capture.scalar(NUMBER, self._number)
@@ -80,7 +80,7 @@ class CapturedStep:
     @overload
     def scalar(self, name: str, value: float) -> float: ...
     def scalar(self, name: str, value: float) -> float:
-        """Return a number that a replay may change: `adamw_step(lr=step.scalar("lr", 1e-3))`.
+        """Return a number that replays may change: `step.scalar("lr", 1e-3)`.
 
         It is for calls up to the next `exchange`; after that, declare it again, by the
         same name if it is the same.  Raises what `kerngen.runtime.Capture.scalar` raises.
@@ -120,19 +120,19 @@ class CapturedStep:
             part.capture.close()
 
     def check_exchange(self) -> None:
-        """Refuse an exchange that comes too late."""
+        """Refuse an exchange after the step's update."""
         if self._updates:
             raise StateError(
                 "exchange: the captured step has its update already. Exchange before it."
             )
 
     def split(self, wait: Callable[[], None], capture: Capture) -> None:
-        """Let replays wait for other processes here; further calls are of another capture."""
+        """End a part by an exchange with other processes; later calls are another part."""
         self._parts[-1].wait = wait
         self._parts.append(Part(capture))
 
     def note_update(self, where: str, groups: Iterable[Settings]) -> int:
-        """Note the step's update, and return its number.
+        """Record the update of the step, and return the step's number.
 
         Replays check the ranges of the scalars that are settings.
         """
@@ -147,7 +147,7 @@ class CapturedStep:
         return self.number
 
     def finish(self) -> None:
-        """Refuse a block that is no step."""
+        """Refuse a block without exactly one update."""
         if not self._updates:
             raise StateError(
                 "capture: the block takes no step, by adamw_step() for one. To capture "

@@ -1,7 +1,7 @@
-"""States of a trainer as files: written whole or not at all, and checked when read.
+"""Checkpoints: a trainer's state in a file, written atomically and checked when read.
 
-A checkpoint is a safetensors file.  Its tensors are a state's arrays; its metadata says
-what it is, and a digest over all of it.
+A checkpoint is a safetensors file.  Its tensors are a state's arrays; its metadata has
+its kind, and a digest over all of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT = "kerngen.trainer.1"
 
 
 def write_checkpoint(path: Path, state: Mapping[str, NDArray[np.generic]]) -> None:
-    """Write a state; an error or a crash leaves the file that was there before.
+    """Write a state to a file; if that fails, the old file stays.
 
     Links are followed, and an existing file's permissions are kept.  A process that is
     killed in the middle may leave a hidden file that ends in `.tmp`.

@@ -1,4 +1,4 @@
-"""What can go wrong in training, beyond the runtime's errors."""
+"""The exceptions of training, beyond the runtime's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exchanges: gradients through the host, to the other processes and back.
+"""Exchange of gradients with other processes, by way of the host.
 
 Gradients are read, changed by a function of the caller's, looked at, and written back, one
 read and one write for each segment of their arena.  What is wrong with those of one rank is
@@ -37,7 +37,7 @@ _MOST: Final = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What each rank lets the others know at a step, as numbers of f32.
+    """A rank's message to the others at each step, as f32 numbers.
 
     `layout` and `origin` are checksums: of parameters and optimizer, and of the state that
     the rank began from.  `wire` is the number of bits that it exchanges.  `torn` is whether its gradients belong to no single loss; `wrong`
@@ -76,7 +76,7 @@ _NOTHING: Final = "Nothing was changed."
 @final
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What must be the same on all ranks, as checksums: the layout, and the origin."""
+    """Checksums that must be the same on all ranks: of the layout, and of the start."""
 
     layout: int
     origin: int
@@ -85,7 +85,7 @@ class Identity:
 def identity_of(
     layout: Layout, options: Sequence[object], arrays: Sequence[Mapping[str, Array]]
 ) -> Identity:
-    """Return the checksums of a layout, and of the state that a trainer begins from."""
+    """Return the checksums of a layout, and of a trainer's initial state."""
     about = zlib.crc32(repr((*options, layout.segments, [*layout.places])).encode())
     for place in layout.places.values():
         about = zlib.crc32(repr(place.shape).encode(), about)
@@ -99,7 +99,7 @@ def identity_of(
 @final
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """What an exchange left of each segment, and the sum of all squares, at most.
+    """The exchanged gradients, segment by segment, and their sum of squares.
 
     Where the trainer is sharded it is the sum itself.
     """
@@ -109,19 +109,19 @@ class Exchanged:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the device's sum of squares is finite, too."""
+        """Whether the sum of squares is finite in f32, too."""
         return self.total < _MOST_SQUARES
 
 
 def check_wire(wire: str) -> None:
-    """Refuse a type that nothing is exchanged in."""
+    """Refuse an unknown type for exchanged gradients."""
     if wire not in WIRES:
         raise ArgumentError(f"exchange: wire is {wire!r}; expected 'f32' or 'f16'.")
 
 
 @final
 class Exchanger:
-    """Takes gradients through the host; it keeps the arrays that they are read into."""
+    """Exchanges gradients through the host, in arrays that it reuses."""
 
     def __init__(
         self, layout: Layout, group: ProcessGroup | None, held: Sequence[Span]

@@ -1,4 +1,4 @@
-"""Gradients: written by a walk back, clipped together, and trusted only while whole."""
+"""The gradients of a trainer: their arena, norm and validity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kerngen_kernels import clip, elementwise, reduction
 @final
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """A sum of squares on the device, and which gradients it decides about.
+    """The sum of squares of some gradients, on the device.
 
     `writes` counts their writes up to there: any write after it makes the norm void.
     `is_finite` if the host has checked it.
@@ -34,7 +34,7 @@ class Norm:
 
 @final
 class Gradients:
-    """The arena of gradients, and what is known of its contents."""
+    """The arena of gradients, and the state that is known of them."""
 
     def __init__(
         self, ctx: Context, layout: Layout, held: Sequence[Span] | None = None
@@ -51,17 +51,17 @@ class Gradients:
 
     @property
     def fault(self) -> str:
-        """Why they are of no single loss, as a clause; empty if they are."""
+        """The reason why the gradients are invalid, as a clause; "" if they are valid."""
         return self._whole.fault
 
     @property
     def writes(self) -> int:
-        """How many calls have written them."""
+        """How many calls have written the gradients."""
         return self._whole.writes
 
     @property
     def is_finite(self) -> bool:
-        """Whether the host has seen that the sum of their squares is finite."""
+        """Whether the host has seen that the sum of squares is finite."""
         return self._finite_at == self.writes
 
     def backward(
@@ -72,7 +72,7 @@ class Gradients:
         accumulate: bool,
         on_final: Callable[[str], object] | None = None,
     ) -> None:
-        """Write the gradients of a loss by these parameters, 0 where there is no way."""
+        """Write the gradients of a loss; 0 for parameters that it does not depend on."""
         with self._whole.writing("backward() was interrupted", anew=not accumulate):
             reached = set(
                 nn.backward(
@@ -93,13 +93,13 @@ class Gradients:
                     on_final(name)
 
     def clear(self) -> None:
-        """Overwrite all with zeros."""
+        """Overwrite all gradients with zeros."""
         with self._whole.writing("a clearing was interrupted", anew=True):
             self.arena.clear()
 
     @contextmanager
     def exchanging(self) -> Generator[None, None, None]:
-        """Let a block exchange them with other processes: after an error, they are torn."""
+        """Run a block that exchanges gradients; if it fails, they are invalid."""
         try:
             with self._whole.writing("an exchange was interrupted"):
                 yield
@@ -108,20 +108,20 @@ class Gradients:
             raise
 
     def replaying(self, *, anew: bool) -> AbstractContextManager[None]:
-        """Let a block write them: all of them `anew`, or what there is further."""
+        """Run a block that writes gradients: all of them `anew`, or adding to them."""
         return self._whole.writing("a replay was interrupted", anew=anew)
 
     def forget_norm(self) -> None:
-        """Forget what clipping and exchanges knew: captured calls run later, or again."""
+        """Drop the known norm, as captured calls may change the gradients."""
         self._clipped, self._finite_at = None, -1
 
     def note_captured_exchange(self) -> None:
-        """Note that replays exchange here: of sharded ones they know the norm then."""
+        """Note that replays exchange gradients, after which their norm is known."""
         if self._total is not None:
             self._finite_at = self.writes
 
     def norm(self) -> Scalar[f32]:
-        """Return the norm of all, on the device."""
+        """Return the norm of all gradients, on the device."""
         return _root(self._sum_squares())
 
     def _sum_squares(self) -> Scalar[f32]:
@@ -138,7 +138,7 @@ class Gradients:
     def clip(
         self, max_norm: float, check: Callable[[Scalar[f32]], None] | None
     ) -> Scalar[f32]:
-        """Scale all to a norm of `max_norm` at most, and return the norm before.
+        """Scale all gradients to a norm of at most `max_norm`; return the norm before.
 
         `check` is called with it before anything is changed; what it lets pass is finite.
         """
@@ -159,7 +159,7 @@ class Gradients:
         return norm
 
     def norm_of(self, names: Sequence[str]) -> Norm:
-        """Return the norm that decides whether a step by these gradients is taken.
+        """Return the norm by which the device decides whether to take a step.
 
         It is the norm that clipping took, if that was of these very gradients.
         """
@@ -177,13 +177,13 @@ class Gradients:
         return Norm(_sum_squares(parts), self.writes, is_finite=self.is_finite)
 
     def note_finite(self, total: float) -> None:
-        """Note that the host has seen the sum of their squares, which is finite."""
+        """Record that the host has seen a finite sum of squares."""
         if self._total is not None:
             self._total.copy_from(total)
         self._finite_at = self.writes
 
     def culprits(self) -> str:
-        """Name the parameters whose gradients are not finite now; this waits."""
+        """Return the names of parameters whose gradients are not finite; waits."""
         wrong = {
             name: int(np.count_nonzero(~np.isfinite(gradient)))
             for name, gradient in self.arena.read().items()

@@ -1,4 +1,4 @@
-"""Process groups: the processes that train one network together, and how they communicate.
+"""Process groups: processes that train one network together.
 
     group = ProcessGroup(rank, size, all_reduce)
     trainer = Trainer(ctx, parameters, group=group)
@@ -26,7 +26,7 @@ Exchange: TypeAlias = Callable[[list[NDArray[Any]]], object]
 
 
 class Arrivals(Protocol):
-    """A number for each rank that all ranks can read: an array in shared memory, or its like."""
+    """A number per rank that all ranks can read, such as an array in shared memory."""
 
     def __getitem__(self, rank: int, /) -> int:
         """Return the number of a rank, without waiting for it."""
@@ -40,7 +40,7 @@ class Arrivals(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """This process among those that train one network together.
+    """This process's rank among the processes that train together.
 
     With a group, the ranks compare parameters, optimizers and steps, and errors name the
     rank.  `timeout` bounds each exchange, which then runs in a thread of its own.  With
@@ -61,7 +61,7 @@ class ProcessGroup:
     """Counts the exchanges that each rank has begun, from 0; kerngen writes it."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are none of a rank."""
+        """Refuse an invalid rank or size."""
         for name in ("rank", "size"):
             if type(getattr(self, name)) is not int:
                 raise DtypeError(
@@ -84,12 +84,12 @@ class ProcessGroup:
         return f"rank {self.rank} of {self.size}"
 
     def arrive(self) -> None:
-        """Let the other ranks see that this one begins an exchange."""
+        """Show the other ranks, by `arrivals`, that this one begins an exchange."""
         if self.arrivals is not None:
             self.arrivals[self.rank] = int(self.arrivals[self.rank]) + 1
 
     def absent(self) -> str:
-        """Return which ranks have not come to this rank's exchange, as a sentence, if any."""
+        """Return which ranks have not begun this exchange, as a sentence, or ""."""
         if self.arrivals is None:
             return ""
         own = int(self.arrivals[self.rank])
@@ -105,7 +105,7 @@ class ProcessGroup:
                 return f"Ranks {', '.join(found)} have not come to it. "
 
     def rows(self, own: NDArray[np.float32], where: str) -> NDArray[np.float32]:
-        """Return a row of numbers of each rank, of which `own` is this one's.
+        """Return one row of numbers from each rank; `own` is this rank's.
 
         Raises:
             ExchangeError: If a rank's row is not there, or `all_reduce` does no sums.
@@ -134,7 +134,7 @@ def exchange(
     where: str,
     group: ProcessGroup | None,
 ) -> None:
-    """Let a caller's function change arrays in place, and see that it did no more.
+    """Call the caller's function on arrays, and check that it only changed numbers.
 
     Raises:
         ExchangeError: If it raises, does not return in time, or returns something; if an

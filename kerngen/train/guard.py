@@ -1,4 +1,5 @@
-"""The guard: keeps steps with gradients that are not finite from being taken.
+"""The guard: skips steps whose gradients are not finite,
+without waiting for the device.
 
 It is a number on the device, 0 or the first step that failed.  Updates read it there, so
 that nobody has to wait; the host looks at it when it waits anyway.
@@ -17,7 +18,7 @@ from kerngen_kernels import clip
 
 @final
 class Guard:
-    """A device's note of the first step that may not be taken.
+    """The number of the first failed step, on the device; updates check it there.
 
     Updates read `failed` on the device.  It is armed from a note on, until a look has
     found nothing or it is cleared; looks count in the thread that noted, which trains.
@@ -31,18 +32,18 @@ class Guard:
         self._looking = False
 
     def note(self, total: Scalar[f32], step: int) -> None:
-        """Record that a step fails if the sum of its gradients' squares is not finite."""
+        """Record a check on the device: the step fails if `total` is not finite."""
         self.arm()
         clip.note_nonfinite(self.failed, total, step=step)
 
     def arm(self) -> None:
-        """Let the next look of this thread wait for what was recorded."""
+        """Make the next look of this thread wait for the recorded checks."""
         self._thread = get_ident()
         self._armed = True
 
     @contextmanager
     def look(self) -> Generator[int, None, None]:
-        """Yield the failed step or 0, waiting if there is something to wait for.
+        """Yield the number of the failed step or 0, waiting if checks are recorded.
 
         To read a tensor is to look, too: a look within a look yields 0.
         """
@@ -58,6 +59,6 @@ class Guard:
             self._looking = False
 
     def clear(self) -> None:
-        """Let steps be taken again."""
+        """Reset the guard, so that steps are taken again."""
         self.failed.clear()
         self._armed = False

@@ -1,4 +1,4 @@
-"""Whether what lies on the device is whole: neither half written, nor lost with an error.
+"""Integrity of tensors on the device: detects writes that were interrupted or lost.
 
 Calls only record work.  An interrupt may come between two of them, and an error may end a
 recording long after the call: either way the contents are not what they should be, and
@@ -16,7 +16,7 @@ from kerngen.runtime import Error, Tensor
 
 @final
 class Integrity:
-    """Knows of tensors that belong together whether they are whole."""
+    """Tracks whether tensors that belong together were all written."""
 
     def __init__(self, tensors: Sequence[Tensor[Any, Any]]) -> None:
         """Take them for whole."""
@@ -26,7 +26,7 @@ class Integrity:
 
     @property
     def fault(self) -> str:
-        """Why they are not whole, as a clause; empty if they are."""
+        """The reason why they are invalid, as a clause; "" if they are valid."""
         if self._count_losses() != self._losses:
             return "recorded work was lost with an error"
         return self._fault
@@ -40,7 +40,8 @@ class Integrity:
     def writing(
         self, otherwise: str, *, anew: bool = False
     ) -> Generator[None, None, None]:
-        """Take them for whole again only if the block ends well; `otherwise` is the reason if not.
+        """Run a block that writes them; if it fails, they are invalid,
+        for the reason given.
 
         What is written `anew` is whole then, whatever was before.  An error that comes
         before anything was written changes nothing.
@@ -58,7 +59,7 @@ class Integrity:
             self._losses = self._count_losses()
 
     def spoil(self, fault: str) -> None:
-        """Take them for torn until they are written anew; `fault` is a clause."""
+        """Mark them as invalid until they are written anew; `fault` is the reason."""
         self._fault = fault
 
     def _count_losses(self) -> int:

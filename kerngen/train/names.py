@@ -1,4 +1,4 @@
-"""Mappings by the names of parameters, whose errors name the nearest ones."""
+"""Mappings by parameter names; errors for unknown names suggest similar ones."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ T = TypeVar("T")
 
 @final
 class Named(Mapping[str, T]):
-    """A mapping that can't be changed; an unknown name raises UnknownNameError."""
+    """A read-only mapping; an unknown name raises UnknownNameError."""
 
     def __init__(self, items: Mapping[str, T]) -> None:
         """Hold these items, in their order."""
         self._items = dict(items)
 
     def __getitem__(self, name: str) -> T:
-        """Return the item of a name."""
+        """Return the value for a name."""
         try:
             return self._items[name]
         except KeyError:
             raise unknown_name("Trainer", "parameter", name, self._items) from None
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is such a name."""
+        """Return whether the name exists."""
         return name in self._items
 
     def __iter__(self) -> Iterator[str]:
@@ -34,9 +34,9 @@ class Named(Mapping[str, T]):
         return iter(self._items)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of names."""
         return len(self._items)
 
     def __repr__(self) -> str:
-        """Show the items."""
+        """Return the items as text."""
         return f"Named({self._items!r})"

@@ -42,7 +42,7 @@ _RANGES: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """An optimizer: its kernel in `dsl/optim.kern`, and what that keeps between steps."""
+    """An optimizer: its kernel in `dsl/optim.kern`, and the moments that it keeps."""
 
     name: Name
     moments: tuple[str, ...]
@@ -52,7 +52,7 @@ class Optimizer:
 
     @property
     def step(self) -> str:
-        """The trainer's method that takes a step."""
+        """The name of the trainer's method that takes a step."""
         return f"{self.name}_step"
 
     def update(
@@ -62,7 +62,7 @@ class Optimizer:
         settings: Settings,
         step: int,
     ) -> None:
-        """Record a step of parameters, by their gradient and moments: `tensors`.
+        """Record a step: `tensors` are parameters, gradients and moments.
 
         The device skips it where `failed` is not 0.
         """
@@ -86,7 +86,7 @@ Settings: TypeAlias = tuple[tuple[str, float], ...]
 
 
 def optimizer_of(name: str) -> Optimizer:
-    """Return the optimizer of a name.
+    """Return the optimizer with this name.
 
     Raises:
         UnknownNameError: If there is none.
@@ -97,7 +97,7 @@ def optimizer_of(name: str) -> Optimizer:
 
 
 def check_range(where: str, name: str, value: object) -> None:
-    """Refuse a setting that is no number of f32, or out of its range."""
+    """Refuse a setting that is not an f32 number in its range."""
     number = check_number(where, name, value)
     least, below = _RANGES.get(name, (0.0, math.inf))
     if not least <= number < below:
@@ -142,7 +142,7 @@ def _of(where: str, what: str, setting: Mapping[str, float], name: str) -> float
 
 
 def changeable(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield the scalars of a capture among settings, each with the setting that it is."""
+    """Yield the settings that a capture's `scalar` declared: (scalar, setting)."""
     for what, value in settings:
         if isinstance(value, ChangeableInt | ChangeableFloat):
             yield value.name, what
@@ -151,7 +151,7 @@ def changeable(settings: Settings) -> Iterator[tuple[str, str]]:
 def check_names(
     where: str, names: Sequence[str] | None, known: Sequence[str]
 ) -> list[str]:
-    """Return the parameters that a step is for: those named, or all that are known.
+    """Return the names of the parameters to update: given ones, or all.
 
     Raises:
         DtypeError: If it is no list of names.

@@ -1,4 +1,4 @@
-"""A product of matrices and its gradients, the transposed factors read where they lie.
+"""Matrix products and their gradients, with transposed factors read in place.
 
 The right factor may be larger than the adapter can bind: it is taken in ranges of rows
 then, as `MatmulCache` does it, and nothing leaves the device.
@@ -15,7 +15,7 @@ from kerngen_kernels import layout, matmul
 
 
 class Products:
-    """The products of a layer on plain tensors, as methods of a trainer."""
+    """Matrix products on plain tensors, as methods of a trainer."""
 
     def matmul_forward(
         self, a: Matrix[f32], b: Matrix[f32], *, out: Matrix[f32] | None = None

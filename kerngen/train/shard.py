@@ -1,4 +1,4 @@
-"""Shards: each rank keeps moments for its part of the parameters only (ZeRO, stage 1).
+"""Sharding: each rank keeps the optimizer's moments for its part only (ZeRO, stage 1).
 
 A part is an equal share of each segment of an arena, whatever tensors lie there.  So what
 is gathered is named as ever, and a checkpoint knows nothing of the number of ranks.
@@ -22,7 +22,7 @@ from kerngen.train.group import Exchange, ProcessGroup, exchange
 
 @final
 class Shard:
-    """The part of a rank, and how the parts get together."""
+    """A rank's part of the parameters, and the exchange of parts among ranks."""
 
     def __init__(self, group: ProcessGroup | None) -> None:
         """Refuse a group that can't gather."""
@@ -36,11 +36,11 @@ class Shard:
         self._arrays: list[Array] = []
 
     def of(self, layout: Layout) -> list[Span]:
-        """Return the spans of this rank."""
+        """Return the spans that belong to this rank."""
         return layout.share(self._group.rank, self._group.size)
 
     def gather_parameters(self, arena: Arena, where: str) -> None:
-        """Fill the parameters in, of which each rank has updated its part."""
+        """Gather the parameters, each part from the rank that updated it."""
         if not self._arrays:
             lengths = arena.layout.segments
             self._arrays = [np.empty(length, np.float32) for length in lengths]
@@ -56,14 +56,14 @@ class Shard:
             segment.copy_from(array)
 
     def gather(self, arena: Arena, where: str) -> dict[str, Array]:
-        """Return copies of all tensors of an arena, from all ranks if it is a part."""
+        """Return copies of all tensors of an arena, gathered from all ranks."""
         segments = arena.read_segments()
         if not arena.is_whole:
             exchange(self._all_gather, segments, where, self._group)
         return arena.named(segments)
 
     def write(self, goal: Path, state: Mapping[str, NDArray[Any]]) -> None:
-        """Write a checkpoint by the first rank, while the others wait for it.
+        """Write a checkpoint on the first rank, while the others wait.
 
         Raises:
             OSError: On the first rank, if it can't be written.

@@ -1,4 +1,4 @@
-"""States: what a trainer is made of, as arrays by name, checked before it is loaded."""
+"""States of a trainer as named arrays, checked before they are loaded."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Arrays = Mapping[str, NDArray[Any]]
 @final
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The arrays of each group by the names of the parameters, and the steps taken."""
+    """A trainer's state: arrays by group and parameter, and the number of steps."""
 
     groups: Mapping[str, Mapping[str, Array]]
     step: int
 
     def flat(self) -> dict[str, NDArray[Any]]:
-        """Return it as one dict: 'step', and 'parameters.x', 'm.x' and so on for each x."""
+        """Return the state as one dict: 'step', 'parameters.x', 'm.x' and so on."""
         state: dict[str, NDArray[Any]] = {STEP: np.asarray(self.step, np.int64)}
         for group, arrays in self.groups.items():
             state |= {f"{group}.{name}": array for name, array in arrays.items()}
@@ -45,7 +45,7 @@ class Snapshot:
 def snapshot_of(
     state: Arrays, groups: Sequence[str], shapes: Mapping[str, tuple[int, ...]]
 ) -> Snapshot:
-    """Return a flat state as a snapshot, which has these groups of parameters.
+    """Return a flat state as a snapshot, after checking its names and shapes.
 
     Raises:
         ShapeError: If an array is missing, is too many, or has another shape.

@@ -1,4 +1,4 @@
-"""The steps of a trainer: a method for each optimizer, all with one meaning."""
+"""The `*_step` methods of a trainer: one for each optimizer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kerngen.train.optimizers import Name, Setting
 
 
 class Steps(ABC):
-    """Steps by the gradients, of the optimizer that the trainer was made with.
+    """Methods that take a step of the trainer's optimizer.
 
     All parameters are updated by one dispatch, and all have the one count of steps.  The
     gradients stay as they are.  Of every step:

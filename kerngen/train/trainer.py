@@ -1,4 +1,4 @@
-"""The trainer: flat arenas, and the steps that are recorded on them."""
+"""The trainer: parameters, gradients and moments in arenas, and steps on them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from kerngen.train.steps import Steps
 
 @final
 class Trainer(Steps, Products):
-    """Named parameters of f32 on a context's device, and what is needed to train them.
+    """Named f32 parameters on a device, with all that is needed to train them.
 
     Parameters, gradients and the optimizer's moments lie in an arena each, so that a step is
     one dispatch and clipping a few, however many parameters there are.  Calls record
@@ -160,7 +160,7 @@ class Trainer(Steps, Products):
 
     @property
     def layout(self) -> Layout:
-        """Where each parameter lies in the segments of an arena: the same in all arenas."""
+        """The place of each parameter in the segments, which is the same in all arenas."""
         return self._gradients.arena.layout
 
     def _moments(self, group: str) -> Named[Tensor[f32, Any]]:
@@ -175,7 +175,7 @@ class Trainer(Steps, Products):
 
     @property
     def step_count(self) -> int:
-        """How many steps were recorded since the beginning, or since `reset`."""
+        """The number of steps since the beginning, or since `reset`."""
         return self._step
 
     # ---- gradients
@@ -213,7 +213,8 @@ class Trainer(Steps, Products):
             )
 
     def exchange(self, function: Exchange, *, wire: Wire = "f32") -> None:
-        """Give the gradients to a function, and go on with what it makes of them.
+        """Run a function that changes the gradients on the host,
+        to their mean for example.
 
         Between `backward` and `clip_gradients`, also in the block of `capture()`, it replaces the gradients of this process
         by their mean over all processes:
@@ -430,7 +431,7 @@ class Trainer(Steps, Products):
         self._stepped_at = self._gradients.writes
 
     def check(self) -> None:
-        """Wait for the steps that were recorded, if any were since the last check.
+        """Wait for the recorded steps; raise if one was not taken.
 
         Every read of a tensor of the context does this, in the thread that trains.
 
@@ -463,7 +464,7 @@ class Trainer(Steps, Products):
         )
 
     def reset(self) -> None:
-        """Forget the steps: their count is 0 and the moments are zeros again."""
+        """Reset the trainer: the step count and the moments are 0."""
         with (
             self._during("reset", captured=False),
             self._whole.writing("a reset was interrupted"),
@@ -476,7 +477,7 @@ class Trainer(Steps, Products):
     # ---- states
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Wait, and return all that a continuation needs, as arrays by name.
+        """Wait for the device, and return the whole state as named arrays.
 
         All ranks of a sharded trainer call it, as it gathers the moments.
 
@@ -498,7 +499,7 @@ class Trainer(Steps, Products):
             return Snapshot(groups, self._step).flat()
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state, as if it had just been reached: bit for bit.
+        """Continue from a state, bit for bit.
 
         The gradients are zeros then.
 
@@ -527,7 +528,7 @@ class Trainer(Steps, Products):
         return identity_of(self.layout, options, named)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Wait, and write the state to a safetensors file, whole or not at all.
+        """Wait for the device, and write the state to a safetensors file.
 
         All ranks of a sharded trainer call it, and the first one writes.
 
@@ -541,7 +542,7 @@ class Trainer(Steps, Products):
             self._shard.write(goal, state)
 
     def load(self, path: str | PathLike[str]) -> None:
-        """Go on from the state in a file.
+        """Continue from the state in a file.
 
         Raises:
             CheckpointError: If it is no checkpoint, is damaged, or of other parameters;
@@ -586,7 +587,7 @@ class Trainer(Steps, Products):
 
     @contextmanager
     def _explaining(self, what: str) -> Generator[None, None, None]:
-        """Say of a lost device what it means for training."""
+        """Add to a DeviceLost error what it means for training."""
         try:
             yield
         except DeviceLost as error:

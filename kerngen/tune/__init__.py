@@ -1,4 +1,4 @@
-"""Tuning: the schedules of a kernel that are fastest here, found by trying them.
+"""Tuning: search for a kernel's fastest schedules on this adapter.
 
 `candidates.py` has what is tried, `trial.py` compiles, checks and times it, `search.py`
 decides what comes next, and `write.py` makes a file of the winners.
@@ -53,7 +53,7 @@ def tune(
 
 
 def merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what several tasks found of a kernel as one; the first of a size counts.
+    """Return the results of several tasks as one; the first of a size is kept.
 
     Raises:
         ArgumentError: If there are none, or they are of different kernels, adapters,

@@ -1,4 +1,4 @@
-"""Whether a result is right: arguments that show a fault, and the bound of the error.
+"""Checks of candidates' results: suitable arguments, and bounds of the error.
 
 Arguments are whole numbers, so that sums of products are exact in whatever order a
 schedule adds, and one term too few or too many is seen: 1 to 4, and 1 or -1 in f16, whose
@@ -33,7 +33,7 @@ _BLOCK: Final = 65521
 
 
 def whole_numbers(kernel: Kernel, sizes: Mapping[str, int]) -> list[Array]:
-    """Return the arguments of a call, in the elements' own types."""
+    """Return arguments of small whole numbers, whose sums are exact."""
     rng = np.random.default_rng(0)
     lengths = all_lengths(kernel, sizes)
     return [_numbers(rng, spec, lengths) for spec in kernel.inputs]
@@ -56,7 +56,7 @@ def _numbers(
 def run(
     ctx: Context, kernel: Kernel, arrays: list[Array], scalars: tuple[Any, ...]
 ) -> list[Array]:
-    """Return what a kernel makes of arguments: all that it writes."""
+    """Run a kernel, and return all that it writes."""
     given: list[Tensor[Any, Any]] = [
         ctx.tensor(array, spec.element)
         for array, spec in zip(arrays, kernel.inputs, strict=True)
@@ -70,7 +70,7 @@ def run(
 def reference(
     kernel: Kernel, arrays: list[Array], scalars: tuple[Any, ...]
 ) -> list[Array]:
-    """Return the same by the kernel's NumPy reference, in float64."""
+    """Run a kernel's NumPy reference in float64, and return all that it writes."""
     given = [
         array.astype(np.float64) if spec.element in {f16, f32} else array.copy()
         for array, spec in zip(arrays, kernel.inputs, strict=True)
@@ -88,9 +88,9 @@ def reference(
 @final
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Results as they should be, and how far off each element may be.
+    """Expected results, and a bound on the error of each element.
 
-    `is_widened` if that is at least what WGSL's accuracy allows.
+    It `is_widened` if the bound is at least what WGSL's accuracy allows.
     """
 
     values: tuple[Array, ...]
@@ -98,7 +98,7 @@ class Expected:
     is_widened: bool = False
 
     def fault(self, results: list[Array]) -> str:
-        """Say what is wrong with results; empty if nothing is."""
+        """Return the fault of wrong results in words, or "" if they are right."""
         for value, allowed, result in zip(
             self.values, self.allowed, results, strict=True
         ):
@@ -112,10 +112,10 @@ class Expected:
         return ""
 
     def widened(self, oracle: Sequence[Sequence[Number]]) -> Expected:
-        """Return what to expect if each element may be off as far as an oracle allows.
+        """Return the expected results with bounds at least as wide as an oracle's.
 
-        `kerngen.verify.meaning.programs` is one.  Where it knows nothing, the bound is as before;
-        structs are compared exactly, as their numbers are zeros.
+        The oracle is `kerngen.verify.meaning.programs`. Where it has no bound, the
+        present one stays; structs are compared exactly.
         """
         parts = zip(self.values, self.allowed, oracle, strict=True)
         allowed = tuple(
@@ -132,7 +132,7 @@ def _wider(value: Array, own: Array, oracle: Number) -> Array:
 
 
 def expect(exact: list[Array], generic: list[Array]) -> Expected:
-    """Return what to expect, given the exact results, and those of `generic`."""
+    """Return the expected results, given exact ones and those of `generic`."""
     values = tuple(map(_in_range, exact, generic))
     return Expected(values, tuple(map(_allowed, values, generic)))
 

@@ -1,4 +1,4 @@
-"""What a search may try for a stage: strategies, with values of their options."""
+"""Candidates of a search: strategies with values of their options."""
 
 from __future__ import annotations
 
@@ -23,30 +23,32 @@ TOGETHER: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A strategy with options; those that are not given are the strategy's own."""
+    """A strategy with options; others have the strategy's defaults."""
 
     strategy: str
     options: tuple[tuple[str, Values], ...] = ()
 
     @property
     def text(self) -> str:
-        """The candidate as a schedule's body: `gemm tile(128, 64, 16) pad(1)`."""
+        """The candidate as it is written in a schedule: `gemm tile(128,
+        64, 16) pad(1)`.
+        """
         given = (f"{name}({', '.join(map(str, v))})" for name, v in self.options)
         return " ".join((self.strategy, *given))
 
     def having(self, changes: Mapping[str, Values]) -> Candidate:
-        """Return the candidate with other values of some options, in the table's order."""
+        """Return the candidate with some options changed."""
         known = {**dict(self.options), **changes}
         order = [name for name in OPTIONS[self.strategy] if name in known]
         return Candidate(self.strategy, tuple((name, known[name]) for name in order))
 
     def schedule(self, stage: str, span: Span) -> Schedule:
-        """Return the schedule item of a stage, as if it stood at `span`."""
+        """Return the candidate as a schedule for a stage."""
         return Schedule(stage, None, self.strategy, self.options, span)
 
 
 def named(label: str) -> Candidate:
-    """Return the schedule that a build names so: `gemm_tile64x64x16_micro4x4`."""
+    """Return the candidate with a label such as `gemm_tile64x64x16_micro4x4`."""
     strategy, *parts = label.split("_")
     options: dict[str, Values] = {}
     for part in parts:
@@ -57,7 +59,7 @@ def named(label: str) -> Candidate:
 
 
 def groups(strategy: str) -> Iterator[tuple[str, ...]]:
-    """Yield the options of a strategy that there are values to try of, as varied."""
+    """Yield the groups of a strategy's options that are varied together."""
     together = TOGETHER.get(strategy, ())
     yield from together
     alone = {name for group in together for name in group}
@@ -67,7 +69,7 @@ def groups(strategy: str) -> Iterator[tuple[str, ...]]:
 
 
 def variations(candidate: Candidate, group: tuple[str, ...]) -> Iterator[Candidate]:
-    """Yield a candidate with every combination of a group's values, itself left out."""
+    """Yield the candidate with every other combination of a group's values."""
     rules = OPTIONS[candidate.strategy]
     for values in product(*(rules[name].tried for name in group)):
         varied = candidate.having(dict(zip(group, values, strict=True)))

@@ -1,4 +1,4 @@
-"""At which sizes results are checked: small enough for NumPy, and telling all the same.
+"""The sizes at which candidates' results are checked against NumPy.
 
 Small sizes leave the same over in tiles.  Beside them are sizes one more and one less,
 for a schedule's variants at the edges, and sizes with one axis as long as it is, for
@@ -22,12 +22,12 @@ _LEAST: Final = 5
 
 
 def words(sizes: Sizes) -> str:
-    """Return sizes as they are written: `m = 1, n = 64`."""
+    """Return sizes as text: `m = 1, n = 64`."""
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
 def all_checked(dims: Sequence[str], sizes: Sizes) -> list[Sizes]:
-    """Return all sizes to check a schedule at that is tuned at `sizes`, each once."""
+    """Return all sizes at which to check a schedule that is tuned at `sizes`."""
     found: list[Sizes] = []
     for small in _all(dims, sizes):
         if small not in found:
@@ -51,7 +51,7 @@ def _moved(dims: Iterable[str], sizes: Sizes, by: int) -> Sizes:
 
 
 def checked_sizes(dims: Sequence[str], sizes: Sizes, kept: str = "") -> Sizes:
-    """Return sizes that take no more than STEPS, one axis `kept` as long as can be.
+    """Return smaller sizes that NumPy can compute, with one axis `kept` long.
 
     The longest axis is halved, up to what keeps its remainder by 256, time and again;
     where that is not enough, by 64, then by 16; at last single axes become 5.
@@ -75,7 +75,7 @@ def checked_sizes(dims: Sequence[str], sizes: Sizes, kept: str = "") -> Sizes:
 
 
 def shortened(dims: Iterable[str], sizes: Sizes) -> Sizes | None:
-    """Return sizes with half of the longest axis, None if no axis can be halved."""
+    """Return sizes with the longest axis halved, or None if none can be."""
     longest = max(dims, key=sizes.__getitem__)
     half = _halved(sizes[longest], _MODULI[0])
     return {**sizes, longest: half} if half < sizes[longest] else None

@@ -1,6 +1,6 @@
-"""Tuning as tasks of plain data: for pools of processes, each with an adapter of its own.
+"""Tuning tasks as plain data, for pools of processes with an adapter each.
 
-Timings of different adapters say nothing of each other, and two tasks on one adapter disturb
+Timings of different adapters can't be compared, and two tasks on one adapter disturb
 each other's: a task is of one adapter, and results are merged only if theirs is the same.
 """
 
@@ -32,7 +32,7 @@ Data: TypeAlias = dict[str, Any]
 @final
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of one process: a kernel, one of its stages or all, sizes, an adapter."""
+    """The options of one task: kernel, stage, sizes, adapter."""
 
     kernel: str
     sizes: tuple[Mapping[str, int], ...] = ()
@@ -84,7 +84,7 @@ def _none(stage: str, sizes: Mapping[str, int], search: Search) -> None:
 
 
 def data_of(ctx: Context, kernel: str, found: Sequence[Found], *, whole: bool) -> Data:
-    """Return what was found on the adapter of a context, as data."""
+    """Return the winners found on an adapter as data."""
     adapter, versions = adapter_of(ctx), versions_of()
     keys = ("device", "description", "backend_type")
     names = ("kerngen", "wgpu-py", "wgpu-native")
@@ -102,7 +102,7 @@ def data_of(ctx: Context, kernel: str, found: Sequence[Found], *, whole: bool) -
 
 
 def row_of(found: Found) -> Data:
-    """Return a winner, and what became of the candidates, as data."""
+    """Return a winner, with the verdicts on its candidates, as data."""
     line, best = asdict(line_of(found.winner)), found.winner.candidate
     return {
         **line,
@@ -114,7 +114,8 @@ def row_of(found: Found) -> Data:
 
 
 def merged(found: Sequence[Data]) -> Data:
-    """Return what several tasks found of a kernel as one; the first of a size counts.
+    """Return the results of several tasks for one kernel as one;
+    the first of a size is kept.
 
     Raises:
         ArgumentError: If there are none, or they are of different kernels, adapters,

@@ -1,4 +1,4 @@
-"""A file of winners that is written again: its text about other sizes and kernels stays."""
+"""Merging new winners into an existing file of schedules."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SUBJECT = re.compile(r"// ([^:\n]*): ")
 @final
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What stays of an earlier file: its `uses`, its `blocks`, and when they were found.
+    """The parts of an earlier file that stay: its `use`s, its blocks and their dates.
 
-    A block is a comment, which begins with what was tuned at which sizes, and a schedule.
+    A block is a comment, with what was tuned at which sizes, and a schedule.
     """
 
     uses: tuple[str, ...] = ()
@@ -29,13 +29,13 @@ class Earlier:
 
 
 def subject_of(block: str) -> str:
-    """Return the subject that a block names."""
+    """Return a block's subject: the kernel and sizes in its comment."""
     match = _SUBJECT.match(block)
     return match[1] if match else ""
 
 
 def earlier(text: str, found: set[str]) -> Earlier:
-    """Return an earlier file's text about other subjects than those found anew."""
+    """Return the parts of an earlier file about other subjects than those in `found`."""
     parts = _parts(text)
     kept = tuple(b for b in _blocks(text) if subject_of(b) not in found)
     if not kept:
@@ -50,7 +50,7 @@ def pruned(
     used: str,
     kernels_at: Callable[[str], frozenset[str] | None],
 ) -> tuple[str, tuple[str, ...]]:
-    """Return a text without its blocks for kernels that are gone, and their names.
+    """Return a text without blocks for kernels that no longer exist, and their names.
 
     `kernels_at` returns the kernels of a used file, or None if that is gone: in its place
     comes the file `used` for the kernel that is tuned.  Lines stay where they are.
@@ -75,7 +75,7 @@ def pruned(
 
 
 def adapter_of_file(text: str) -> str:
-    """Return the adapter that the heading of a file names; empty if it names none."""
+    """Return the adapter named in the heading of a file, or ""."""
     for heading in _HEADING.finditer(text):
         match = _ABOUT.fullmatch(heading[1] or "")
         if match and match[1] == "Adapter":
@@ -84,7 +84,7 @@ def adapter_of_file(text: str) -> str:
 
 
 def others(text: str, found: Container[str]) -> str:
-    """Return a text less its blocks of some subjects.  Lines stay where they are."""
+    """Return a text without the blocks about some subjects."""
     return _blanked(text, (b for b in _blocks(text) if subject_of(b) in found))
 
 

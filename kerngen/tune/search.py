@@ -1,4 +1,4 @@
-"""The search: one option, or a few together, varied at a time, within some seconds."""
+"""The search: vary one option, or a few together, at a time, within a time limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Attempt: TypeAlias = Callable[[Candidate | None, float], Outcome]
 @final
 @dataclass(slots=True)
 class Search:
-    """What was tried so far, until the clock of `time.monotonic` shows `end`."""
+    """The state of a search, which ends when `time.monotonic` reaches `end`."""
 
     attempt: Attempt
     end: float
@@ -26,27 +26,27 @@ class Search:
 
     @property
     def best(self) -> Candidate | None:
-        """The fastest one that was right."""
+        """The fastest candidate with right results, or None."""
         return min(self.found, key=lambda candidate: self.found[candidate].seconds)
 
     @property
     def seconds(self) -> float:
-        """The time of the best."""
+        """The time of the best candidate."""
         return min((o.seconds for o in self.found.values()), default=float("inf"))
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many candidates came to what."""
+        """The number of candidates with each verdict."""
         return Counter(outcome.verdict for outcome in self.found.values())
 
     def fastest(self, count: int) -> list[Candidate]:
-        """Return the candidates that took the shortest."""
+        """Return the fastest candidates."""
         timed = [c for c, o in self.found.items() if o.verdict is Verdict.TIMED]
         ordered = sorted(timed, key=lambda candidate: self.found[candidate].seconds)
         return [candidate for candidate in ordered if candidate is not None][:count]
 
     def run(self, starts: Iterable[Candidate]) -> Iterator[None]:
-        """Try the schedule so far, each of the starts, and variations of the best.
+        """Try the present schedule, the starts, and variations of the best candidates.
 
         Those come first that did best as they are; each is varied, option by option, until no change helps.  It stops after every trial, for who watches.
         """

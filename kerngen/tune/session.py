@@ -1,4 +1,4 @@
-"""A session: the stages of a kernel tuned at some sizes, one after the other."""
+"""A tuning session: the stages of a kernel, tuned one after the other."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _OF_SEARCH: Final = 0.85
 
 @final
 class PresentError(Exception):
-    """The schedule that a stage has now is wrong, or can't be run."""
+    """Raised if the present schedule of a stage is wrong or can't run."""
 
 
 @final
 class InterruptError(Exception):
-    """Ctrl-C came; `found` is what was measured before, the last in short."""
+    """Raised at Ctrl-C; `found` has the results so far."""
 
     def __init__(self, found: list[Found]) -> None:
         """Keep what was found."""
@@ -46,7 +46,7 @@ Watch: TypeAlias = Callable[[str, Sizes, Search], None]
 @final
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A winner, and what became of how many candidates."""
+    """The winner of a stage at some sizes, and statistics of the search."""
 
     winner: Winner
     verdicts: Counter[Verdict]
@@ -54,7 +54,7 @@ class Found:
 
 
 def tunable_stages(subject: Subject) -> tuple[str, ...]:
-    """Return the stages that have schedules of their own; others run with earlier ones."""
+    """Return the stages that have schedules of their own."""
     (program,) = subject.compiled("", None).programs
     return tuple(stage.name for stage in program.stages if stage.schedules)
 
@@ -67,7 +67,7 @@ def tune(
     budget: float,
     watch: Watch,
 ) -> list[Found]:
-    """Return what is found for each of the shapes and stages, within some seconds.
+    """Return the winners for each of the shapes and stages.
 
     A stage is tuned beside what was found for those before it, and not at all where it
     runs with one of them; then it gets no schedule at other shapes either, which would

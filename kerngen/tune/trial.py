@@ -1,4 +1,4 @@
-"""Trials: a candidate compiled, held to the reference, and timed."""
+"""Trials of candidates: compile, compare with the reference, and time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PLAIN: Final = Candidate("generic")
 
 
 class Verdict(Enum):
-    """What became of a candidate."""
+    """The outcome of a candidate's trial: timed, wrong, or refused."""
 
     TIMED = "timed"
     UNFIT = "not possible"
@@ -53,7 +53,7 @@ class Verdict(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a candidate, its seconds if it was timed, and else why not."""
+    """A candidate's verdict, with its time or the reason."""
 
     verdict: Verdict
     seconds: float = float("inf")
@@ -63,9 +63,9 @@ class Outcome:
 @final
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The kernel that is tuned: a file's, with the schedules that it has so far.
+    """The kernel to tune, with its present schedules.
 
-    `others` are the modules that its own imports.
+    `others` are the modules that the kernel's module imports.
     """
 
     compiler: Compiler
@@ -74,20 +74,20 @@ class Subject:
     others: tuple[CompiledModule, ...] = ()
 
     def compiled(self, stage: str, candidate: Candidate | None) -> CompiledModule:
-        """Compile the kernel with a candidate before its schedules, or with those alone."""
+        """Compile the kernel with a candidate as its first schedule, or without."""
         subject = self if candidate is None else self.having(stage, candidate)
         schedules = subject.kernel.schedules
         return self.compiler.with_schedules(self.name, self.kernel, schedules)
 
     def having(self, stage: str, candidate: Candidate) -> Subject:
-        """Return the subject with one more schedule, before those that it has."""
+        """Return the subject with one more schedule, before its others."""
         schedule = candidate.schedule(stage, self.kernel.span)
         schedules = (schedule, *self.kernel.schedules)
         return replace(self, kernel=replace(self.kernel, schedules=schedules))
 
     @contextmanager
     def imported(self, compiled: CompiledModule) -> Generator[KernelFunction]:
-        """Yield the function of the kernel, compiled in one way, for a block."""
+        """Yield the function of a compiled kernel, for the duration of a block."""
         with installed([*self.others, compiled]) as modules:
             yield callables(compiled, modules[self.name])[self.kernel.name]
 
@@ -95,10 +95,10 @@ class Subject:
 @final
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A kernel compiled in one way, and how it then runs the stage in question.
+    """A kernel compiled with a candidate, and how the stage then runs.
 
-    `functions` are the program's own that it calls.  `scheduled` is the first of its
-    schedules; there is none if an earlier stage runs it.
+    `functions` are the user's functions that it calls. `scheduled` is the stage's first
+    schedule, or None if an earlier stage runs it.
     """
 
     function: KernelFunction
@@ -107,7 +107,7 @@ class Version:
 
     @property
     def kernel(self) -> RuntimeKernel:
-        """The kernel as the runtime knows it."""
+        """The kernel's runtime form."""
         return kernel_of(self.function)
 
 
@@ -117,7 +117,7 @@ Inputs: TypeAlias = list[tuple[tuple[Any, ...], tuple[Any, ...]]]
 @final
 @dataclass(slots=True)
 class Trials:
-    """Tries candidates for one stage on a context; what is compiled lives in `stack`."""
+    """Tries candidates for one stage on a context; `stack` owns what is compiled."""
 
     ctx: Context
     subject: Subject
@@ -130,7 +130,7 @@ class Trials:
     ] = field(default_factory=dict)
 
     def version(self, candidate: Candidate | None) -> Version | str:
-        """Return a candidate compiled, or the compiler's refusal."""
+        """Return the kernel compiled with a candidate, or why it can't be."""
         if candidate not in self._versions:
             self._versions[candidate] = self._compile(candidate)
         return self._versions[candidate]
@@ -149,14 +149,14 @@ class Trials:
         return Version(function, functions, next(iter(scheduled), None))
 
     def inputs(self, sizes: Sizes) -> Inputs:
-        """Return random arguments to time every candidate with."""
+        """Return random arguments for timing."""
         version = self.now
         return [*sets(self.ctx, version.kernel, sizes)]
 
     def attempt(
         self, candidate: Candidate | None, sizes: Sizes, inputs: Inputs, best: float
     ) -> Outcome:
-        """Compile, check and time a candidate; one much slower than the best in short."""
+        """Compile, check and time a candidate; a very slow one is timed only briefly."""
         version = self.version(candidate)
         if isinstance(version, str):
             return Outcome(Verdict.UNFIT, why=version)
@@ -184,37 +184,37 @@ class Trials:
         inputs: Inputs,
         effort: Effort,
     ) -> list[float]:
-        """Return the seconds of candidates that were timed before, with more care."""
+        """Return more precise times of candidates that were timed before."""
         clocks = [self.clock(each, sizes, inputs) for each in candidates]
         return [timing.median for timing in measure_in_turn(clocks, effort)]
 
     def clock(self, candidate: Candidate | None, sizes: Sizes, inputs: Inputs) -> Clock:
-        """Return what times a candidate that compiles."""
+        """Return a clock for a candidate that compiles."""
         return clock_of(
             self.ctx, _launcher(self.ctx, self.known(candidate), sizes, inputs)
         )
 
     @property
     def now(self) -> Version:
-        """The kernel with the schedules that it has so far."""
+        """The kernel compiled with its present schedules."""
         return self.known(None)
 
     def known(self, candidate: Candidate | None) -> Version:
-        """Return a version that is known to compile."""
+        """Return the kernel compiled with a candidate that is known to compile."""
         version = self.version(candidate)
         if isinstance(version, str):
             raise TypeError(version)
         return version
 
     def keep(self, candidates: Iterable[Candidate]) -> None:
-        """Forget what is compiled but for some candidates, and those to compare with."""
+        """Drop compiled kernels, but for some candidates' and those to compare with."""
         kept = {None, _PLAIN, *candidates}
         for candidate in self._stacks.keys() - kept:
             self._stacks.pop(candidate).close()
             del self._versions[candidate]
 
     def present(self, sizes: Sizes) -> Candidate | None:
-        """Return the schedule that the stage has now; None if it runs with another one."""
+        """Return the present schedule of the stage, or None."""
         label = self._label(self.now, sizes)
         return None if label is None else named(label)
 
@@ -229,7 +229,7 @@ class Trials:
         return labels.get(self.stage)
 
     def _fault(self, version: Version, sizes: Sizes) -> str:
-        """Say what is wrong with a candidate's results, at sizes that NumPy can check."""
+        """Return what is wrong with a candidate's results, or ""."""
         checked = 0
         for wanted in all_checked(version.kernel.dims, sizes):
             try:
@@ -319,6 +319,6 @@ def fits(ctx: Context, kernel: RuntimeKernel, sizes: Sizes) -> bool:
 
 
 def kernel_of_subject(subject: Subject) -> RuntimeKernel:
-    """Return the kernel that is tuned as the runtime knows it."""
+    """Return the runtime form of the kernel that is tuned."""
     with subject.imported(subject.compiled("", None)) as function:
         return kernel_of(function)

@@ -1,4 +1,4 @@
-"""The file of the winners: schedules with guards, for a build to take."""
+"""Write the winners as a file of schedules with guards."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ HEADING: Final = "//! Schedules found by 'kerngen tune'."
 @final
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """What was found for a stage at some sizes: a candidate, or None for what there was.
+    """The result of a stage at some sizes: a candidate,
+    or None for the present schedule.
 
-    `scheduled` is how the candidate runs the stage, if there is one.
+    `scheduled` is the candidate's schedule of the stage, if there is one.
     """
 
     stage: str
@@ -38,9 +39,9 @@ class Winner:
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A winner as plain data: its `schedule` as text, empty if nothing was faster.
+    """A winner as plain data: its `schedule` as text, "" if nothing was faster.
 
-    `needs` are the conditions that the schedule puts on the adapter.
+    `needs` are the schedule's requirements of the adapter.
     """
 
     stage: str
@@ -64,7 +65,7 @@ def line_of(winner: Winner) -> Line:
 @final
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a file, and how much of the earlier text is `kept` in it."""
+    """The new text of a file, and how much of the old text it keeps."""
 
     text: str
     kept: int
@@ -79,11 +80,11 @@ def write_lines(
     about: Mapping[str, str],
     present: str = "",
 ) -> Written:
-    """Return the text of the file, in its canonical form.
+    """Return the text of the file of schedules.
 
     `used` is the path of the kernel's file from there; `about` has where and when, in
     comments.  A kernel that is a `whole` stage is named without it.  What the `present`
-    text of the file says of other sizes and kernels comes behind what is new, which
+    text of the file has for other sizes and kernels comes behind what is new, which
     therefore counts where both would.
     """
     shapes = [line.sizes for line in lines]
@@ -98,7 +99,7 @@ def write_lines(
 
 
 def subject(kernel: str, stage: str, sizes: Sizes, *, whole: bool) -> str:
-    """Return what a block is about that holds the winner for a stage at some sizes."""
+    """Return the subject of a block: stage and sizes, as its comment names them."""
     target = _target(kernel, stage, whole=whole)
     return f"{target}, {words(sizes)}" if sizes else target
 

@@ -1,4 +1,4 @@
-"""From typed kernels and their plans to ES modules: `.js`, and `.d.ts` with their types."""
+"""The JavaScript output: ES modules, and `.d.ts` files with their types."""
 
 from kerngen.typescript.declarations import emit_declarations
 from kerngen.typescript.module import emit_module

@@ -1,4 +1,4 @@
-"""Built-ins of scalars in JavaScript, which the host computes before a kernel runs."""
+"""JavaScript forms of scalar built-ins, for host expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print the types of an ES module: its `.d.ts` file, with docs as JSDoc."""
+"""Print the `.d.ts` file of an ES module."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def emit_declarations(
 
 
 def jsdoc(lines: Iterable[str]) -> list[str]:
-    """Return a comment for readers and editors, which nothing in it can end."""
+    """Return lines as a JSDoc comment, escaped."""
     safe = (plain(line).replace("*/", "*\\/").rstrip() for line in lines)
     return ["/**", *(f" * {line}".rstrip() for line in safe), " */"]
 

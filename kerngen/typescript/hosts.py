@@ -1,4 +1,4 @@
-"""Print expressions that the host computes, in JavaScript.
+"""Print host expressions in JavaScript.
 
 Integers are BigInts, so that they are exact as in Python; floats are numbers.
 
@@ -59,7 +59,7 @@ def is_integer(expr: Expr) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class HostPrinter:
-    """Prints host expressions of the kernel at a place; `functions` are the user's.
+    """Prints host expressions of a kernel in JavaScript.
 
     With `wraps`, quotients are those of 32-bit integers, as a kernel computes them, and
     with `keeps` so is every result: functions are computed by such integers.
@@ -72,7 +72,7 @@ class HostPrinter:
     keeps: bool = False
 
     def print(self, expr: Expr) -> str:
-        """Return the expression in JavaScript, bound as tightly as a name."""
+        """Return the expression as JavaScript, in parentheses if need be."""
         text = self._text(expr)
         if self.keeps and is_integer(expr) and isinstance(expr, Binary | Unary):
             return _wrapped(expr, text)
@@ -212,7 +212,7 @@ class HostPrinter:
 
 
 def literal(value: float | bool, expr: Expr) -> str:
-    """Return a number as a literal: `5n` of an integer, `5` of a float."""
+    """Return a number literal: `5n` for an integer, `5` for a float."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not is_integer(expr):

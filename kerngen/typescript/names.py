@@ -1,4 +1,4 @@
-"""Names in JavaScript: Python's, so that both sides of a program read alike.
+"""JavaScript names: the Python ones, with a `$` added to reserved words.
 
 One that JavaScript or TypeScript reserves gets a `$`, which no name of the kernel
 language has: `delete` becomes `delete$`.
@@ -34,7 +34,7 @@ RESERVED: Final = _KEYWORDS | _TYPES | _GLOBALS
 
 
 def js_name(name: str) -> str:
-    """Return what a name of Python's is called in JavaScript."""
+    """Return the JavaScript name for a Python name."""
     return f"{name}$" if name in RESERVED else name
 
 
@@ -44,8 +44,7 @@ def js_string(text: str) -> str:
 
 
 def js_module(source: str, to: str) -> str:
-    """
-    Return what another source's module is called in an import.
+    """Return the import path of another source's module.
 
     >>> js_module("dsl/a/scene.kern", "dsl/lights.kern")
     '../lights.js'

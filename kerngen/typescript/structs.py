@@ -1,4 +1,4 @@
-"""Structs in JavaScript, as tables of their layout; in TypeScript, as records."""
+"""Structs in JavaScript, as layout tables, and in TypeScript, as interfaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def struct_text(
     fields: Mapping[str, str],
     classes: Mapping[str, str],
 ) -> str:
-    """Return what makes a struct of its layout.
+    """Return the JavaScript expression that defines a struct by its layout.
 
     `fields` are its names in Python, `classes` those of nested layouts.
 
@@ -85,7 +85,7 @@ def record_lines(
 
 
 def value_type(memory: MemoryType, classes: Mapping[str, str]) -> str:
-    """Return the type of a value: `number`, `$.Vec3`, `readonly Light[]`."""
+    """Return the TypeScript type of a value: `number`, `$.Vec3`, `readonly Light[]`."""
     match memory:
         case Leaf(type=type_):
             return _leaf_type(type_)
@@ -110,5 +110,5 @@ def _leaf_type(type_: ValueType) -> str:
 
 
 def doc_table(layout: StructLayout) -> list[str]:
-    """Return the layout as a block of a comment."""
+    """Return the layout as lines of a comment."""
     return ["```text", *layout_table(layout)[1:-1], "```"]

@@ -1,4 +1,4 @@
-"""Verification: a user's kernels, every way that they may run, held to their meaning.
+"""Verification: every way to run a kernel is compared with its equations in float64.
 
 `meaning` computes what a kernel gives by the language alone, in float64, and how far off an
 f32 implementation may be.  `ways` forces one variant of one schedule.  `draw` makes calls

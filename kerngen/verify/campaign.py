@@ -1,4 +1,4 @@
-"""Every kernel of some files, every way that it may run, held to its meaning."""
+"""Verify every kernel of some files, in every way that it can be run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from hypothesis.errors import Flaky, Unsatisfiable
 
 from kerngen.plan.tree import Case
 from kerngen.runtime import FeatureError, UniformRangeError
-from kerngen.verify.canned_calls import call_at
+from kerngen.verify.calls.canned_calls import call_at
+from kerngen.verify.calls.draw import Drawn
+from kerngen.verify.calls.overlaps import overlaps
+from kerngen.verify.calls.shrink import plainer
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.differences import Product, products
-from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import LOST, Fault, WrongError
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.hazard_scan import hazards_of
 from kerngen.verify.large import check_large, expected_seconds, large_sizes
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.overlaps import overlaps
 from kerngen.verify.result import (
     DIFFERENCES,
     OVERLAPS,
@@ -30,8 +32,6 @@ from kerngen.verify.result import (
     Result,
     Verdict,
 )
-from kerngen.verify.shrink import plainer
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import UNAVAILABLE, Given, Trial
 from kerngen.verify.ways import Way, ways
 
@@ -54,11 +54,11 @@ def _ignore(name: str) -> None:
 @final
 @dataclass
 class Campaign:
-    """Holds kernels to their meaning on one adapter.
+    """Verifies kernels on one adapter.
 
-    How workgroups fold depends on the schedule, little on the kernel: so there is one
-    large call for each strategy and variant.  `watch` is called with what comes next.  Ctrl-C
-    ends it: what was found is yielded, then no more, and it is `interrupted`.
+    There is one large call for each strategy and variant, not for each kernel, as the
+    folding of workgroups depends on the schedule. `watch` is called before each step.
+    After Ctrl-C, results so far are yielded, and `interrupted` is set.
     """
 
     guarded: Guarded
@@ -69,7 +69,7 @@ class Campaign:
     folded: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def results(self, chosen: Sequence[tuple[str, Subject]]) -> Iterator[Result]:
-        """Yield what is found of each way to run kernels, which come with their files."""
+        """Yield the result for each way to run the chosen kernels."""
         planned = self.planned(chosen)
         for number, (blank, way) in enumerate(planned):
             self.watch(f"{blank.kernel} {blank.schedule}")
@@ -82,7 +82,7 @@ class Campaign:
     def planned(
         self, chosen: Sequence[tuple[str, Subject]]
     ) -> list[tuple[Result, Way]]:
-        """Return the ways that are to be run, `only` some schedules, still blank."""
+        """Return the ways to run, with a blank result for each."""
         return [
             (blank, way)
             for file, subject in chosen
@@ -225,7 +225,7 @@ class Campaign:
 @final
 @dataclass
 class Calls:
-    """The calls of one way: those that went wrong, and why others could not be made."""
+    """The calls made in one way: failures, and reasons why others could not be made."""
 
     trial: Trial
     run: Run
@@ -236,7 +236,7 @@ class Calls:
     _until: float = float("inf")
 
     def check(self, drawn: Drawn) -> None:
-        """Make a call, and raise WrongError if it goes wrong."""
+        """Make a call; raise WrongError if its results are wrong."""
         if time.monotonic() > self._until:
             raise StopError
         if not self.failed:
@@ -282,7 +282,7 @@ def _difference(blank: Result, seed: int) -> Counterexample | None:
 
 
 def blank_result(file: str, subject: Subject, way: Way) -> Result:
-    """Return what is filled in once a way was run."""
+    """Return a result that is to be filled in after the way was run."""
     names = way.stage, way.strategy.name, way.variant.name
     return Result(file, subject.kernel.name, *names, subject)
 
@@ -294,7 +294,7 @@ def _not_large(result: Result, why: str, *, cut: bool = False) -> Result:
 
 
 def given_of(drawn: Drawn, fitting: Fitting) -> Given:
-    """Return a call with its arguments made."""
+    """Return a drawn call with its arguments made."""
     return Given(
         drawn.sizes,
         tuple(drawn.arrays(fitting)),
@@ -305,5 +305,5 @@ def given_of(drawn: Drawn, fitting: Fitting) -> Given:
 
 
 def reference_way(subject: Subject) -> Way:
-    """Return a way that takes any lengths; it represents the reference."""
+    """Return the way to run a kernel that is its NumPy reference."""
     return Way(subject.runtime, "", Case(REFERENCE, ()), Case("", ()))

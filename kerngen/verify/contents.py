@@ -1,4 +1,4 @@
-"""What tensors and parameters hold: from NumPy arrays to numbers of the oracle, and back."""
+"""Contents of tensors and parameters: from NumPy arrays to the oracle's numbers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def leaves(
 
 
 def contents_of(memory: MemoryType, array: NDArray[Any]) -> Contents:
-    """Return what an argument holds."""
+    """Return an argument's values as the oracle's numbers."""
     match memory:
         case Leaf(type=type_):
             found = numbers(array)
@@ -58,7 +58,7 @@ def contents_of(memory: MemoryType, array: NDArray[Any]) -> Contents:
 
 
 def blank(memory: MemoryType, shape: tuple[int, ...]) -> Contents:
-    """Return the contents of an output that nothing has been written to."""
+    """Return the contents of an output before anything is written."""
     match memory:
         case Leaf(type=type_):
             return number.unknown((*shape, *components(type_)), scalar_of(type_))
@@ -71,7 +71,7 @@ def blank(memory: MemoryType, shape: tuple[int, ...]) -> Contents:
 
 
 def flat(contents: Contents) -> Iterator[Number]:
-    """Yield the numbers of contents, in the order of `leaves`."""
+    """Yield all numbers of some contents, in the order of `leaves`."""
     if isinstance(contents, Number):
         yield contents
         return

@@ -1,4 +1,4 @@
-"""Gradients held to differences of their functions, in float64.
+"""Check gradients against finite differences of their functions, in float64.
 
 For any v, `<dy, (f(x + h v) - f(x - h v)) / 2 h>` is `<dx, v>`: one product of numbers
 checks all of a gradient, without a formula of it.
@@ -15,12 +15,12 @@ import numpy as np
 from kerngen.plan.tree import Case
 from kerngen.runtime import ShapeError, UniformRangeError
 from kerngen.runtime.calls.kernel import Kernel
-from kerngen.verify.canned_calls import call_at
+from kerngen.verify.calls.canned_calls import call_at
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.doubles import in_doubles, reals, results, with_reals
 from kerngen.verify.fault import Fault
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given
 from kerngen.verify.ways import Way
 
@@ -41,7 +41,7 @@ Values: TypeAlias = Mapping[str, Any]
 @final
 @dataclass(frozen=True)
 class Product:
-    """Both products for a parameter of a call, and how far they may be apart."""
+    """Two inner products that should agree for a parameter, and their tolerance."""
 
     by: str
     expected: float
@@ -50,12 +50,12 @@ class Product:
 
     @property
     def is_held(self) -> bool:
-        """Whether the gradient is what the differences give."""
+        """Whether both agree within the tolerance."""
         return abs(self.got - self.expected) <= self.bound
 
     @property
     def fault(self) -> Fault:
-        """What is wrong, in words."""
+        """The disagreement, in words."""
         text = (
             f"the gradient by '{self.by}' is {self.got:.9g} along a direction, where "
             f"differences are {self.expected:.9g} within {self.bound:.3g}"
@@ -65,10 +65,10 @@ class Product:
 
 
 def products(subject: Subject, seed: int) -> tuple[Sizes, list[Product]]:
-    """Return the lengths of a call that follows from a seed, and its products.
+    """Return the lengths of a call drawn from a seed, and the products to compare.
 
-    There are none if no call was found that both kernels take, or where the function is
-    not smooth.
+    There are none if no call suits both kernels, or if the function is not smooth
+    there.
     """
     given = _given(subject, seed)
     if given is None:

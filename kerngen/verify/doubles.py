@@ -1,4 +1,4 @@
-"""Arguments in float64: arrays, records of structs, and structs that are no tensors."""
+"""Arguments converted to float64: arrays, records and structs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kerngen.verify.trial import Given, refer
 
 
 def reals(array: Array) -> Iterator[Array]:
-    """Yield the floats of an array, or a view of each member that holds floats."""
+    """Yield each array of floats in an array, with those of struct members."""
     for name in array.dtype.names or ():
         yield from reals(array[name])
     if array.dtype.kind == "f":
@@ -24,7 +24,7 @@ def reals(array: Array) -> Iterator[Array]:
 
 
 def in_doubles(value: Any) -> Any:
-    """Return an argument with float64 in the place of other floats; a struct as a record."""
+    """Return an argument with its floats as float64; a struct becomes a record."""
     if isinstance(value, Struct):
         value = np.frombuffer(value.pack(), type(value).DTYPE)[0:1].reshape(())
     if not hasattr(value, "dtype"):
@@ -34,7 +34,7 @@ def in_doubles(value: Any) -> Any:
 
 
 def with_reals(array: Array, values: Sequence[Array]) -> Array:
-    """Return a copy of an array or of records, with other floats."""
+    """Return a copy of an array or of records with its floats replaced."""
     made = array.copy()
     for part, value in zip(reals(made), values, strict=True):
         part[...] = value

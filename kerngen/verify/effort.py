@@ -1,4 +1,4 @@
-"""How many calls are made up, from which seed, and for how long."""
+"""Limits of a verification: the number of calls, the seed, and the time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Final, final
 import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 
-from kerngen.verify.draw import Drawn, calls
-from kerngen.verify.sizes import Fitting
+from kerngen.verify.calls.draw import Drawn, calls
+from kerngen.verify.calls.sizes import Fitting
 
 SPENT: Final = "the budget was spent"
 _UNCHECKED: Final[tuple[HealthCheck, ...]] = (
@@ -29,7 +29,7 @@ _UNCHECKED: Final[tuple[HealthCheck, ...]] = (
 
 @final
 class StopError(BaseException):
-    """No more calls are to be made: it ends hypothesis's run from within.
+    """Raised to end hypothesis's run early; `why` is empty if that is no failure.
 
     `why` is empty if the calls that were made show it.
     """
@@ -44,8 +44,8 @@ class StopError(BaseException):
 def limited(until: float) -> Generator[None]:
     """Raise `StopError` in a block that runs beyond a time of `time.monotonic`.
 
-    A large call may take minutes, and nothing in it asks for the time.  Systems without
-    interval timers, and other threads than the main one, have no limit.
+    A large call may take minutes without asking for the time. There is no limit without
+    interval timers, and in other threads than the main one.
     """
     timed = hasattr(signal, "setitimer") and current_thread() is main_thread()
     if not timed or until == float("inf"):
@@ -67,9 +67,10 @@ def limited(until: float) -> Generator[None]:
 @final
 @dataclass(frozen=True)
 class Effort:
-    """How many calls of each way are made up, from which seed, and until when.
+    """The limits of one run: calls for each way, the seed, and when to end.
 
-    A way that has been called at all ends `soon`, so that there is time for the others.
+    Once a way has had a call, it ends at the time `soon`, so that there is time for the
+    others.
     """
 
     examples: int
@@ -78,23 +79,23 @@ class Effort:
     soon: float = float("inf")
 
     def shared(self, left: int) -> Effort:
-        """Return what one way may take, if so many are left."""
+        """Return the limits of one way, if `left` ways share the remaining time."""
         now = time.monotonic()
         return replace(self, soon=now + (self.deadline - now) / max(left, 1))
 
     def check(self, cases: int) -> None:
-        """Stop if there is no time left for another call after so many."""
+        """Raise `StopError` if there is no time for another call after `cases` calls."""
         now = time.monotonic()
         if now > self.deadline or (cases and now > self.soon):
             raise StopError(SPENT)
 
     def leave(self, seconds: float) -> None:
-        """Stop if there is no time left for what takes so many seconds."""
+        """Raise `StopError` if fewer than `seconds` remain."""
         if time.monotonic() + seconds > self.soon:
             raise StopError(SPENT)
 
     def hold(self, what: str, fitting: Fitting, check: Callable[[Drawn], None]) -> None:
-        """Let hypothesis make calls up; it raises what the plainest failing one raises."""
+        """Call `check` with random calls from hypothesis; a failing one is simplified."""
 
         @hypothesis.seed(zlib.crc32(f"{self.seed} {what}".encode()))
         @hypothesis.settings(

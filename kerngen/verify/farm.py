@@ -1,4 +1,4 @@
-"""Verification as tasks of plain data: for pools of processes, on one machine or many.
+"""Verification tasks as plain data, for pools of processes on one or more machines.
 
 A task is an `Asked` beside sources that pickle, and its report is what `kerngen verify
 --json` prints.  Seeds are independent, so reports of several are merged by adding up.
@@ -39,7 +39,7 @@ _COUNTS: Final = ("calls", "elements", "known")
 @final
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of one process: how many calls, from which seed, on which adapter."""
+    """The options of one task: number of calls, seed, adapter."""
 
     seed: int = 0
     kernel: str = ""
@@ -58,7 +58,7 @@ def verify_source(source: str | Path, asked: Asked) -> Data:
 def verify_library(
     library: Library, shown: Mapping[str, str], asked: Asked, sources: str = ""
 ) -> Data:
-    """Verify the kernels of the files of these names, which are `shown` as others.
+    """Verify the kernels of some files; `shown` has their names in the report.
 
     Raises:
         CompileError: If a program is wrong.

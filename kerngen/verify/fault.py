@@ -1,4 +1,4 @@
-"""What may be wrong with a call, and how results are held to what they should be."""
+"""Failures of a call, and the comparison of results with their bounds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LOST: Final = "lost"
 @final
 @dataclass(frozen=True)
 class Fault:
-    """Something wrong, in words; of a wrong value also where it is, and what it is.
+    """A failure in words; for a wrong value, also its place and the value.
 
-    `result` counts the tensors that a call returns.
+    `result` is the number of the tensor among those that a call returns.
     """
 
     kind: str
@@ -37,10 +37,10 @@ class Fault:
 
 @final
 class WrongError(Exception):
-    """A call went wrong."""
+    """Raised for a call with a wrong result."""
 
     def __init__(self, fault: Fault) -> None:
-        """Say how."""
+        """Keep the fault, whose text is the message."""
         super().__init__(fault.text)
         self.fault = fault
 
@@ -48,10 +48,10 @@ class WrongError(Exception):
 @final
 @dataclass(slots=True)
 class Tally:
-    """What was seen of one way to run a kernel.
+    """Statistics of one way to run a kernel: how close results came to their bounds.
 
-    `worst` is the largest error as a part of its bound; `known` counts the elements that
-    a bound could be given for.
+    `worst` is the largest error as a fraction of its bound; `known` is the number of
+    elements with a known bound.
     """
 
     cases: int = 0
@@ -60,7 +60,7 @@ class Tally:
     worst: float = 0.0
 
     def note(self, want: Number, off: NDArray[Any]) -> None:
-        """Count one array of numbers."""
+        """Add an array of results: expected values `want`, and errors `off`."""
         bounded = np.isfinite(want.error)
         self.elements += bounded.size
         self.known += int(bounded.sum())
@@ -78,7 +78,7 @@ def compare(
     tally: Tally,
     result: int,
 ) -> None:
-    """Hold a tensor to what it should be; raise WrongError with the worst element."""
+    """Compare a tensor with its expected values; raise WrongError for the worst one."""
     for (path, _, column), number in zip(leaves(memory, got), want, strict=True):
         if column.shape != number.value.shape:
             text = f"{name}{path} has shape {column.shape}, not {number.value.shape}"
@@ -128,7 +128,7 @@ def value_fault(
     want: tuple[float, float],
     result: int,
 ) -> Fault:
-    """Return the fault of an element, given what it is, should be, and its bound."""
+    """Return the failure of one element: its value, the expected one, and the bound."""
     expected, bound = want
     at = f"[{', '.join(map(str, place))}]" if place else ""
     within = f" within {bound:.3g}" if bound else ""

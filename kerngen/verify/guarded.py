@@ -44,14 +44,14 @@ BEHIND: Final = 1 << 17
 @final
 @dataclass(frozen=True)
 class Pattern:
-    """What fills the zones: a word, and how much more it is from buffer to buffer."""
+    """The fill of guard zones: a word, and its increment from buffer to buffer."""
 
     name: str
     word: int
     step: int = 0
 
     def of(self, number: int) -> int:
-        """The word of one buffer."""
+        """Return the fill word of buffer `number`."""
         return self.word + self.step * number
 
 
@@ -84,11 +84,11 @@ class GuardedBuffer:
 
     @property
     def map_state(self) -> str:
-        """Storage is never mapped."""
+        """The state of mapping: always 'unmapped'."""
         return "unmapped"
 
     def binding(self, offset: int) -> Descriptor:
-        """What to bind for a range from `offset` on: up to the very end."""
+        """Return the binding of a range from `offset` on, up to the end of the zone."""
         start = BEFORE + offset
         size = self.whole.size - start
         return {"buffer": self.whole, "offset": start, "size": size}
@@ -142,7 +142,7 @@ def _within(buffer: Any, offset: int) -> tuple[Any, int]:
 
 @final
 class GuardedDevice:
-    """A device that guards every storage buffer that it creates."""
+    """A device that puts every storage buffer between guard zones."""
 
     def __init__(self, device: GPUDevice) -> None:
         """Stand in for a device."""
@@ -166,12 +166,12 @@ class GuardedDevice:
         self._device.destroy()
 
     def start(self, pattern: Pattern) -> None:
-        """Guard by this pattern from now on, and number buffers anew."""
+        """Use this pattern from now on, and number buffers anew."""
         self.pattern = pattern
         self._created = 0
 
     def create_buffer(self, *, size: int, usage: int) -> Any:
-        """Create a buffer, guarded if shaders may write it."""
+        """Create a buffer, between guard zones if shaders may write it."""
         if usage & STORAGE:
             word = self.pattern.of(self._created)
             self._created += 1
@@ -181,7 +181,7 @@ class GuardedDevice:
     def create_bind_group(
         self, *, label: str, layout: object, entries: Sequence[Mapping[str, Any]]
     ) -> Any:
-        """Bind guarded buffers with all that lies behind them."""
+        """Bind buffers, guarded ones with the zone behind them."""
         own = [{**entry, "resource": _exposed(entry["resource"])} for entry in entries]
         return self._device.create_bind_group(label=label, layout=layout, entries=own)
 
@@ -190,7 +190,7 @@ class GuardedDevice:
         return _Encoder(self._device.create_command_encoder())
 
     def read(self, buffers: Sequence[GuardedBuffer]) -> list[NDArray[np.uint8]]:
-        """Return buffers with their zones, all by one transfer."""
+        """Return the bytes of buffers with their zones, by one transfer."""
         ends = list(accumulate(buffer.whole.size for buffer in buffers))
         joined = self._device.create_buffer(size=ends[-1], usage=COPY_SRC | COPY_DST)
         encoder = self._device.create_command_encoder()
@@ -212,13 +212,13 @@ def _exposed(resource: Mapping[str, Any]) -> Descriptor:
 @final
 @dataclass(frozen=True)
 class Leased:
-    """A buffer that the runtime took for `nbytes` bytes of elements."""
+    """A buffer that the runtime uses for `nbytes` bytes of elements."""
 
     nbytes: int
     buffer: GuardedBuffer
 
     def fault(self, found: NDArray[np.uint8]) -> str:
-        """Say which byte of the pattern has changed first; empty if none has."""
+        """Return which byte of the zones has changed first, or "" if none has."""
         intact = np.full(found.size // 4, self.buffer.word, np.uint32)
         same = found == intact.view(np.uint8)
         # Uploads and copies are in words: the last one may go beyond the last half.
@@ -234,7 +234,7 @@ class Leased:
 
 @final
 class Guarded:
-    """A context on a guarded device, and what its last run leased."""
+    """A context on a guarded device, and the buffers of its last run."""
 
     def __init__(self, device: GPUDevice) -> None:
         """Open a context; `device` needs no other user."""
@@ -250,7 +250,7 @@ class Guarded:
         self._device = device
 
     def renew(self) -> None:
-        """Open another device of the adapter if this one was lost."""
+        """Open a new device on the adapter if this one was lost."""
         if self.lost:
             self._open(_another(self._device))
 
@@ -260,7 +260,7 @@ class Guarded:
 
     @contextmanager
     def under(self, pattern: Pattern) -> Generator[None]:
-        """Guard by this pattern, and note every buffer, for the length of a block."""
+        """Use this pattern in a block, and record every buffer that it leases."""
         backend: Any = self.ctx.backend
         memory = backend._memory  # noqa: SLF001 - temporaries are leased there alone
         original = memory.lease
@@ -279,7 +279,7 @@ class Guarded:
             memory.lease = original
 
     def fault(self) -> str:
-        """Say which pattern of the last block is spoilt; empty if none is."""
+        """Return which zone of the last block has changed, or "" if none has."""
         if not self.leased:
             return ""
         found = self.device.read([leased.buffer for leased in self.leased])
@@ -287,7 +287,7 @@ class Guarded:
         return next(filter(None, (each.fault(data) for each, data in pairs)), "")
 
     def check(self, what: str) -> None:
-        """Fail if any pattern of the last block is spoilt."""
+        """Raise WrongError if any zone of the last block has changed."""
         fault = self.fault()
         if fault:
             raise AssertionError(f"{what}: {fault}")
@@ -295,9 +295,7 @@ class Guarded:
 
 @contextmanager
 def guarded(adapter: str | int | None = None) -> Generator[Guarded]:
-    """Open a context with guard zones on the adapter that `kerngen.runtime.open` finds.
-
-    `adapter` chooses one, as it does there.
+    """Open a context with guard zones; `adapter` is as for `kerngen.runtime.open`.
 
     Raises the runtime's errors where there is none.
     """

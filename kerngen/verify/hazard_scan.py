@@ -1,4 +1,4 @@
-"""A scan for hazards: small calls with usual numbers that overflow f32 or lose digits."""
+"""Find hazards: small calls with ordinary numbers that overflow f32 or lose digits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import UniformRangeError
 from kerngen.runtime.calls.scalars import check_scalars, prepare
-from kerngen.verify.canned_calls import canned_call
+from kerngen.verify.calls.canned_calls import canned_call
+from kerngen.verify.calls.draw import Drawn, inputs_of
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import Drawn, inputs_of
 from kerngen.verify.hazards import Hazard, Watch
 from kerngen.verify.meaning.programs import meaning
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
 
 _KINDS: Final = ("whole", "even", "positive", "close", "unit", "spread")
@@ -25,7 +25,7 @@ _SEEDS: Final = 8
 
 
 def hazards_of(fitting: Fitting) -> tuple[Hazard, ...]:
-    """Return the operations of a kernel that are not finite, or lose all digits."""
+    """Return a kernel's operations that give infinity or NaN, or lose all digits."""
     watch = Watch()
     for given in _calls(fitting):
         lengths = fitting.lengths(given.sizes)

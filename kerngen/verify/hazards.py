@@ -1,4 +1,4 @@
-"""Where ordinary arguments lead out of the numbers that f32 holds: what to look at.
+"""Hazards: operations where ordinary arguments overflow f32 or cancel.
 
 That is no fault of a compiler: a kernel may be meant so.  But `exp` of 100, a mean of no
 elements or a difference of squares is what most wrong results come from.  Nothing is held
@@ -39,7 +39,7 @@ _DIGITS: Final = " loses all digits: both are rounded"
 @final
 @dataclass(frozen=True)
 class Hazard:
-    """An operation of a statement, with the least numbers that it was seen to fail for."""
+    """A hazardous operation, with the smallest numbers for which it was seen."""
 
     statement: Statement
     kind: str
@@ -55,7 +55,7 @@ class Hazard:
 @final
 @dataclass
 class Watch:
-    """Collects hazards of one kernel: of each statement one of each kind."""
+    """Collects the hazards of a kernel: one of each kind for each statement."""
 
     found: dict[tuple[int, str], Hazard] = field(
         default_factory=dict[tuple[int, str], Hazard]
@@ -67,7 +67,7 @@ class Watch:
     def statement(
         self, statement: Statement, value: Number, *, is_half: bool = False
     ) -> None:
-        """Keep what was seen in a statement, if its value is the worse for it."""
+        """Keep a statement's hazards, if they affect its value."""
         with np.errstate(all="ignore"):
             lost = not np.isfinite(value.error).all()
             rough = bool((value.error > _LOST * np.abs(value.value)).any())
@@ -83,7 +83,7 @@ class Watch:
         self._seen.clear()
 
     def operator(self, op: str, left: Number, right: Number, result: Number) -> None:
-        """Look at an operator on floats."""
+        """Check an operator on floats for hazards."""
         if op not in _OPERATORS:
             return
         raw = _OPERATORS[op](left.value, right.value)
@@ -97,7 +97,7 @@ class Watch:
             self._cancels((left, right), result, shown)
 
     def builtin(self, name: str, given: Sequence[Number], result: Number) -> None:
-        """Look at a function of floats."""
+        """Check a built-in on floats for hazards."""
         raw = plain_value(name, [each.value for each in given])
         if raw is not None:
 
@@ -109,7 +109,7 @@ class Watch:
     def reduction(
         self, kind: ReduceKind, terms: Number, axes: int, result: Number
     ) -> None:
-        """Look at a sum or a product of floats."""
+        """Check a sum or product of floats for hazards."""
         if kind not in _JOINS:
             return
         over = tuple(range(axes))

@@ -1,4 +1,4 @@
-"""One large call: more workgroups than one dimension of a dispatch holds.
+"""One large call: more workgroups than one dimension of a dispatch can have.
 
 The oracle computes some elements of it, those at the ends among them.
 """
@@ -19,13 +19,13 @@ from kerngen.ir.store import StoreAt
 from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.runtime.calls.ranges import shape_of
-from kerngen.verify.canned_calls import call_at
+from kerngen.verify.calls.canned_calls import call_at
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.fault import Fault, WrongError, compare, value_fault
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS
 from kerngen.verify.meaning.evaluate import Computed
 from kerngen.verify.meaning.number import Array, Number
 from kerngen.verify.meaning.programs import Call
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, written
 
 MOST_GROUPS: Final = 65535
@@ -40,7 +40,7 @@ _MOST_TERMS: Final = 1 << 13
 
 
 def large_sizes(trial: Trial) -> Sizes | None:
-    """Return the least sizes past the fold of a call that can be made and checked."""
+    """Return the smallest sizes that need two dimensions and can be checked, or None."""
     fitting = trial.fitting
     kernel = fitting.subject.kernel
     if not all(map(_is_whole, kernel.body)):
@@ -112,10 +112,10 @@ def _fits(fitting: Fitting, sizes: Sizes, most: int) -> bool:
 
 
 def expected_seconds(trial: Trial, sizes: Sizes) -> float:
-    """Return how long a large call may take, by a shorter one; 0 if there is none.
+    """Return the expected time of a large call, estimated from a shorter one.
 
-    Neither an upload nor a dispatch can be interrupted once it has begun.  A shorter call
-    that goes wrong is no reason to leave out the large one, which is looked at closely.
+    A large call can't be interrupted. If the shorter call fails, the large one is made
+    all the same.
     """
     longest = max(length for _, length in sizes)
     short = longest // _PART // _WHOLE * _WHOLE
@@ -133,7 +133,7 @@ def expected_seconds(trial: Trial, sizes: Sizes) -> float:
 
 
 def check_large(trial: Trial, given: Given) -> None:
-    """Run a large call, and hold some of its elements to what they should be."""
+    """Run a large call, and check some of its elements."""
     lengths = trial.fitting.lengths(given.sizes)
     assert lengths is not None
     results = trial.run(given, PATTERNS[0])
@@ -175,7 +175,7 @@ def _at(fault: Fault, name: str, places: list[Array], got: Array) -> Fault:
 
 
 def chosen_places(shape: tuple[int, ...]) -> list[Array]:
-    """Return some elements by their places: the ends, and any others."""
+    """Return the positions of some elements: the corners, and random ones."""
     count = prod(shape)
     if not shape:
         return []

@@ -1,4 +1,4 @@
-"""What hypothesis notes on the disk: not in a folder of the user's."""
+"""Hypothesis's database, kept out of the user's folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 @contextmanager
 def notes_elsewhere() -> Generator[None]:
-    """Keep hypothesis's notes in a folder that goes when the run ends."""
+    """Keep hypothesis's database in a temporary folder during a block."""
     with TemporaryDirectory(prefix="kerngen-verify-") as folder:
         set_hypothesis_home_dir(folder)
         try:

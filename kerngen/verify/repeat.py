@@ -1,4 +1,4 @@
-"""One call again: what the programs that `kerngen verify` prints are made of."""
+"""Functions of the programs that `kerngen verify` prints to repeat a failure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kerngen.source.reading import read_source
 from kerngen.source.text import Source
 from kerngen.syntax.folder import origin_of, sources_below
 from kerngen.syntax.library import Library
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.differences import Product, products
 from kerngen.verify.guarded import PATTERNS, guarded
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.subjects import subjects
 from kerngen.verify.trial import Given, launch, refer
 from kerngen.verify.ways import ways
@@ -32,7 +32,7 @@ Run: TypeAlias = Callable[..., list[NDArray[Any]]]
 
 
 class OutsideError(Exception):
-    """A kernel wrote outside of its tensors."""
+    """Raised for a kernel that wrote outside of its tensors."""
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def kernel(
     arrangement: str = "apart",
     overlapping: tuple[int, int] | None = None,
 ) -> Generator[Run]:
-    """Yield what runs a kernel of a `.kern` file one way, on the adapter at hand.
+    """Yield a function that runs a kernel of a `.kern` file in one way.
 
     `schedule` is a stage, a strategy and a variant, as `kerngen verify` prints them.  It
     may be given in another file of the folder `sources`; without one the file is alone.  The
@@ -58,7 +58,7 @@ def kernel(
 
 
 def differences(file: str, name: str, *, seed: int, sources: str = "") -> list[Product]:
-    """Return a gradient and differences of its function, along random directions."""
+    """Return the gradient and the finite differences of a kernel, to compare."""
     with _subject(file, name, sources) as subject:
         return products(subject, seed)[1]
 

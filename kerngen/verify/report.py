@@ -1,4 +1,4 @@
-"""What `kerngen verify` found: as a table with counterexamples, and as data."""
+"""The report of `kerngen verify`: a table with counterexamples, and as data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REPEATS: Mapping[bool, str] = {
 @final
 @dataclass(frozen=True)
 class Report:
-    """All that a run found: of `planned` ways, those that it came to.
+    """The results of a run, which may have ended before all `planned` ways were run.
 
     `sources` is the folder whose files count, empty if a file is alone.
     """
@@ -49,23 +49,23 @@ class Report:
 
     @property
     def finished(self) -> bool:
-        """Whether neither the budget nor Ctrl-C ended anything early."""
+        """Whether the run was complete: neither the budget nor Ctrl-C ended it."""
         return not (self.interrupted or any(result.cut for result in self.results))
 
     @property
     def interruption(self) -> str:
-        """How far a run came that was ended by Ctrl-C."""
+        """How many ways were run before Ctrl-C, in words."""
         done = sum(result.is_way for result in self.results)
         return f"Interrupted: {done} of {counted(self.planned, 'way')} were run."
 
 
 def table_of(results: Sequence[Result]) -> Table:
-    """Return one row for each way to run each kernel."""
+    """Return a table with a row for each way to run each kernel."""
     return table_of_data([_row(result, None) for result in results])
 
 
 def table_of_data(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the table of results as `data_of` has them."""
+    """Return the same table, from results as data."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("kernel", overflow="fold")
     table.add_column("schedule", overflow="fold")
@@ -103,7 +103,7 @@ def _why(row: Mapping[str, Any]) -> str:
 
 
 def print_data(console: Console, report: Mapping[str, Any]) -> None:
-    """Print what goes wrong, and where numbers exceed f32, of a report as data."""
+    """Print the failures and hazards of a report as data."""
     for row in report["results"]:
         found = row.get("counterexample")
         if found is not None:
@@ -123,7 +123,7 @@ def print_data(console: Console, report: Mapping[str, Any]) -> None:
 
 
 def print_counterexample(console: Console, result: Result, sources: str) -> None:
-    """Print how a way went wrong, and the program that repeats it."""
+    """Print the failure of a way, and a program that repeats it."""
     found = result.counterexample
     assert found is not None
     sizes = ", ".join(f"{name} = {length}" for name, length in found.given.sizes)
@@ -148,7 +148,7 @@ def _print_wrong(
 
 
 def print_hazards(console: Console, results: Sequence[Result]) -> None:
-    """Print where ordinary numbers lead out of those of f32: it may be meant so."""
+    """Print the hazards: operations where ordinary numbers leave f32's range."""
     found = [(result, hazard) for result in results for hazard in result.hazards]
     if found:
         console.print(
@@ -164,7 +164,7 @@ def print_hazards(console: Console, results: Sequence[Result]) -> None:
 
 
 def summary(report: Report) -> str:
-    """Return how much was run, and what came out, on one line."""
+    """Return how many ways were run and their verdicts, on one line."""
     results = report.results
     counts = Counter(result.verdict for result in results)
     kernels = len({(result.file, result.kernel) for result in results})
@@ -179,7 +179,7 @@ def summary(report: Report) -> str:
 
 
 def data_of(report: Report) -> dict[str, Any]:
-    """Return all that was found, as JSON has it."""
+    """Return the report as JSON data."""
     return {
         "adapter": report.adapter,
         "seed": report.seed,

@@ -1,4 +1,4 @@
-"""What is found of one way to run a kernel: a verdict, and what goes with it."""
+"""The result for one way to run a kernel: a verdict, and its details."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, final
 
+from kerngen.verify.calls.sizes import Sizes
 from kerngen.verify.fault import Fault, Tally
 from kerngen.verify.hazards import Hazard
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.sizes import Sizes
 from kerngen.verify.trial import Given
 
 REFERENCE: Final = "NumPy reference"
@@ -18,7 +18,7 @@ DIFFERENCES: Final = "differences"
 
 
 class Verdict(Enum):
-    """What became of one way to run a kernel."""
+    """The outcome for one way to run a kernel."""
 
     HELD = "held"
     WRONG = "wrong"
@@ -29,7 +29,7 @@ class Verdict(Enum):
 @final
 @dataclass(frozen=True)
 class Counterexample:
-    """The plainest call found that goes wrong, and how; `unsteady` if not each time."""
+    """The simplest failing call; `unsteady` if it does not fail each time."""
 
     given: Given
     fault: Fault
@@ -39,11 +39,11 @@ class Counterexample:
 @final
 @dataclass(frozen=True)
 class Result:
-    """What was found of one way to run a kernel; `why` is what was not run, and the reason.
+    """The result for one way to run a kernel; `why` is the reason if it was not run.
 
-    It is `cut` if the budget or Ctrl-C ended it early.
-    `large` are the lengths of a call with more workgroups than one dimension holds.
-    `hazards` are where ordinary numbers lead out of f32, as the reference was called.
+    `cut` is set if the budget or Ctrl-C ended it early. `large` are the lengths of the
+    call with workgroups in two dimensions. `hazards` are operations where ordinary
+    numbers left f32's range.
     """
 
     file: str
@@ -62,15 +62,15 @@ class Result:
 
     @property
     def schedule(self) -> str:
-        """Stage, strategy and variant."""
+        """The name of the way: stage, strategy and variant."""
         return " ".join(filter(None, (self.stage, self.strategy, self.variant)))
 
     @property
     def is_way(self) -> bool:
-        """Whether it is a way to run the kernel, and not another check."""
+        """Whether it is for a way to run the kernel, not for another check."""
         return self.strategy not in {OVERLAPS, DIFFERENCES}
 
     @property
     def on_device(self) -> bool:
-        """Whether it is a way to run the kernel on an adapter."""
+        """Whether the way runs on an adapter, not in NumPy."""
         return self.is_way and self.strategy != REFERENCE

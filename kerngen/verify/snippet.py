@@ -1,4 +1,4 @@
-"""The Python that repeats a counterexample: `repeat` below is what it calls."""
+"""The Python program that repeats a counterexample, by functions of `repeat`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from kerngen.ir.memory import Leaf, MemoryType
 from kerngen.ir.nodes import Parameter, Role, Tensor
 from kerngen.runtime.struct import UniformStruct
-from kerngen.verify.canned_calls import PERIOD
+from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import Array, cloned
 from kerngen.verify.result import DIFFERENCES, REFERENCE, Counterexample, Result
@@ -29,7 +29,7 @@ _OWN: Final = frozenset(
 
 
 def snippet(result: Result, sources: str) -> str:
-    """Return a program that repeats a counterexample; `sources` is the folder, if any."""
+    """Return a program that repeats a counterexample."""
     found, subject = result.counterexample, result.subject
     assert found is not None
     if result.strategy == DIFFERENCES:
@@ -134,7 +134,7 @@ def _number(value: Any) -> str:
 
 
 def array_text(array: Array, memory: MemoryType) -> str:
-    """Return an expression that makes an array; structs come as bytes and a shape."""
+    """Return a Python expression for an array; structs are given as bytes."""
     if array.size > _MOST and _repeats(array):
         flat = array.reshape(-1)[:PERIOD]
         if isinstance(memory, Leaf):

@@ -1,4 +1,4 @@
-"""The kernels of a selection of files, compiled for the occasion."""
+"""The kernels to verify, compiled and imported."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ from kerngen.verify.meaning.programs import Subject
 def subjects(
     library: Library, names: Sequence[str]
 ) -> Generator[dict[str, list[Subject]]]:
-    """Yield the kernels of files, by file; raise CompileError with the faults of all.
-
-    They can be called inside of the block.
-    """
+    """Yield the kernels by file, callable for the duration of a block."""
     compiler = Compiler(library, formatted=False)
     faults = Faults()
     made: dict[str, CompiledModule] = {}

@@ -1,4 +1,4 @@
-"""One call run one way: amid guard zones, twice, and held to its meaning."""
+"""One call, run in one way: twice, between guard zones, and compared with its meaning."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kerngen.runtime import (
 from kerngen.runtime import Tensor as DeviceTensor
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.calls.draw import twins
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import twins
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError, compare
 from kerngen.verify.guarded import PATTERNS, Guarded
 from kerngen.verify.meaning.number import Number
 from kerngen.verify.meaning.programs import Subject, meaning
 from kerngen.verify.meaning.values import Array
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.ways import Way
 
 AnyTensor: TypeAlias = DeviceTensor[Any, Any]
@@ -44,7 +44,7 @@ _ALIGNED: Final = 64
 @final
 @dataclass(frozen=True)
 class Given:
-    """The arguments of a call, and how its tensors lie in memory."""
+    """The arguments of a call, and the layout of its tensors in memory."""
 
     sizes: Sizes
     arrays: tuple[Array, ...]
@@ -58,7 +58,7 @@ class Given:
 @final
 @dataclass(frozen=True)
 class Trial:
-    """Tries calls of one kernel, one way."""
+    """Tries calls of one kernel in one way."""
 
     guarded: Guarded
     fitting: Fitting
@@ -70,9 +70,9 @@ class Trial:
         return self.fitting.subject
 
     def check(self, given: Given) -> None:
-        """Run a call and hold it to its meaning; raise WrongError if it is wrong.
+        """Run a call and compare it with its meaning; raise WrongError if it is wrong.
 
-        Lets through what the runtime raises of a call that it refuses.
+        Errors of the runtime about calls that it refuses are raised unchanged.
         """
         first = self.run(given, PATTERNS[given.turn])
         want = self.meaning(given)
@@ -109,13 +109,13 @@ class Trial:
                     raise WrongError(Fault("bits", text, n, path, place))
 
     def meaning(self, given: Given) -> list[list[Number]]:
-        """Return what a call must give."""
+        """Return the expected results of a call."""
         lengths = self.fitting.lengths(given.sizes)
         assert lengths is not None
         return meaning(self.subject, lengths, given.arrays, given.scalars)
 
     def compare(self, want: list[list[Number]], got: Sequence[Array]) -> None:
-        """Hold results to what they should be."""
+        """Compare results with the expected ones; raise WrongError if they differ."""
         for n, tensor in enumerate(written(self.subject)):
             compare(tensor.name, tensor.memory, want[n], got[n], self.tally, n)
 
@@ -136,7 +136,7 @@ class Trial:
         return results
 
     def refer(self, given: Given) -> None:
-        """Hold the NumPy reference to the meaning."""
+        """Compare the NumPy reference's results with the expected ones."""
         with self._raising():
             results = refer(self.fitting.kernel, given)
         self.compare(self.meaning(given), results)
@@ -160,7 +160,7 @@ class Trial:
 
 
 def bits(numbers: Array) -> Array:
-    """Return the bits of numbers."""
+    """Return an array's bits as integers."""
     return (
         np.ascontiguousarray(numbers)
         .view(f"u{numbers.dtype.itemsize}")
@@ -175,7 +175,7 @@ def written(subject: Subject) -> Iterator[Tensor]:
 
 
 def launch(ctx: Context, fitting: Fitting, way: Way, given: Given) -> list[Array]:
-    """Return what a device makes of a call: the changed tensors, then the outputs."""
+    """Run a call on a device, and return the changed tensors, then the outputs."""
     kernel = way.kernel
     tensors = device_tensors(ctx, fitting, given)
     out: tuple[AnyTensor | None, ...] = kernel.no_out
@@ -215,7 +215,7 @@ def _overlapping(
 
 
 def device_tensors(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
-    """Return the inputs of a call as tensors, in its arrangement."""
+    """Return the inputs of a call as tensors, in their layout in memory."""
     specs = fitting.kernel.inputs
     if given.arrangement == "together":
         return _together(ctx, fitting, given)
@@ -254,7 +254,7 @@ def _together(ctx: Context, fitting: Fitting, given: Given) -> list[AnyTensor]:
 
 
 def refer(kernel: Kernel, given: Given) -> list[Array]:
-    """Return what the NumPy reference makes of a call."""
+    """Run a call by the NumPy reference, and return its results."""
     arrays = [array.copy() for array in given.arrays]
     names = (spec.name for spec in kernel.scalars)
     result: Any = kernel.reference(

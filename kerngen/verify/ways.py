@@ -1,4 +1,4 @@
-"""Ways to run a kernel: one stage by one strategy's one variant, the rest as usual."""
+"""Ways to run a kernel: one variant of one schedule of a stage, the rest as usual."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kerngen.runtime.calls.kernel import Dims, Kernel
 @final
 @dataclass(frozen=True)
 class Way:
-    """The choice of a strategy for a stage, and of a variant; `body` runs that alone.
+    """One way to run a kernel: a stage, a strategy, and a variant of it.
 
-    The variant is a case of the strategy's choice by lengths.  A strategy without one has
-    a variant without a name, which has all its dispatches.
+    The variant is a case of the strategy's choice by lengths; without such a choice it
+    has no name.
     """
 
     original: Kernel
@@ -28,24 +28,24 @@ class Way:
     body: Sequence = ()
 
     def __str__(self) -> str:
-        """Stage, strategy and variant."""
+        """Return stage, strategy and variant as text."""
         names = self.stage, self.strategy.name, self.variant.name
         return " ".join(filter(None, names))
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel, forced to run so: only the variants of other stages are chosen."""
+        """The kernel with a plan that only runs this way."""
         return replace(self.original, read_body=lambda: self.body)
 
     def takes(self, lengths: Dims) -> bool:
-        """Whether the variant is for lengths such as these."""
+        """Whether the variant is chosen at these lengths."""
         return holds(self.variant.when, lengths)
 
 
 def ways(kernel: Kernel) -> tuple[Way, ...]:
     """Return every way to run a kernel.
 
-    A strategy that several choices have for a stage is one way.
+    A strategy that is in several choices for a stage is one way.
     """
     found: dict[str, Way] = {}
     for stage, strategy, variant, body in _ways(kernel.body):

@@ -88,3 +88,28 @@ def test_what_is_wrong_beside_a_gap_is_reported() -> None:
         ("KG0401", "j"),
         ("KG0504", "t"),
     ]
+
+
+def test_a_name_that_a_gap_only_reads_is_reported() -> None:
+    text = """
+        kernel k(x: f32[n]) -> y: f32[n] {
+            let t[i] = lenght * x[i] ** 2.0;
+            y[i] = t[i] + lenght;
+        }
+    """
+    assert [(f.code, f.span.text) for f in faults_of(text)] == [
+        ("KG0114", "**"),
+        ("KG0201", "lenght"),
+    ]
+
+
+def test_a_gap_may_write_what_the_parser_did_not_come_to() -> None:
+    text = """
+        kernel k(x: f32[n]) -> y: f32[n], z: f32[n] {
+            y[i] = (x[i]
+            z[i] = 2.0 * x[i];
+        }
+        kernel l(x: f32[n]) -> y: f32[n] { return x; }
+        kernel m(x: f32[n]) -> y: f32[n] { let = 2.0; y[i] = t; }
+    """
+    assert len(faults_of(text)) == 3

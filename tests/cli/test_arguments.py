@@ -17,7 +17,7 @@ from hypothesis.configuration import storage_directory
 
 from kerngen import __version__
 from kerngen.cli import main
-from kerngen.cli.paths import PathType
+from kerngen.cli.arguments.paths import PathType
 from kerngen.verify.notes import notes_elsewhere
 from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, WRONG, Run, edit, files
 

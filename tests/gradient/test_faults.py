@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kerngen.gradient import adjoint, derive, handing, simplify, solve
-from kerngen.gradient.forms import length, number
+from kerngen.gradient import adjoint, derive, handing, simplify
+from kerngen.gradient.integers import solve
+from kerngen.gradient.integers.forms import length, number
 from kerngen.gradient.terms import Term, indices_of
 from kerngen.ir.nodes import Binary, BuiltinCall, Construct, Expr, Index, Swizzle
 from kerngen.ir.types import Scalar

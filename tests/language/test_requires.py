@@ -12,9 +12,9 @@ from kerngen.compiler import compile_text
 from kerngen.plan.read import read_plan
 from kerngen.runtime import ArgumentError, Context, Error, ShapeError, f32
 from kerngen.runtime.calls.kernel import Kernel
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.sizes import Fitting
 from tests.compile import built_module, checked, kernels_in
 
 SOURCE = """

@@ -21,15 +21,15 @@ from kerngen.plan.tree import (
     dispatches_in,
     stages_of,
 )
-from kerngen.verify import sizes as lengths_module
+from kerngen.verify.calls import sizes as lengths_module
+from kerngen.verify.calls.canned_calls import PERIOD, call_at, canned_call
+from kerngen.verify.calls.draw import ARRANGEMENTS, Drawn, inputs_of, twins
+from kerngen.verify.calls.overlaps import overlaps
+from kerngen.verify.calls.sizes import MOST_WORK, Fitting
 from kerngen.verify.campaign import given_of, reference_way
-from kerngen.verify.canned_calls import PERIOD, call_at, canned_call
-from kerngen.verify.draw import ARRANGEMENTS, Drawn, inputs_of, twins
 from kerngen.verify.effort import Effort
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.meaning.values import FLOATS, blank_array, cloned, fill, integers
-from kerngen.verify.overlaps import overlaps
-from kerngen.verify.sizes import MOST_WORK, Fitting
 from kerngen.verify.ways import Way, ways
 
 COUNT = 4000

@@ -8,9 +8,9 @@ import numpy as np
 
 from kerngen.cli.project import select
 from kerngen.cli.settings import Project
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
 from kerngen.verify.hazard_scan import hazards_of
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.subjects import subjects
 
 FILE = Path(__file__).with_name("hazards.kern")

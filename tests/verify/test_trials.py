@@ -17,14 +17,14 @@ from kerngen.plan.size import evaluate
 from kerngen.plan.tree import dispatches_in
 from kerngen.verify import campaign
 from kerngen.verify import trial as trials
+from kerngen.verify.calls.draw import Drawn
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.campaign import given_of, reference_way
-from kerngen.verify.draw import Drawn
 from kerngen.verify.effort import Effort, StopError
 from kerngen.verify.fault import LOST, Fault, Tally, WrongError
 from kerngen.verify.guarded import BEFORE, BEHIND, PATTERNS, Leased
 from kerngen.verify.large import MOST_GROUPS, expected_seconds, large_sizes
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given, Trial, refer
 from kerngen.verify.ways import ways
 

@@ -15,8 +15,10 @@ from kerngen.ir.memory import Leaf
 from kerngen.ir.types import Scalar
 from kerngen.verify import fault as faults
 from kerngen.verify import large, report
+from kerngen.verify.calls.canned_calls import PERIOD
+from kerngen.verify.calls.shrink import plainer
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.campaign import reference_way
-from kerngen.verify.canned_calls import PERIOD
 from kerngen.verify.effort import SPENT, Effort, StopError
 from kerngen.verify.fault import Fault, Tally, WrongError
 from kerngen.verify.hazards import Hazard, Watch
@@ -24,8 +26,6 @@ from kerngen.verify.meaning import number
 from kerngen.verify.meaning.number import Number
 from kerngen.verify.meaning.programs import Subject
 from kerngen.verify.result import OVERLAPS, REFERENCE, Counterexample, Result, Verdict
-from kerngen.verify.shrink import plainer
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.snippet import array_text, snippet
 from kerngen.verify.trial import Given
 

@@ -30,8 +30,8 @@ from kerngen.ir.types import Scalar
 from kerngen.runtime.calls import launch
 from kerngen.syntax.library import Library
 from kerngen.verify import campaign, trial
+from kerngen.verify.calls.canned_calls import PERIOD
 from kerngen.verify.campaign import Campaign
-from kerngen.verify.canned_calls import PERIOD
 from kerngen.verify.effort import SPENT, Effort, StopError, limited
 from kerngen.verify.fault import Fault as Wrong
 from kerngen.verify.fault import Tally, WrongError

@@ -1,4 +1,4 @@
-"""Other libraries, timed on the same work in the same run, where they are installed."""
+"""Peers: other libraries that are timed on the same work, if installed."""
 
 from __future__ import annotations
 

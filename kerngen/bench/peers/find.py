@@ -1,4 +1,4 @@
-"""Which peers there are, and which of them are installed."""
+"""The known peers, and which of them are installed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kerngen.bench.measure import Clock
 
 
 class Peer(Protocol):
-    """A library that can do the work of some cases."""
+    """Another library that can do the work of some cases."""
 
     @property
     def name(self) -> str:
-        """What its column is called, the device included."""
+        """The name of its column, with the device."""
         ...
 
     @property
@@ -25,7 +25,7 @@ class Peer(Protocol):
         ...
 
     def clock(self, case: Case) -> AbstractContextManager[Clock | None]:
-        """Yield what times its twin of a case, or None where it has none.
+        """Yield a clock for a case's counterpart in the library, or None.
 
         What that takes of memory is given back at the end of the block.
         """
@@ -47,14 +47,14 @@ It takes seconds to compile each case: a run that nobody chose peers for goes wi
 
 
 def asked_for(names: Iterable[str], kind: str) -> list[str]:
-    """Return peers that were asked for, and those that run beside them."""
+    """Return the peers that were asked for, with those that come along."""
     given = list(names)
     beside = (BESIDE.get((name, kind)) for name in given)
     return [*given, *(name for name in beside if name)]
 
 
 def find_peers(names: Iterable[str], kind: str) -> tuple[list[Peer], dict[str, str]]:
-    """Return the peers of the names that can run here, and why others can't."""
+    """Return the peers that can run here, and the reasons why others can't."""
     found: list[Peer] = []
     absent: dict[str, str] = {}
     for name in names:

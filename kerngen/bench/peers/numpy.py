@@ -50,14 +50,14 @@ TWINS: Final[Mapping[str, tuple[str, Twin]]] = {
 
 @final
 class Numpy:
-    """NumPy on all that its BLAS takes of the CPU."""
+    """NumPy, with as many threads as its BLAS uses."""
 
     name = "NumPy"
     version = np.__version__
 
     @contextmanager
     def clock(self, case: Case) -> Generator[Clock | None]:
-        """Time the twin by the host's clock."""
+        """Yield a host clock for a case's counterpart."""
         if case.twin not in TWINS:
             yield None
             return

@@ -52,7 +52,7 @@ class Tinygrad:
 
     @contextmanager
     def clock(self, case: Case) -> Generator[Clock | None]:
-        """Time the twin by the sum of tinygrad's own timestamps of its kernels."""
+        """Yield a clock that adds up tinygrad's timestamps of its kernels."""
         if case.twin not in TWINS or case.largest > _LARGEST:
             yield None
             return
@@ -82,7 +82,7 @@ class Tinygrad:
 
 
 def make(kind: str) -> Peer:
-    """Return the peer; it finds its own adapter, by the Dawn of the package dawn-python."""
+    """Return the peer; it finds its adapter itself."""
     del kind
     os.environ.setdefault("WEBGPU_PATH", _dawn())
     os.environ.setdefault("WEBGPU_BACKEND", "WGPUBackendType_Vulkan")

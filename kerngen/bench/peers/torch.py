@@ -1,4 +1,4 @@
-"""PyTorch as a peer: on CUDA, timed by its events, or on the CPU.
+"""PyTorch as a peer: on CUDA or on the CPU.
 
 Products are of full float32: TensorFloat-32 is off.
 """
@@ -102,7 +102,7 @@ KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
 
 @final
 class Torch:
-    """PyTorch on one device, its functions as they are or `compiled` by `torch.compile`."""
+    """PyTorch on one device, eager or `compiled` by `torch.compile`."""
 
     def __init__(
         self, torch: ModuleType, device: str, *, compiled: bool = False
@@ -117,7 +117,7 @@ class Torch:
 
     @contextmanager
     def clock(self, case: Case) -> Generator[Clock | None]:
-        """Time the twin by CUDA's events, or by the host's clock."""
+        """Yield a clock for a case's counterpart, by CUDA's events or the host's clock."""
         launch = self._launch(case)
         if launch is None:
             yield None

@@ -1,4 +1,4 @@
-"""PyTorch's functions as `torch.compile` makes them, on CUDA."""
+"""PyTorch compiled by `torch.compile` as a peer, on CUDA."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kerngen.bench.peers.torch import Torch
 
 
 def make(kind: str) -> Peer:
-    """Return the peer; raise what PyTorch raises where it can't compile, without Triton say."""
+    """Return the peer; raise PyTorch's error if it can't compile, as without Triton."""
     torch = import_module("torch")
     if kind != "gpu" or not torch.cuda.is_available():
         raise RuntimeError("it is timed on CUDA only")

@@ -1,1 +1,1 @@
-"""Expressions, judged by the rules of their place."""
+"""Checking expressions, by the rules of the place where they are written."""

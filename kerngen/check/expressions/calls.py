@@ -1,4 +1,4 @@
-"""Calls: casts, built-ins and the user's functions."""
+"""Checking calls: casts, built-ins and the user's functions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def check_count(
     remedy: str = "",
     declared: Span | None = None,
 ) -> bool:
-    """Whether a call has as many arguments as it needs; if not, that is a fault."""
+    """Whether a call has the expected number of arguments; reports it if not."""
     actual = len(node.arguments)
     if actual == expected:
         return True
@@ -113,7 +113,7 @@ def _cast(ex: Expressions, node: ast.Call, scalar: Scalar) -> Expr | None:
 
 
 def report_cast(ex: Expressions, node: ast.Expr, value: Expr, scalar: Scalar) -> None:
-    """Record the conversion of a vector or matrix to a scalar."""
+    """Report a cast of a vector or matrix to a scalar type."""
     ex.env.faults.add(
         OperandType(
             span=node.span,

@@ -1,4 +1,4 @@
-"""Expressions where they are: from syntax to typed IR, by the rules of their place.
+"""The expression checker: from syntax to typed IR, by the rules of the place.
 
 A faulty expression is None; its fault is recorded once, where it is.
 """
@@ -25,7 +25,7 @@ from kerngen.syntax import ast
 
 
 class Rules(ABC):
-    """What expressions may read where they are, and how their numbers mix there."""
+    """The rules of a place: what its expressions may read, and how number types mix."""
 
     mixes: ClassVar[bool] = False
     """Whether operands keep their types: an operation is F32 if one of them is, else I32.
@@ -45,16 +45,16 @@ class Rules(ABC):
     def judge(
         self, ex: Expressions, node: ast.Expr, want: Scalar | None
     ) -> Expr | None:
-        """Return the typed expression; None after a fault."""
+        """Check an expression; return its typed form, or None after a fault."""
 
     @abstractmethod
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        """Return the fault of what can't be read here."""
+        """Return the diagnostic for something that can't be read here."""
 
     def refuse(
         self, ex: Expressions, span: Span, what: str, symbol: Symbol | None = None
     ) -> None:
-        """Record what can't be read here, and where that is declared."""
+        """Report that something can't be read here, and where it is declared."""
         ex.env.faults.add(self.refusal(span, what, symbol.span if symbol else None))
 
 
@@ -63,8 +63,8 @@ class Rules(ABC):
 class Expressions:
     """Checks expressions in one scope, by the rules of their place.
 
-    Subscripts are clamped where a condition may guard them: `in_branch` of an `if`, or
-    behind `and` or `or`; `guards` are the conditions.
+    Subscripts are clamped where a condition may guard them: `in_branch` is set inside
+    of an `if`, and after `and` or `or`; `guards` are those conditions.
     """
 
     env: Environment
@@ -74,17 +74,17 @@ class Expressions:
     guards: tuple[ast.Expr, ...] = ()
 
     def check(self, node: ast.Expr, want: Scalar | None = None) -> Expr | None:
-        """Return the typed expression; literals take the type `want`."""
+        """Check an expression; return its typed form, or None after a fault."""
         value = self.rules.judge(self, node, want)
         self.env.model.add(self.scope, node, value)
         return value
 
     def under(self, rules: Rules) -> Expressions:
-        """Return what checks expressions in the same scope by other rules."""
+        """Return a checker in the same scope with other rules."""
         return replace(self, rules=rules)
 
     def literal(self, span: Span, value: float, want: Scalar | None) -> Expr | None:
-        """Return a literal; where numbers mix, an integer is I32 if it fits that."""
+        """Return a typed literal; where types mix, an integer is I32 if it fits."""
         if self.rules.mixes:
             is_large = value > bounds(Scalar.I32)[1]
             want = Scalar.U32 if is_large else None
@@ -95,7 +95,7 @@ class Expressions:
     ) -> Expr | None:
         """Return the expression if it has the type that its place asks for.
 
-        `declared` is where that type is written.
+        `declared` is the span where that type is declared.
         """
         value = self.check(node, scalar_of(want))
         if value is None or value.type == want:
@@ -111,7 +111,7 @@ class Expressions:
         place: str,
         declared: Span | None = None,
     ) -> None:
-        """Record a value of another type than its place asks for."""
+        """Report a value whose type is not the one that its place needs."""
         self.env.faults.add(
             TypeMismatch(
                 span=node.span,
@@ -126,7 +126,7 @@ class Expressions:
     def check_together(
         self, nodes: tuple[ast.Expr, ...], want: Scalar | None
     ) -> list[Expr | None]:
-        """Check operands that share a type: literals take that of the others."""
+        """Check operands that share one type, which literals among them take."""
         if self.rules.mixes:
             return [self.check(node) for node in nodes]
         kinds = [self.env.kinds.flexible(node) for node in nodes]
@@ -146,7 +146,7 @@ class Expressions:
         ]
 
     def finish(self, expr: Expr, span: Span) -> Expr | None:
-        """Fold the top of an expression; what is constant must not overflow."""
+        """Fold the constants at the top of an expression; report an overflow."""
         if self.rules.mixes:
             return expr
         if self.rules.must_fit and overflows(self.env.faults, span, expr):
@@ -159,11 +159,13 @@ class Expressions:
             return None
 
     def guarded(self, condition: ast.Expr) -> Expressions:
-        """Return what checks expressions that a condition may guard."""
+        """Return a checker for expressions that are only evaluated if a condition
+        holds.
+        """
         return replace(self, in_branch=True, guards=(*self.guards, condition))
 
     def condition(self, node: ast.Expr, guard: ast.Expr | None = None) -> Expr | None:
-        """Check an expression that is true or false; another one may guard it."""
+        """Check an expression that must be a bool."""
         inner = self.guarded(guard) if guard else self
         value = inner.check(node)
         if value is None or value.type is Scalar.BOOL:

@@ -1,4 +1,4 @@
-"""Vectors and matrices in expressions: how they are made, and computed with."""
+"""Checking vectors and matrices: constructors, operators and functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kerngen.syntax import ast
 def check_construct(
     ex: Expressions, node: ast.Call, type_: Vector | Matrix
 ) -> Expr | None:
-    """Return the value of `vec3f(...)` or `mat2x2f(...)`."""
+    """Check `vec3f(...)` or `mat2x2f(...)`; return its typed form."""
     want = scalar_of(type_)
     values = [ex.check(argument, want) for argument in node.arguments]
     parts = tuple(value for value in values if value is not None)
@@ -74,7 +74,7 @@ def _accepted(type_: Vector | Matrix) -> str:
 def check_composite(
     ex: Expressions, node: ast.Binary, left: Expr, right: Expr
 ) -> Expr | None:
-    """Return an operation of which a side is a vector or matrix."""
+    """Return a typed operation, one side of which is a vector or matrix."""
     type_ = composite_type(node.op, left.type, right.type)
     if type_ is not None:
         return Binary(node.op, left, right, type_)
@@ -90,7 +90,7 @@ def report_operands(
     left: tuple[Span, ValueType],
     right: tuple[Span, ValueType],
 ) -> None:
-    """Record an operation that there is not, of sides with these types."""
+    """Report an operator that is not defined for two types."""
     ex.env.faults.add(
         CompositeOperands(
             span=span,
@@ -103,7 +103,7 @@ def report_operands(
 
 
 def check_geometry(ex: Expressions, node: ast.Call, function: Geometry) -> Expr | None:
-    """Return a call of a function of whole vectors or matrices."""
+    """Check a call of a function of whole vectors or matrices, such as `dot`."""
     values = [ex.check(argument, Scalar.F32) for argument in node.arguments]
     known = tuple(value for value in values if value is not None)
     if len(known) < len(values):
@@ -118,9 +118,9 @@ def check_geometry(ex: Expressions, node: ast.Call, function: Geometry) -> Expr 
 def check_componentwise(
     ex: Expressions, node: ast.Call, builtin: Builtin, typed: list[Expr | None]
 ) -> Expr | None:
-    """Return a call of a built-in with vectors, which works on each component.
+    """Check a call of a built-in that works on each component of vectors.
 
-    Literals take their type; the last argument of `mix` may be one for all components.
+    Literals take the type of the vectors; the last argument of `mix` may be a scalar.
     """
     like = next(v.type for v in typed if v is not None and is_composite(v.type))
     pairs = zip(typed, node.arguments, strict=True)
@@ -166,7 +166,7 @@ def _report(
 
 
 def splat(value: Expr, like: ValueType) -> Expr:
-    """Return a scalar in every component of a vector, where one is wanted."""
+    """Return a scalar as a vector of equal components, if `like` is a vector."""
     if isinstance(like, Vector) and not is_composite(value.type):
         return Construct(like, (value,))
     return value

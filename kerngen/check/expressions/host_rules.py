@@ -1,4 +1,4 @@
-"""Rules of what the host computes before a kernel runs: its numbers mix freely.
+"""The rules of host values, lengths, guards and `require`: their number types mix.
 
 A host reads dims, scalars, constants and earlier hosts, and calls functions.  A length
 is made of integers alone; a guard and a `require` compare dims, integer scalars and
@@ -173,12 +173,14 @@ GUARD: Final = _GuardRules()
 @final
 @dataclass(frozen=True)
 class RequireRules(HostSide):
-    """Rules of a condition on a call; `computed` are the names of lets and hosts."""
+    """The rules of a `require`; `computed` are the names of lets and hosts."""
 
     computed: frozenset[str]
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        """Return the fault of what is not known before a call, or is no integer."""
+        """Return the diagnostic for something that is unknown before a call, or no
+        integer.
+        """
         return RequireReads(span=span, what=what, declared=declared)
 
     def read(
@@ -188,7 +190,7 @@ class RequireRules(HostSide):
         return _known_integer(symbol)
 
     def unknown(self, ex: Expressions, node: ast.Name) -> None:
-        """Record a name that the kernel computes, or that nothing introduces."""
+        """Report a name that is a let or a host, or that is not declared."""
         if node.name in self.computed:
             self.refuse(ex, node.span, f"'{node.name}', which the kernel computes")
         else:

@@ -1,4 +1,4 @@
-"""The ranges of the indices that a `let` or a reduction introduces."""
+"""The ranges of indices that a `let` or a reduction introduces."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ def bind_indices(
     terms: Terms,
     kind: ast.ReduceKind | None = None,
 ) -> Generator[tuple[Index, ...] | None]:
-    """Introduce indices over given ranges, or the axes that they subscript in `terms`.
+    """Declare indices with their ranges: given ones,
+    or the axes they subscript in `terms`.
 
-    Those of a let that subscript nothing have the range that all its reads agree on.
+    An index of a let that subscripts nothing gets the range on which all reads of the
+    let agree.
 
     `kind` is that of the reduction, if it is one that introduces them.  Yields None
     where a range is unknown.  That is one fault for all of them; where they seem to
-    subscript something, but in a faulty way, it is told after the body, if that wasn't.
+    subscript something, but in a faulty way, it is reported after the body, if that was not.
     """
     known: list[Index] = []
     unranged: list[ast.Identifier] = []
@@ -68,7 +70,7 @@ def bind_indices(
 def introduce(
     ex: Expressions, name: ast.Identifier, symbol: IndexSymbol | Poison
 ) -> None:
-    """Declare an index; where its name is taken, its uses are not looked at."""
+    """Declare an index; if its name is taken, report that and poison the name."""
     ex.env.indices.setdefault(name.name, name.span)
     ex.env.model.define(name.span, symbol)
     before = ex.scope.get(name.name)
@@ -82,7 +84,7 @@ def introduce(
 def ranged_by_reads(
     ex: Expressions, name: ast.Identifier, value: ast.Expr
 ) -> IndexSymbol | Poison | None:
-    """Return an index with the range of the first axis that it subscripts in a value."""
+    """Return an index that ranges over the first axis it subscripts in a value."""
     return _ranged(ex, ast.Binder(name, None), (value,), "")
 
 
@@ -135,7 +137,7 @@ def _extents_of(ex: Expressions, base: ast.Expr) -> tuple[Extent, ...]:
 def _misreads_a_tensor(ex: Expressions, terms: Terms) -> bool:
     """Whether a tensor is read like a function, `x(i)`, or without all its subscripts.
 
-    That is told by itself.
+    That is reported elsewhere.
     """
     subscripted: set[Span] = set()
     for part in walk_syntax(*terms):
@@ -177,10 +179,10 @@ Found: TypeAlias = "tuple[Extent | None, Span]"
 
 
 def lengths_by_reads(ex: Expressions, name: str) -> Iterator[Found]:
-    """
-    Yield how long the axis of a let's index is, by each read that subscripts it bare.
+    """Yield the axis lengths of a let's index that later reads of the let imply.
 
-    Of `let grid[i, j] = f32(i * j);    y[i, j] = grid[i, j];` it is `y` that knows.
+    In `let grid[i, j] = f32(i * j);    y[i, j] = grid[i, j];` the ranges of the let's i
+    and j follow from the read in the second statement.
     """
     current = ex.env.current
     let = current.body[current.place]
@@ -231,7 +233,7 @@ class _Search:
                 return
 
     def _of_let(self, let: ast.LetStatement, axis: int, span: Span) -> Iterator[Found]:
-        """Yield the range of a later let's index; what it subscripts may not tell."""
+        """Yield the range of a later let's index; its own subscripts may lack it."""
         found = [*self._binder(let.binders[axis], (let.value,), span)]
         yield from found or self.of(let, axis)
 
@@ -274,7 +276,7 @@ Terms: TypeAlias = tuple[ast.Expr, ...]
 def as_condition(
     ex: Expressions, binder: ast.Binder, terms: Terms, kind: ast.ReduceKind
 ) -> str:
-    """Return how a reduction is written whose range would depend on another index.
+    """Return the reduction with a bound of its index written as a condition.
 
     For `sum[j < i] x[j]` that is `sum[j when j < i] x[j]`.
     """
@@ -307,7 +309,7 @@ def _joined(condition: ast.Expr) -> str:
 def meant_length(
     ex: Expressions, name: str, terms: Terms, kind: ast.ReduceKind | None
 ) -> str:
-    """Return the length that an index may be meant to have, or dots."""
+    """Return the probable length for an index without a range, or "..." if none is."""
     meant = next(_lengths_near(ex, name, terms, kind), None)
     if meant is None and kind is None:
         found = (length for length, _ in lengths_by_reads(ex, name))
@@ -323,7 +325,7 @@ def _lengths_near(
 ) -> Iterator[str | int]:
     """Yield the lengths that an index may be meant to have, by what it subscripts.
 
-    That of a reduction, beside another one, runs through a window: at steps of 2 say in
+    That of a reduction, beside another one, runs through a window: at steps of 2 for one in
     `2 * i + u`.
     """
     for tensor, axis, subscript in _subscripts(terms):

@@ -1,4 +1,4 @@
-"""Lengths that the host computes: of an output's axes, and ranges given for indices."""
+"""Lengths that the host computes: of outputs' axes, and of given index ranges."""
 
 from __future__ import annotations
 
@@ -43,34 +43,36 @@ _CALLED: Final = {
 @final
 @dataclass(frozen=True)
 class LengthRules(HostSide):
-    """Rules of a length: integers, hosts written out.
+    """The rules of a length: integer arithmetic, in which hosts are expanded.
 
-    `place` is what is so long, in the words of a diagnostic; `instead` the hint where
-    the length depends on an index.
+    `place` names the length in diagnostics; `instead` is the hint if the length depends
+    on an index.
     """
 
     place: str
     instead: str = ""
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> LengthReads:
-        """Return the fault of what a length can't depend on."""
+        """Return the diagnostic for something that a length can't depend on."""
         return LengthReads(span=span, place=self.place, what=what, declared=declared)
 
     def read(self, ex: Expressions, node: ast.Name, symbol: ValueSymbol) -> Expr | None:
-        """Return a value; a scalar is an integer, for it decides the shapes of a call."""
+        """Return the value of a name; a scalar must be an integer,
+        as it decides shapes.
+        """
         if not isinstance(symbol.value, UniformValue):
             return symbol.value
         value = ex.env.hosts.get(node.name, symbol.value)
         return _without_hosts(ex, value) if value.type.is_integer else None
 
     def unknown(self, ex: Expressions, node: ast.Name) -> None:
-        """Record a name that nothing introduces, which may be meant to be a scalar."""
+        """Report a name that is not declared, and may be meant as a scalar."""
         scalar = f"'{node.name}: u32'"
         remedy = f"Use a dim of the inputs, or take the length as a scalar: {scalar}."
         report_unknown(ex, node, remedy)
 
     def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
-        """Return a dim, scalar, constant or host; refuse outputs whose turn is later."""
+        """Return a dim, scalar, constant or host; report outputs that come later."""
         symbol = ex.scope.get(node.name)
         if isinstance(symbol, IndexSymbol):
             fault = self.refusal(node.span, f"'{node.name}', an index", None)
@@ -82,7 +84,7 @@ class LengthRules(HostSide):
         return super().name(ex, node)
 
     def call(self, ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
-        """Return an integer cast, which changes nothing here, or a floored division."""
+        """Return a cast between integers, or a floored division."""
         name, count = node.function.name, len(node.arguments)
         if name in CASTS and CASTS[name].is_integer and count == 1:
             return ex.check(node.arguments[0])
@@ -102,11 +104,10 @@ def _without_hosts(ex: Expressions, value: Expr) -> Expr:
 def check_length(
     ex: Expressions, node: ast.Expr, place: str, name: str, *, instead: str = ""
 ) -> Extent | None:
-    """Return a length: a literal, a dim, or what the host must compute at each call.
+    """Check a length: a literal, a dim, or an expression that the host computes.
 
-    `place` says what is so long, in the words of a diagnostic; `name` is what a derived
-    dim is called where its text is too long for a name; `instead` is the hint where the
-    length depends on an index.
+    `place` names the length in diagnostics; `name` is the derived dim's name if its
+    text is too long; `instead` is the hint if the length depends on an index.
     """
     env = ex.env
     value = ex.under(LengthRules(place, instead)).check(node)

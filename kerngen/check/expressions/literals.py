@@ -1,4 +1,4 @@
-"""Literals: the type that they take from their place, and what fits it."""
+"""Literals: the type that they take from their place, and range checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _F32_RANGE = ("-3.4028235e38", "3.4028235e38")
 
 @final
 class Kinds:
-    """What literals in a tree of them may be: asked of each part at each level above."""
+    """A cache of what type each tree of literals may take."""
 
     def __init__(self) -> None:
         # With the node, which else might be gone, and its place another's.
@@ -37,7 +37,7 @@ class Kinds:
     def flexible(self, node: ast.Expr) -> Scalar | None:
         """Return I32 or F32 if a tree of literals takes the type of its place, else None.
 
-        F32 means that a float is among them, so that no integer type will do.
+        F32 means that there is a float in the tree, so it fits no integer type.
         """
         if id(node) not in self._known:
             self._known[id(node)] = node, self._find(node)
@@ -88,7 +88,7 @@ def _adapting(builtin: Builtin) -> tuple[int, ...]:
 def literal(
     faults: Faults, span: Span, value: float, want: Scalar | None
 ) -> Constant | None:
-    """Return a literal in the type wanted, or in its own; too large is a fault."""
+    """Return a literal in the wanted type, or its own; report one that is too large."""
     if isinstance(value, float) or want is Scalar.F32:
         return _float_literal(faults, span, value)
     scalar = want if want is not None and want.is_integer else Scalar.I32
@@ -99,9 +99,9 @@ def literal(
 
 
 def overflows(faults: Faults, span: Span, expr: Expr) -> bool:
-    """Whether an operation on constant integers has no exact value; that is a fault.
+    """Whether constant integer arithmetic overflows; reports it if so.
 
-    At run time it wraps; in a constant, that can only be a mistake.
+    At run time such arithmetic wraps; in a constant it can only be a mistake.
     """
     match expr:
         case Unary(op="-", operand=operand, type=type_):

@@ -1,4 +1,4 @@
-"""Warnings of quotients in subscripts whose dividend can be negative.
+"""Warnings about `/` and `%` in subscripts whose dividend may be negative.
 
 `x[(i - 1) % n]` reads element 0 where `i` is 0, and who thinks in Python means the last
 one.  In a branch of an `if` this is reported only where the condition is of indices and
@@ -44,7 +44,7 @@ _MOST_PARTS: Final = 100
 
 
 def warn_of_negatives(ex: Expressions, node: ast.Expr, value: ir.Expr) -> None:
-    """Record a warning for each quotient in a subscript that may round up."""
+    """Warn of each quotient in a subscript whose dividend may be negative."""
     typed = [
         part
         for part in walk(value)
@@ -130,7 +130,7 @@ def _adds_divisor(part: ir.Expr) -> TypeGuard[ir.Binary]:
 def remember_let(
     env: Environment, name: str, indices: tuple[ir.Index, ...], value: ir.Expr
 ) -> None:
-    """Keep what a let of integers is, where that is arithmetic on indices and scalars."""
+    """Record the value of an integer let that is arithmetic on indices and scalars."""
     if value.type is not Scalar.I32:
         return
     whole = _unfolded(env, value)

@@ -1,4 +1,4 @@
-"""Operators and choices, by the types of their operands."""
+"""Checking operators and `if`, by the types of their operands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIGNED = (Scalar.F32, Scalar.I32)
 
 
 def check_unary(ex: Expressions, node: ast.Unary, want: Scalar | None) -> Expr | None:
-    """Return `-x`, `~x` or `not x`."""
+    """Check `-x`, `~x` or `not x`."""
     if node.op == "not":
         operand = ex.condition(node.operand)
         return operand and Unary("not", operand, Scalar.BOOL)
@@ -50,7 +50,7 @@ def check_operand(
     accepted: tuple[Scalar, ...],
     want: Scalar | None = None,
 ) -> bool:
-    """Whether an operator works on a type or its components; else a fault."""
+    """Whether an operator accepts a type, or its components; reports it if not."""
     if scalar_of(actual) in accepted:
         return True
     *first, last = (f"'{scalar.spelling}'" for scalar in accepted)
@@ -75,7 +75,7 @@ def check_operand(
 
 
 def check_binary(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr | None:
-    """Return an operation of two operands, which have one type."""
+    """Check an operation on two operands, which must have one type."""
     if node.op in ast.LOGIC:
         left = ex.condition(node.left)
         right = ex.condition(node.right, guard=node.left)
@@ -151,7 +151,7 @@ def _shift(ex: Expressions, node: ast.Binary, want: Scalar | None) -> Expr | Non
 def check_conditional(
     ex: Expressions, node: ast.Conditional, want: Scalar | None
 ) -> Expr | None:
-    """Return a choice between two values of one type."""
+    """Check an `if` expression: both values must have one type."""
     condition = ex.condition(node.condition)
     branches = (node.then, node.otherwise)
     inner = ex.guarded(node.condition)
@@ -174,7 +174,7 @@ _DIVIDES = frozenset({"/", "%", *TRUNCATING})
 def mixed_type(
     ex: Expressions, op: str, *operands: tuple[ast.Expr, Expr]
 ) -> Scalar | None:
-    """Return the type of an operation on numbers; None after a fault."""
+    """Return the type of an operation whose operands' types may mix."""
     if not all(_accepts(ex, op, node, value) for node, value in operands):
         return None
     node, value = operands[-1]
@@ -185,12 +185,12 @@ def mixed_type(
 
 
 def shared_type(*values: Expr) -> Scalar:
-    """Return the type of an operation on numbers: F32 if any of them is, else I32."""
+    """Return F32 if any of the types is, else I32: the type of a mixed operation."""
     return Scalar.F32 if any(v.type is Scalar.F32 for v in values) else Scalar.I32
 
 
 def floored(ex: Expressions, node: ast.Call) -> Expr | None:
-    """Return a call of 'mod' or 'floor_div', of two integers."""
+    """Check a call of 'mod' or 'floor_div' with two integers."""
     name = node.function.name
     values = [ex.check(argument) for argument in node.arguments]
     pairs = zip(node.arguments, values, strict=True)

@@ -1,4 +1,4 @@
-"""Places: what members and subscripts lead to in structs, vectors and matrices.
+"""Places: parts of structs, vectors and matrices that members and subscripts lead to.
 
 `lights.items[j].color` starts at a parameter or an element of a tensor, and goes into
 structs and fixed arrays step by step.  Both sides of `=` have places: `reads` takes the
@@ -28,10 +28,10 @@ LETTERS = {letter: "xyzw"[n % 4] for n, letter in enumerate("xyzwrgba")}
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A part of a parameter, or of an element of a tensor, which may not be a value.
+    """A place: a part of a parameter or of a tensor's element, which may be no value.
 
-    On the left, `component` is the one of a vector that is written, and `indices` are
-    those that run over the arrays in the path.
+    On the left of `=`, `component` is the vector component that is written, and
+    `indices` are those that range over the arrays in the path.
     """
 
     root: ParameterSymbol | TensorSymbol
@@ -45,17 +45,17 @@ class Place:
 
     @property
     def is_half(self) -> bool:
-        """Whether it is kept as f16."""
+        """Whether it is stored as f16."""
         return isinstance(self.memory, Leaf) and self.memory.is_half
 
     @property
     def type(self) -> ValueType:
-        """The type of a place that has a value."""
+        """The type of the value there."""
         assert isinstance(self.memory, Leaf), "of others, only the parts have values"
         return scalar_of(self.memory.type) if self.component else self.memory.type
 
     def member(self, ex: Expressions, name: ast.Identifier) -> Place | None:
-        """Return a member of this struct; one that it does not have is a fault."""
+        """Return a member of this struct; report one that does not exist."""
         struct = self.memory
         assert isinstance(struct, Struct), "others have no members"
         member = struct.member(name.name)
@@ -76,18 +76,18 @@ class Place:
         return None
 
     def element(self, subscript: ir.Subscript) -> Place:
-        """Return an element of this array."""
+        """Return an element of this fixed array."""
         array = self.memory
         assert isinstance(array, FixedArray), "others have no elements"
         path = (*self.path, ir.At(subscript, array.length))
         return replace(self, memory=array.element, path=path)
 
     def inside(self, path: ir.Path, memory: MemoryType) -> Place:
-        """Return what a path leads to from here."""
+        """Return the place that a path leads to from this one."""
         return replace(self, memory=memory, path=(*self.path, *path))
 
     def value(self) -> ir.Expr:
-        """Return the value here."""
+        """Return the expression that reads the value there."""
         if isinstance(self.root, ParameterSymbol):
             return ir.UniformValue(self.root.name, self.type, self.path)
         return ir.Load(self.root.tensor, self.subscripts, self.path)
@@ -96,7 +96,7 @@ class Place:
 @final
 @dataclass(frozen=True)
 class Subscripted:
-    """What subscripts go into: a tensor, a fixed array, a vector or a matrix."""
+    """A value with axes: a tensor, a fixed array, a vector or a matrix."""
 
     name: str
     extents: tuple[ir.Extent, ...]
@@ -107,7 +107,7 @@ class Subscripted:
 
     @classmethod
     def of(cls, symbol: TensorSymbol) -> Subscripted:
-        """Return a tensor as what its subscripts go into."""
+        """Return a tensor as a value with axes."""
         tensor = symbol.tensor
         return cls(
             tensor.name, tensor.extents, symbol.span, symbol.axes, tensor.element
@@ -115,12 +115,12 @@ class Subscripted:
 
     @property
     def rank(self) -> int:
-        """The number of its axes."""
+        """The number of axes."""
         return len(self.extents)
 
 
 def letters_of(name: str) -> str:
-    """Return components by `xyzw`; what is none, or mixes them with colours, is `?`."""
+    """Return components as letters `xyzw`; invalid ones, or a mix with `rgba`, as `?`."""
     sets = ("xyzw", "rgba")
     if not any(set(name) <= set(letters) for letters in sets):
         return "?"
@@ -131,9 +131,9 @@ def letters_of(name: str) -> str:
 
 
 def lengths_of(scope: Scope, base: ast.Expr) -> tuple[int, ...]:
-    """Return the lengths that subscripts of an expression range over, if it is known.
+    """Return the lengths of a value's own axes; a tensor's are left out.
 
-    Of tensors there are none here: their axes have names.
+    Lengths of a tensor's axes are not among them: these have names.
     """
     memory = memory_of(scope, base)
     match memory:
@@ -149,7 +149,7 @@ def lengths_of(scope: Scope, base: ast.Expr) -> tuple[int, ...]:
 
 
 def memory_of(scope: Scope, node: ast.Expr) -> MemoryType | None:
-    """Return what is at a place, if an expression names one."""
+    """Return the memory type of the place that an expression names, or None."""
     match node:
         case ast.Name(name=name):
             symbol = scope.get(name)

@@ -1,4 +1,4 @@
-"""Reads: the values of names, and of what members and subscripts lead to."""
+"""Checking reads: names, members, components and elements."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def check_element(ex: Expressions, node: ast.Subscript) -> Expr | None:
 
 
 def check_chain(ex: Expressions, node: ast.Member | ast.Subscript) -> Expr | None:
-    """Return the value that members and subscripts lead to."""
+    """Return the value that a chain of members and subscripts leads to."""
     return _value(ex, _follow(ex, node), node)
 
 
 def find_place(ex: Expressions, node: ast.Expr) -> Place | None:
-    """Return the place that an expression names; values have none."""
+    """Return the place in memory that an expression names, or None for a value."""
     if not isinstance(node, ast.Member | ast.Subscript | ast.Name):
         return None
     found = _follow(ex, node)

@@ -1,4 +1,4 @@
-"""Reductions, and the rules of a kernel's body, the one place that has them."""
+"""Checking reductions, and the rules of a kernel's body, where alone they are allowed."""
 
 from __future__ import annotations
 

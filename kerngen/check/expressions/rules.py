@@ -1,4 +1,4 @@
-"""Rules: what expressions may read where they are, and how their numbers mix there.
+"""The rules of places: what expressions may read there, and how number types mix.
 
 One checker, `Expressions`, judges all expressions by the rules of their place:
 
@@ -47,12 +47,12 @@ def _is_infinity(ex: Expressions, node: ast.Name) -> bool:
 
 
 class NodeRules(Rules):
-    """Rules with a method for each kind of node; without more, those of a kernel's body."""
+    """Rules with a method for each kind of node; by default those of a kernel's body."""
 
     def judge(
         self, ex: Expressions, node: ast.Expr, want: Scalar | None
     ) -> Expr | None:
-        """Return the typed expression; None after a fault."""
+        """Check an expression; return its typed form, or None after a fault."""
         match node:
             case ast.Number(value=value):
                 return ex.literal(node.span, value, want)
@@ -103,7 +103,7 @@ class NodeRules(Rules):
     def reduction(
         self, ex: Expressions, node: ast.Reduction, want: Scalar | None
     ) -> Expr | None:
-        """Refuse it."""
+        """Report a reduction: only a kernel's body may have one."""
         self.refuse(ex, node.span, "a reduction")
         return None
 
@@ -134,16 +134,16 @@ CONSTANT: Final = _ConstantRules()
 
 
 class HostSide(NodeRules):
-    """What the rules of the host share: names are looked up, and little else is known."""
+    """The common rules of host expressions: names of known values, and little else."""
 
     mixes = True
 
     @abstractmethod
     def read(self, ex: Expressions, node: ast.Name, symbol: ValueSymbol) -> Expr | None:
-        """Return what a name is read as; None if it may not be read."""
+        """Return the value of a name, or None if it may not be read here."""
 
     def unknown(self, ex: Expressions, node: ast.Name) -> None:
-        """Record a name that nothing introduces."""
+        """Report a name that is not declared."""
         report_unknown(ex, node)
 
     def name(self, ex: Expressions, node: ast.Name) -> Expr | None:
@@ -166,17 +166,17 @@ class HostSide(NodeRules):
         return None
 
     def member(self, ex: Expressions, node: ast.Member) -> Expr | None:
-        """Refuse it."""
+        """Report a member: host expressions have none."""
         self.refuse(ex, node.span, f"the member '{one_line(node.span.text)}'")
         return None
 
     def subscript(self, ex: Expressions, node: ast.Subscript) -> Expr | None:
-        """Refuse it."""
+        """Report a subscript: host expressions have none."""
         self.refuse(ex, node.span, "the elements of a tensor")
         return None
 
     def call(self, ex: Expressions, node: ast.Call, want: Scalar | None) -> Expr | None:
-        """Return a floored division; refuse all else."""
+        """Return a floored division; report any other call."""
         if node.function.name in TRUNCATING and len(node.arguments) == 2:
             return floored(ex, node)
         self.refuse(ex, node.span, f"the function '{node.function.name}'")

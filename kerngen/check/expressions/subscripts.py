@@ -1,4 +1,4 @@
-"""Subscripts of reads: their number, and that they stay inside their axes."""
+"""Checking subscripts of reads: their number, and whether they stay inside axes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check_subscripts(
 def report_dim(
     ex: Expressions, node: ast.Name, case: Literal["index", "last"] = "index"
 ) -> None:
-    """Record a dim where an index, or the last element, was meant; once per statement."""
+    """Report a dim used as a subscript: an index, or the last element, was meant."""
     dim = ex.scope.get(node.name)
     ex.env.faults.add(
         DimAsIndex(
@@ -74,9 +74,10 @@ def report_dim(
 def report_count(
     ex: Expressions, tensor: Subscripted, span: Span, count: int, example: str
 ) -> None:
-    """Record a wrong number of subscripts, the first time that it is met.
+    """Report a wrong number of subscripts, once per tensor.
 
-    The tensor may be declared otherwise than its author thinks: that is one fault.
+    Only the first one is reported: the author may think that the tensor is declared
+    otherwise.
     """
     met = f"{tensor.name}[{count}]"
     if met in ex.env.reported:
@@ -171,7 +172,9 @@ _MOST_AXES: Final = 6
 def check_axes(
     ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> None:
-    """Check the bare indices of a read; those that are only swapped are one fault."""
+    """Check the lengths of axes that bare indices subscript;
+    swapped ones are one fault.
+    """
     found = [_bare_index(ex, subscript) for subscript in subscripts]
     faults = [
         _with_fitting(ex, fault)
@@ -294,11 +297,10 @@ def is_out_of_bounds(
     span: Span,
     nodes: tuple[ast.Expr, ...],
 ) -> bool:
-    """Whether an affine subscript leaves its axis for all lengths; that is a fault.
+    """Whether an affine subscript leaves its axis for all lengths; reports it if so.
 
-    One that moves is told once per tensor and statement: who minds one border will mind
-    the others.  A let that reads itself has an order to begin with: `recursion` looks at
-    its borders.
+    A subscript with an index is reported once for a tensor and statement. Recurrences
+    are left out: `recursion` checks their borders.
     """
     if ex.env.current.in_let and tensor.name == ex.env.current.target:
         return False

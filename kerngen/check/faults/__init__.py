@@ -1,1 +1,1 @@
-"""Diagnostics of the checker: a class each, by the hundreds of their codes."""
+"""The checker's diagnostics: one class each, grouped by the hundreds of their codes."""

@@ -1,4 +1,4 @@
-"""What can be wrong with gradients and derivatives, where they are declared: KG12xx."""
+"""Diagnostics of gradient and derivative items: codes KG12xx."""
 
 from __future__ import annotations
 

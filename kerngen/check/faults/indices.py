@@ -1,4 +1,4 @@
-"""What can be wrong with indices, subscripts and dims: codes KG04xx."""
+"""Diagnostics of indices, subscripts and dims: codes KG04xx."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class IndexRebound(Diagnostic):
 
 
 class RangeNotFound(Diagnostic):
-    """Indices of one `let` or reduction that subscript nothing by themselves."""
+    """Indices of a `let` or reduction that subscript no axis, so have no range."""
 
     CODE = "KG0403"
     MESSAGE = "{which} can't be inferred."
@@ -59,7 +59,7 @@ class RangeNotFound(Diagnostic):
 
     @property
     def which(self) -> str:
-        """The ranges in words."""
+        """The words for the missing ranges: `the range of i`."""
         *first, last = (f"'{name}'" for name in self.names)
         if not first:
             return f"The range of the index {last}"
@@ -67,7 +67,7 @@ class RangeNotFound(Diagnostic):
 
     @property
     def ranges(self) -> str:
-        """How they are introduced."""
+        """How to write the indices with ranges."""
         pairs = zip(self.names, self.lengths, strict=True)
         return ", ".join(f"{name} < {length}" for name, length in pairs)
 
@@ -124,7 +124,7 @@ class RangeTooLong(Diagnostic):
 
     @property
     def remedy(self) -> str:
-        """What to write instead."""
+        """The correction to write."""
         if self.available == 1:
             return "An axis of length 1 is not broadcast: subscript it with '0'."
         last = f"min({self.index}, {self.available - 1})"
@@ -144,12 +144,12 @@ class SubscriptCount(Diagnostic):
 
     @property
     def axes(self) -> str:
-        """The rank in words."""
+        """The tensor's number of axes, in words."""
         return counted(self.rank, "axis", "axes") if self.rank else "no axes"
 
     @property
     def given(self) -> str:
-        """The number of subscripts in words."""
+        """The given number of subscripts, in words."""
         verb = "is" if self.count == 1 else "are"
         number = counted(self.count, "subscript") if self.count else "no subscripts"
         return f"{number} {verb} given"
@@ -292,7 +292,7 @@ FLOORED: Final = {operator: name for name, operator in TRUNCATING.items()}
 
 
 class PlaceOfSeveral(Diagnostic):
-    """`argmax[i, j] x[i, j]`."""
+    """An `argmax` over several indices: `argmax[i, j] x[i, j]`."""
 
     CODE = "KG0418"
     MESSAGE = "'{kind}' returns the value of one index, but this has {count}: {listed}."
@@ -306,17 +306,17 @@ class PlaceOfSeveral(Diagnostic):
 
     @property
     def count(self) -> int:
-        """How many indices there are."""
+        """The number of indices."""
         return len(self.names)
 
     @property
     def listed(self) -> str:
-        """All indices."""
+        """All indices, as a list in words."""
         return ", ".join(f"'{name}'" for name in self.names)
 
     @property
     def first(self) -> str:
-        """The index of which the place is found first."""
+        """The index to find the position along first."""
         return self.names[0]
 
     @property
@@ -338,7 +338,7 @@ class NegativeDividend(Diagnostic):
 
     @property
     def quotient(self) -> str:
-        """What to write, and in which function, if the subscript calls one."""
+        """The correction to write, and where, if a function that is called has it."""
         form = f"'{self.function}({self.left}, {self.right})'"
         return f"In '{self.within}', {form}" if self.within else form
 

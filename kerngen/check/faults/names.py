@@ -1,4 +1,4 @@
-"""What can be wrong with names: codes KG02xx."""
+"""Diagnostics of names: codes KG02xx."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class NameClash(Diagnostic):
 
     @property
     def remedy(self) -> str:
-        """What to do: a parameter that repeats a dim is not needed."""
+        """The correction: a parameter that repeats a dim is not needed."""
         if self.wanted == "a dim":
             return (
                 "A dim can be read without being passed: leave out the parameter, or "
@@ -159,7 +159,7 @@ class ArgumentCount(Diagnostic):
 
     @property
     def wanted(self) -> str:
-        """The number of parameters, in words."""
+        """The expected number of arguments, in words."""
         return counted(self.expected, "argument")
 
 

@@ -1,4 +1,4 @@
-"""Faults of structs, vectors and matrices in expressions: codes KG11xx."""
+"""Diagnostics of structs, vectors and matrices in expressions: codes KG11xx."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kerngen.source.text import Span
 
 
 class StructAsValue(Diagnostic):
-    """`y[i] = p[i];` of structs."""
+    """A whole struct used as a value: `y[i] = p[i];`."""
 
     CODE = "KG1101"
     MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
@@ -20,7 +20,7 @@ class StructAsValue(Diagnostic):
 
 
 class ArrayAsValue(Diagnostic):
-    """`p[i].trail`, an array."""
+    """A whole fixed array used as a value: `p[i].trail`."""
 
     CODE = "KG1102"
     MESSAGE = "'{text}' is a whole '{type}': only its parts are values."
@@ -43,7 +43,7 @@ class UnknownField(Diagnostic):
 
 
 class ConstructParts(Diagnostic):
-    """`vec3f(1.0, 2.0)`."""
+    """A vector or matrix made of the wrong parts: `vec3f(1.0, 2.0)`."""
 
     CODE = "KG1104"
     MESSAGE = "'{type}' can't be made of ({actual})."
@@ -54,7 +54,7 @@ class ConstructParts(Diagnostic):
 
 
 class StructConstructed(Diagnostic):
-    """`Particle(...)`."""
+    """A call of a struct's name: `Particle(...)`."""
 
     CODE = "KG1105"
     MESSAGE = "'{struct}' is a struct, which can't be constructed in an expression."
@@ -65,7 +65,7 @@ class StructConstructed(Diagnostic):
 
 
 class CompositeOperands(Diagnostic):
-    """`a + b` of a vec2f and a vec3f."""
+    """An operator on types that don't fit: `a + b` of a vec2f and a vec3f."""
 
     CODE = "KG1106"
     MESSAGE = "'{op}' is not defined for '{left}' and '{right}'."
@@ -120,7 +120,7 @@ class TargetPart(Diagnostic):
 
     @property
     def last(self) -> int:
-        """The last literal that is a subscript."""
+        """The greatest literal that is a valid subscript."""
         return self.length - 1
 
 
@@ -140,17 +140,17 @@ class MembersNeverWritten(Diagnostic):
 
     @property
     def listed(self) -> str:
-        """The members, the first few of them."""
+        """The unwritten members, the first few of them."""
         shown = [f"'{part}'" for part in self.missing[:4]]
         rest = len(self.missing) - len(shown)
         return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
     @property
     def are(self) -> str:
-        """The verb that fits their number."""
+        """The verb: "is" or "are", by their number."""
         return "is" if len(self.missing) == 1 else "are"
 
     @property
     def first(self) -> str:
-        """The first member."""
+        """The first unwritten member."""
         return self.missing[0]

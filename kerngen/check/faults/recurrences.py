@@ -1,4 +1,4 @@
-"""What can be wrong with lets that read themselves: codes KG13xx."""
+"""Diagnostics of recurrences: codes KG13xx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with the conditions that a kernel requires of a call: codes KG09xx."""
+"""Diagnostics of `require`: codes KG09xx."""
 
 from __future__ import annotations
 

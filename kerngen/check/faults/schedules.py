@@ -1,4 +1,4 @@
-"""What can be wrong with schedules: codes KG06xx."""
+"""Diagnostics of schedules: codes KG06xx."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UnknownKernel(Diagnostic):
 
 
 class NothingMatches(Diagnostic):
-    """A pattern that is the name of no kernel, such as `matmull_*`."""
+    """A pattern that matches no kernel, such as `matmull_*`."""
 
     CODE = "KG0612"
     MESSAGE = "There is no kernel that '{pattern}' matches."
@@ -72,7 +72,7 @@ class UnknownOption(Diagnostic):
 
     @property
     def known(self) -> str:
-        """Which options the strategy has."""
+        """The options that the strategy has."""
         listed = ", ".join(f"'{option}'" for option in self.options)
         if len(self.options) == 1:
             return f"its only option is {listed}"
@@ -90,7 +90,7 @@ class OptionCount(Diagnostic):
 
     @property
     def wanted(self) -> str:
-        """The number of values, in words."""
+        """The expected number of values, in words."""
         return counted(self.expected, "value")
 
 
@@ -178,5 +178,5 @@ class UnreachableSchedule(Diagnostic):
 
     @property
     def for_some(self) -> str:
-        """Of which of its kernels that is so, if not of all."""
+        """The kernels of the schedule to which that applies, unless to all."""
         return f" for {self.kernels}" if self.kernels else ""

@@ -1,4 +1,4 @@
-"""What can be wrong with parameters and statements: codes KG05xx."""
+"""Diagnostics of parameters and statements: codes KG05xx."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class HostReads(Diagnostic):
 
 
 class HostType(Diagnostic):
-    """A host that is true or false."""
+    """A host whose value is a bool."""
 
     CODE = "KG0509"
     MESSAGE = "A host is a number, but this is 'bool'."
@@ -171,7 +171,7 @@ class OutputForm(Diagnostic):
 
 
 class NothingWritten(Diagnostic):
-    """A kernel with `mut` tensors alone that writes none of them."""
+    """A kernel whose only outputs are `mut` tensors, none of which it writes."""
 
     CODE = "KG0515"
     MESSAGE = "The kernel '{name}' writes nothing."

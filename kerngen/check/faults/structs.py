@@ -1,4 +1,4 @@
-"""What can be wrong with structs: codes KG08xx."""
+"""Diagnostics of structs: codes KG08xx."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kerngen.source.text import Span
 
 
 class NoFields(Diagnostic):
-    """`struct P {}`."""
+    """A struct without fields: `struct P {}`."""
 
     CODE = "KG0801"
     MESSAGE = "The struct '{name}' has no fields."
@@ -26,7 +26,7 @@ class DuplicateField(Diagnostic):
 
 
 class StructNamedLikeType(Diagnostic):
-    """`struct vec3f { ... }`."""
+    """A struct with the name of a type: `struct vec3f { ... }`."""
 
     CODE = "KG0803"
     MESSAGE = "'{name}' is a type of the language."
@@ -58,7 +58,7 @@ class NumberNotConstant(Diagnostic):
 
 
 class LengthNotPositive(Diagnostic):
-    """`trail: f32[0]`."""
+    """A fixed array of length 0 or less: `trail: f32[0]`."""
 
     CODE = "KG0806"
     MESSAGE = (
@@ -78,7 +78,7 @@ class NotAnInteger(Diagnostic):
 
 
 class UnknownAttribute(Diagnostic):
-    """`@offset(16)`."""
+    """An attribute that does not exist: `@offset(16)`."""
 
     CODE = "KG0808"
     MESSAGE = "Unknown attribute '@{name}'."
@@ -94,7 +94,7 @@ class UnknownAttribute(Diagnostic):
 
 
 class AttributeTwice(Diagnostic):
-    """`@size(16) @size(32) a: f32`."""
+    """An attribute given twice: `@size(16) @size(32) a: f32`."""
 
     CODE = "KG0809"
     MESSAGE = "The field '{field}' has '@{name}' twice."
@@ -106,7 +106,7 @@ class AttributeTwice(Diagnostic):
 
 
 class AlignNotPowerOfTwo(Diagnostic):
-    """`@align(12)`."""
+    """An alignment that is no power of two: `@align(12)`."""
 
     CODE = "KG0810"
     MESSAGE = "'@align' takes a power of two, but {value} is not one."
@@ -122,7 +122,7 @@ class AlignNotPowerOfTwo(Diagnostic):
 
 
 class AlignTooSmall(Diagnostic):
-    """`@align(4) pos: vec3f`."""
+    """An alignment below that of the type: `@align(4) pos: vec3f`."""
 
     CODE = "KG0811"
     MESSAGE = (
@@ -136,7 +136,7 @@ class AlignTooSmall(Diagnostic):
 
 
 class SizeTooSmall(Diagnostic):
-    """`@size(8) pos: vec3f`."""
+    """A size below that of the type: `@size(8) pos: vec3f`."""
 
     CODE = "KG0812"
     MESSAGE = (
@@ -199,7 +199,7 @@ class SizeInUniform(Diagnostic):
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """The correction to write."""
         return (
             f"Write '@size({self.needed})' or more, or pass a tensor of one element: "
             f"'{self.struct}[1]'."

@@ -1,4 +1,4 @@
-"""What can be wrong with types and constants: codes KG03xx."""
+"""Diagnostics of types and constants: codes KG03xx."""
 
 from __future__ import annotations
 

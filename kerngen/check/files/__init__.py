@@ -1,1 +1,1 @@
-"""Files: what they see of each other, and what they are without their faults."""
+"""Checking whole files, and the items that they import from each other."""

@@ -1,4 +1,4 @@
-"""A file that is right: its typed module, and what it gives to other files."""
+"""A file without faults: its typed module, and the items that other files may use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ItemKind: TypeAlias = Literal["function", "constant", "struct", "kernel"]
 @final
 @dataclass(frozen=True, slots=True)
 class KernelHead:
-    """What a schedule in another file may refer to: a kernel's parameters and hosts."""
+    """The parameters and hosts of a kernel, for schedules in other files."""
 
     scope: Scope
     span: Span
@@ -31,14 +31,14 @@ class KernelHead:
 @final
 @dataclass(frozen=True, slots=True)
 class UsedModule:
-    """A file that another one uses, and the place of the `use`."""
+    """A used file, and the span of the `use` that names it."""
 
     file: CheckedFile
     span: Span
 
     @property
     def path(self) -> str:
-        """The file's path as its user wrote it."""
+        """The file's path as the user wrote it."""
         return self.span.text.strip('"')
 
 
@@ -47,12 +47,11 @@ class UsedModule:
 class CheckedFile:
     """A file without faults.
 
-    Its module has no functions but its own; `kerngen.check.files.linking` brings the others.
-    `functions`, `constants`, `structs` and `kernels` are its own, and what others may use; within
-    `functions`, names are those of this file.  `derived_from` are the files whose names the functions in
-    a derived kernel have, if another's.  `schedules` are those that it gives to
-    kernels of the files that it uses, by the file's name and the kernel's.  `model` is what
-    each of its expressions is.
+    `module` has only the file's own functions; `kerngen.check.files.linking` adds those
+    of others. `functions`, `constants`, `structs` and `kernels` are what importing
+    files may use. `derived_from` are the files whose functions a derived kernel calls
+    by that file's names. `schedules` are those for kernels of other files, by file and
+    kernel. `model` has the types and meanings of all expressions.
     """
 
     module: Module
@@ -68,11 +67,11 @@ class CheckedFile:
 
     @property
     def name(self) -> str:
-        """The file's stable name."""
+        """The file's name in diagnostics and output, the same on every machine."""
         return self.module.path
 
     def items(self) -> Iterator[tuple[ItemKind, str, Span]]:
-        """Yield what a file that uses this one sees, with its place."""
+        """Yield the items that importing files see: kind, name and span."""
         for name, signature in self.signatures.items():
             yield "function", name, signature.span
         for name, constant in self.constants.items():
@@ -91,9 +90,10 @@ OwnItems: TypeAlias = Mapping[tuple[ItemKind, str], Span]
 def bring_in(
     faults: Faults, own: OwnItems, uses: Iterable[UsedModule], outer: Scope
 ) -> Signatures:
-    """Put constants of other files into `outer`; return the functions.
+    """Declare the constants of used files in `outer`;
+    return their functions' signatures.
 
-    A name with two meanings of one kind is a fault; a file's own item stays.
+    A name that is imported twice is reported; an item of the file itself has priority.
     """
     functions: Signatures = {}
     seen: dict[tuple[ItemKind, str], tuple[UsedModule, Span]] = {}

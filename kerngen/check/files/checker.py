@@ -1,4 +1,4 @@
-"""Files with all that they need of others: from texts to typed modules."""
+"""Checking files together with those that they use: from texts to typed modules."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kerngen.syntax.parser import read
 
 @final
 class Checker:
-    """Checks files of a library; what several of them need is checked once.
+    """Checks the files of a library, each only once.
 
-    `derive` makes the kernels that are gradients of others.  `programs` and `models` have
-    what is known of files by name, of faulty ones too.
+    `derive` makes the kernels of gradient items. `programs` and `models` have the
+    syntax trees and models of all files checked so far, faulty ones included.
     """
 
     def __init__(self, library: Library, derive: Derive = no_gradients) -> None:
@@ -33,7 +33,8 @@ class Checker:
         self.models: dict[str, Model] = {}
 
     def module(self, name: str) -> Module:
-        """Return a file's module, with its kernels scheduled as the build wants them.
+        """Return a file's typed module, with its kernels' schedules,
+        as the build needs it.
 
         Raises `CompileError` with every fault of the file, of those that it uses, and
         of those that schedule its kernels.

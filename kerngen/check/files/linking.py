@@ -1,4 +1,4 @@
-"""The functions of several files in one module.
+"""Linking: a module with all functions that its kernels call, from any file.
 
 A file sees its own functions and constants, and those of the files that it uses itself.
 What these call in their turn it does not see, but its module needs that too: such items
@@ -23,7 +23,9 @@ _Items: TypeAlias = Callable[[CheckedFile], Iterable[str]]
 
 
 def link(file: CheckedFile) -> Module:
-    """Return a file's module with all functions that its kernels call, of any file."""
+    """Return a file's module with all functions its kernels call,
+    renamed if names clash.
+    """
     called, read = _names(file)
     functions = (
         _renamed(function, other, called, read)
@@ -120,7 +122,7 @@ class _Names:
                     taken.add(free)
 
     def of(self, name: str, file: CheckedFile) -> str:
-        """Return what the item is called here that `file` calls by a name."""
+        """Return this module's name for the item that `file` knows by `name`."""
         reach = (file, *(use.file for use in file.uses))
         home = next(each for each in reach if name in self._items(each))
         return self.given[home.name, name]

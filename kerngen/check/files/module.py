@@ -1,4 +1,4 @@
-"""A whole file: from its syntax tree to typed kernels, or every fault found."""
+"""Checking one file: from its syntax tree to typed kernels, or all diagnostics."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _Item = TypeVar("_Item", bound=_Named)
 def check(
     program: ast.Program, source: Source, derive: Derive = no_gradients
 ) -> Module:
-    """Return the typed module of a file that uses no other.
+    """Return the typed module of a file that uses no other files.
 
     Raises `CompileError` with every fault found.
     """
@@ -75,10 +75,10 @@ def check_file(
     derive: Derive,
     model: Model | None = None,
 ) -> CheckedFile:
-    """Return a file that uses others; raise `CompileError` with every fault found.
+    """Check a file, given those it uses; raise `CompileError` with every fault found.
 
-    What could not be read is a fault too; what may be in there is not missed.  A `model`
-    that is given is filled even where there are faults.
+    Syntax errors are reported, too, but not names that are missing because of them. A
+    `model` that is passed is filled even if there are errors.
     """
     model = Model() if model is None else model
     faults = Faults()

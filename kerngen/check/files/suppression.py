@@ -5,11 +5,10 @@ Of `let total = sum[i x[i];  y[] = total;` only the bracket is a fault, not `tot
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from kerngen.check.faults.gradients import UnknownDerivative
 from kerngen.check.faults.indices import RangeNotFound
@@ -31,35 +30,41 @@ from kerngen.syntax import ast
 from kerngen.syntax.patterns import matching
 from kerngen.syntax.recovery import item_names, words
 
-_ASSIGNS = re.compile(r"\s*[A-Za-z_][^=]*=")
 
-_NO_TARGET = "="
-"""A word for any name: the gap has no assignment."""
+@final
+@dataclass(frozen=True)
+class _Lost:
+    """The names that skipped text may declare or write; it may be any name at all."""
+
+    names: frozenset[str] = frozenset()
+    any_name: bool = False
+    any_target: bool = False
+
+    def __or__(self, other: _Lost) -> _Lost:
+        return _Lost(
+            self.names | other.names,
+            self.any_name or other.any_name,
+            self.any_target or other.any_target,
+        )
 
 
-_LACKS_NAME = re.compile(
-    r"\b(?:let|host|const|struct|fn|kernel)\b(?:\s*[^\s\w]|\s+(?:let|host|fn|kernel)\b)"
-)
-_NAMELESS = "let"
-"""A word for any name: the gap lacks one."""
+_NOTHING: Final = _Lost()
 
 
 @final
 @dataclass(frozen=True)
 class Unread:
-    """The words of what was passed over: of whole items, and within each item left."""
+    """The declarations that may be lost: of whole items, and within each item left."""
 
-    items: frozenset[str]
-    within: Mapping[Span, frozenset[str]]
-
-    @property
-    def may_hold_anything(self) -> bool:
-        """Whether names of other files are missing, so that nothing is known."""
-        return "use" in self.items
+    items: _Lost
+    within: Mapping[Span, _Lost]
+    may_hold_anything: bool
+    """Whether names of other files are missing, so that nothing is known."""
 
     def explains(self, fault: Diagnostic) -> bool:
-        """Whether a fault may only be due to what was passed over."""
-        near = self._near(fault.span)
+        """Whether a fault may only be due to what was skipped."""
+        item = _around(fault.span, tuple(self.within))
+        near = self.within[item] if item else _NOTHING
         match fault:
             case (
                 UnknownName(name=name)
@@ -70,40 +75,46 @@ class Unread:
                 | TensorAsFunction(name=name)
                 | GuardOfSome(name=name)
             ):
-                return bool({name, _NAMELESS} & (self.items | near))
+                lost = self.items | near
+                return lost.any_name or name in lost.names
             case NothingMatches(pattern=pattern):
-                return any(matching(pattern, self.items)) or _NAMELESS in self.items
-            case ReadBeforeWrite(name=name):
-                return name in near or "return" in near
-            case NeverWritten(name=name):
-                return bool(near & {name, "return", _NO_TARGET})
+                return self.items.any_name or any(matching(pattern, self.items.names))
+            case ReadBeforeWrite(name=name) | NeverWritten(name=name):
+                return near.any_target or name in near.names
             case NothingWritten() | RangeNotFound():
-                return bool(near)
+                return item is not None
             case _:
                 return False
 
-    def _near(self, span: Span) -> frozenset[str]:
-        item = _around(span, tuple(self.within))
-        return self.within[item] if item else frozenset()
-
 
 def find_unread(program: ast.Program) -> Unread:
-    """Return what the gaps of a program may hold."""
-    items: set[str] = set()
-    within: dict[Span, set[str]] = {}
+    """Return the names that skipped text may declare."""
     spans = tuple(item.span for item in program.items)
+    items, uses = _NOTHING, False
+    within: dict[Span, _Lost] = {}
     for gap in program.gaps:
-        found = words(gap.text)
-        # What assigns to nothing that can be read may be meant to write anything.
-        found |= set[str]() if _ASSIGNS.match(gap.text) else {_NO_TARGET}
-        nameless = {_NAMELESS} if _LACKS_NAME.search(gap.text) else set[str]()
-        found = found - {_NAMELESS} | nameless
-        if item := _around(gap, spans):
-            within.setdefault(item, set()).update(found)
+        if item := _around(gap.span, spans):
+            within[item] = within.get(item, _NOTHING) | _lost_statement(gap)
         else:
-            items |= item_names(gap.text) - {_NAMELESS} | nameless
-    near = {item: frozenset(found) for item, found in within.items()}
-    return Unread(frozenset(items), near)
+            items |= _lost_items(gap)
+            uses = uses or gap.keyword == "use"
+    return Unread(items, within, uses)
+
+
+def _lost_statement(gap: ast.Gap) -> _Lost:
+    """Return what a statement may declare: its name, or any word that was not read."""
+    is_foreign = not (gap.keyword or gap.name or "=" in gap.rest)
+    return _Lost(_names(gap) | words(gap.rest), gap.lacks_name, is_foreign)
+
+
+def _lost_items(gap: ast.Gap) -> _Lost:
+    """Return the names of the items in a gap; if none is known, all of its words."""
+    names = _names(gap) | item_names(gap.rest)
+    return _Lost(names or words(gap.span.text), gap.lacks_name)
+
+
+def _names(gap: ast.Gap) -> frozenset[str]:
+    return frozenset((gap.name,)) if gap.name else frozenset()
 
 
 def _around(span: Span, items: Sequence[Span]) -> Span | None:

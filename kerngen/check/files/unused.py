@@ -1,4 +1,4 @@
-"""What a program introduces and never uses: no fault, but often a slip of the pen."""
+"""Warnings about names that are declared and never used, and schedules never chosen."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _Item: TypeAlias = ast.KernelItem | ast.FunctionItem
 @final
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """A place with a hint: a name that is never used, where it is introduced."""
+    """A name that is never used: its span, and the hint to show there."""
 
     span: Span
     text: str
 
 
 def find_unused(program: ast.Program, guards: Collection[str]) -> Iterator[Unused]:
-    """Yield what the kernels and functions of a file leave unused.
+    """Yield the unused names of a file's kernels and functions.
 
-    `guards` are the words of the schedules that the kernels have, in whichever file.
+    `guards` are the names that guards of schedules read, in any file.
     """
     for item in program.items:
         match item:
@@ -42,7 +42,7 @@ def find_unused(program: ast.Program, guards: Collection[str]) -> Iterator[Unuse
 
 
 def words_of_guards(program: ast.Program) -> frozenset[str]:
-    """Return the names that the schedules of a file read."""
+    """Return the names that the guards of a file's schedules read."""
     guards = (i.guard for i in program.items if isinstance(i, ast.ScheduleItem))
     return frozenset(n.name for guard in guards if guard for n in names_in(guard))
 
@@ -83,10 +83,10 @@ def _dims(tensor: ast.Parameter) -> frozenset[str]:
 
 
 def find_overlaps(kernel: Kernel) -> Iterator[Unused]:
-    """Yield the schedules that come second to another file's with the same guard.
+    """Yield schedules that another file's schedule with the same guard always precedes.
 
-    Those of the kernel's own file are what others are to come before, and in one file
-    the next is for where a strategy doesn't fit.
+    Schedules of the kernel's own file are left out: others are meant to precede them,
+    and the next one is for stages that a strategy does not fit.
     """
     first: dict[tuple[str | None, Expr | None], Schedule] = {}
     for schedule in kernel.schedules:

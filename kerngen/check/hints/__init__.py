@@ -1,1 +1,1 @@
-"""What to write instead: the words of hints that need more than a template."""
+"""Hints in diagnostics that need more than a template."""

@@ -1,4 +1,4 @@
-"""Subscripts that leave their axis: how far they reach, and what to write at the border."""
+"""Hints for subscripts that leave their axis: how far, and how to handle the border."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOTHING: Final[Mapping[object, str]] = {Scalar.F32: "0.0", Scalar.BOOL: "false"
 @final
 @dataclass(frozen=True)
 class Side:
-    """An affine subscript of a read, and the axis that it is to stay in."""
+    """An affine subscript of a read, and the axis that it subscripts."""
 
     tensor: Subscripted
     axis: int
@@ -32,7 +32,7 @@ class Side:
 
     @cached_property
     def form(self) -> AffineForm:
-        """Its value as a sum of indices."""
+        """Its value as an affine form."""
         form = affine_form(self.value)
         assert form is not None, "checked where it was made"
         return form
@@ -44,32 +44,34 @@ class Side:
 
     @property
     def text(self) -> str:
-        """The user's text, of a signed value."""
+        """The subscript as the user wrote it,
+        if needed in parentheses or as `i32(...)`.
+        """
         text = one_line(self.node.span.text)
         return text if self.value.type is Scalar.I32 else f"i32({text})"
 
     @property
     def may_start_early(self) -> bool:
-        """Whether there are lengths for which it is negative somewhere."""
+        """Whether it is negative for some lengths and indices."""
         found = corners(self.form)
         return not found or not all(corner.is_from_start() for corner in found)
 
     @property
     def may_end_late(self) -> bool:
-        """Whether there are lengths for which it is past the end somewhere."""
+        """Whether it is past the end for some lengths and indices."""
         found = corners(self.form)
         return not found or not all(c.is_before_end(self.extent) for c in found)
 
 
 def last_element(env: Environment, side: Side) -> str:
-    """Return where the last element of an axis is."""
+    """Return the subscript of an axis's last element: `n - 1`."""
     length = env.length_text(side.extent)
     last = str(int(length) - 1) if length.isdigit() else f"'{length} - 1'"
     return f"Elements are numbered from 0; the last one is {last}."
 
 
 def reaches(env: Environment, form: AffineForm, extent: Extent) -> str:
-    """Return where a subscript goes, as in `goes from -1 to 8,`."""
+    """Return the range that a subscript covers, in words: `goes from -1 to 8,`."""
     if not form.terms:
         return "is"
     known = extremes(form)
@@ -102,9 +104,10 @@ def _linear_text(env: Environment, value: Linear) -> str:
 def choice_at_border(
     env: Environment, at: Side, sides: Iterable[Side], read: str
 ) -> str:
-    """Return the hint that chooses at the border, and the one that repeats the edge.
+    """Return two hints: an `if` at the border, and a clamp that repeats the edge.
 
-    In a branch all subscripts are clamped, so that the condition minds every side.
+    In a branch of an `if` all subscripts are clamped, so the condition must cover every
+    side that may be left.
     """
     inside = " and ".join(part for side in sides for part in _conditions(env, side))
     otherwise = _NOTHING.get(at.tensor.element, "0")

@@ -1,4 +1,4 @@
-"""Hints that bring an expression to another type: `f32(i)` where an f32 is wanted."""
+"""Hints that convert an expression to another type: `f32(i)` where an f32 is wanted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _as_count(node: ast.Expr, one: str, zero: str) -> str:
 
 
 def whole_literal(node: ast.Expr) -> int | None:
-    """Return the whole number that a float literal is, if it is one."""
+    """Return the integer that a float literal such as `2.0` equals, or None."""
     if isinstance(node, ast.Number) and isinstance(node.value, float):
         return int(node.value) if node.value.is_integer() else None
     return None
@@ -63,7 +63,7 @@ def unification(
     right: tuple[ast.Expr, ValueType],
     want: Scalar | None = None,
 ) -> str:
-    """Return the hint that brings two operands to one type, to `want` if one has it."""
+    """Return the hint that gives two operands one type: `want`, if one of them has it."""
     (a, a_type), (b, b_type) = left, right
     if is_composite(a_type) or is_composite(b_type):
         return conversion(b, b_type, a_type) or conversion(a, a_type, b_type)
@@ -136,7 +136,7 @@ def operand_hint(
 
 
 def composite_conversion(text: str, actual: ValueType, wanted: ValueType) -> str:
-    """Return the hint that makes a type of another where one has components."""
+    """Return the hint that converts to or from a vector or matrix."""
     match actual, wanted:
         case Vector(), Scalar():
             whole = f"({text})" if " " in text else text

@@ -1,4 +1,4 @@
-"""Examples in hints: names for new indices, and reads with all their subscripts."""
+"""Examples in hints: unused names for indices, and reads with all their subscripts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_WAYS: Final = 100
 def free_names(
     env: Environment, scope: Scope, taken: Container[str] = ()
 ) -> Iterator[str]:
-    """Yield names for new indices: those that mean nothing, and are not taken."""
+    """Yield names for new indices, that are neither declared nor in `taken`."""
     for name in chain(INDEX_NAMES, (f"i{n}" for n in count())):
         symbol = scope.get(name)
         is_free = symbol is None or isinstance(symbol, IndexSymbol)
@@ -33,7 +33,7 @@ def free_names(
 
 
 def unused_names(ex: Expressions) -> Iterator[str]:
-    """Yield names that nothing has."""
+    """Yield names that are not declared."""
     usual = free_names(ex.env, ex.scope)
     return (name for name in usual if ex.scope.get(name) is None)
 
@@ -47,7 +47,7 @@ def example_read(env: Environment, scope: Scope, tensor: Tensor | Subscripted) -
 def completed(
     ex: Expressions, tensor: Subscripted, subscripts: tuple[ast.Expr, ...]
 ) -> str:
-    """Return a read with the subscripts given, and indices that fit the other axes.
+    """Return a read with its missing subscripts added.
 
     Of `x[j]` where x has the axes m and n, and i ranges over m: `x[i, j]`.
     """

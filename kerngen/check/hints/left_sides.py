@@ -1,4 +1,4 @@
-"""Hints for left sides: the statement over every element that may be meant.
+"""Hints for left sides that are no element: the statement that was probably meant.
 
 For `y[0] = a;` that is `y[i] = if i == 0 { a } else { y[i] };`, and for a scatter,
 `y[ids[i]] += x[i];`, the gather `y[j] = sum[i when ids[i] == j] x[i];`.
@@ -44,7 +44,7 @@ def report_left(
     symbol: TensorSymbol | None,
     subscript: ast.Expr,
 ) -> None:
-    """Record a subscript of the left side that introduces no index."""
+    """Report a subscript on the left that is not an index."""
     left = _Left(env, scope, node, symbol)
     what, remedy = left.describe(subscript)
     text = one_line(subscript.span.text)
@@ -66,7 +66,7 @@ def report_repeated(
     symbol: TensorSymbol | None,
     name: ast.Name,
 ) -> None:
-    """Record an index that is on the left twice."""
+    """Report an index that is on the left twice."""
     first = next(s for s in node.subscripts if s == name)
     remedy = _Left(env, scope, node, symbol).chosen()
     fault = RepeatedLeftIndex(
@@ -103,7 +103,7 @@ class _Left:
         return f"{self.node.name.name}[{', '.join(self.indices)}]"
 
     def describe(self, subscript: ast.Expr) -> tuple[str, str]:
-        """Return what a subscript is, and how to write the statement instead."""
+        """Return the kind of a subscript, and the statement to write instead."""
         moving = self._moving(subscript)
         reads = [s.base for s in walk_syntax(subscript) if isinstance(s, ast.Subscript)]
         if isinstance(subscript, ast.Binary) and subscript.op in ast.TRUTHS:
@@ -256,7 +256,7 @@ _LONGEST_EXAMPLE = 80
 
 
 def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
-    """Return the unknown indices on the right, each once."""
+    """Return the names on the right that are used as indices but not declared."""
     known = {part.name for part in node.subscripts if isinstance(part, ast.Name)}
     for part in walk_syntax(node.value):
         if isinstance(part, ast.Reduction):
@@ -267,7 +267,7 @@ def free_indices(scope: Scope, node: ast.Assignment) -> tuple[str, ...]:
 
 
 def as_sum(scope: Scope, node: ast.Assignment) -> str:
-    """Return the hint for one who adds up as if in a loop over free indices."""
+    """Return the hint to write a `sum`, for statements meant as a loop that adds up."""
     free = free_indices(scope, node)
     if node.op != "+=" or not free:
         return ""
@@ -283,7 +283,7 @@ def as_sum(scope: Scope, node: ast.Assignment) -> str:
 def elementwise(
     env: Environment, scope: Scope, node: ast.Assignment, symbol: TensorSymbol
 ) -> str:
-    """Return a statement about whole tensors as one about their elements."""
+    """Return a statement about whole tensors, rewritten for their elements."""
     example = example_read(env, scope, symbol.tensor)
     subscripts = example.removeprefix(symbol.tensor.name)
     start, source = node.value.span.start, node.span.source.text
@@ -317,7 +317,7 @@ def _is_no_element(env: Environment, scope: Scope, part: ast.Expr) -> bool:
 
 
 def target_text(node: ast.Assignment) -> str:
-    """Return the left side as it is written, on one line."""
+    """Return the user's text of the left side, on one line."""
     source, begin = node.span.source.text, node.name.span.start
     text = source[begin : node.value.span.start].rstrip()
     return one_line(text.removesuffix(node.op))

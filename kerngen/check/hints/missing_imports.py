@@ -1,4 +1,4 @@
-"""Names that a file does not see, but those that it uses do."""
+"""Hints for names that used files see, but that this file does not import."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _IS_KERNEL: Final = (
 def say_where(
     name: str, uses: Iterable[UsedModule], kernels: Collection[str]
 ) -> Callable[[Diagnostic], Diagnostic]:
-    """Return what adds to the fault of an unknown name where it is known.
+    """Return a function that adds to an unknown name's diagnostic where it is declared.
 
-    `name` is that of the file that has the fault, `uses` are the files that it uses and
-    `kernels` those in sight.
+    `name` is the file with the diagnostic, `uses` are the files that it uses, and
+    `kernels` are those that it sees.
     """
     unseen: dict[tuple[ItemKind, str], CheckedFile] = {}
 

@@ -1,4 +1,4 @@
-"""Unknown names, and what may be meant by them."""
+"""Diagnostics of unknown names, with suggestions."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def _reads(env: Environment, let: str, name: str) -> bool:
 
 
 def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None:
-    """Record an unknown name, the first time it is met.
+    """Report an unknown name, once.
 
-    `otherwise` is the hint where nothing is like it.
+    `otherwise` is the hint if no known name is similar.
     """
     name, env = node.name, ex.env
     if name in env.reported:
@@ -111,18 +111,18 @@ def report_unknown(ex: Expressions, node: ast.Name, otherwise: str = "") -> None
 
 
 def is_whole_tensor(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether an argument is a tensor by its bare name, as elsewhere it may be."""
+    """Whether an argument is a tensor without subscripts."""
     return is_whole(ex.scope.of(node))
 
 
 def is_tensor_of_numbers(ex: Expressions, node: ast.Expr) -> bool:
-    """Whether an argument is a whole tensor, and its elements have no components."""
+    """Whether an argument is a tensor without subscripts whose elements are scalars."""
     symbol = ex.scope.of(node)
     return is_whole(symbol) and isinstance(symbol.tensor.element, Scalar)
 
 
 def report_unknown_function(ex: Expressions, node: ast.Call) -> None:
-    """Record a call of something that is no function."""
+    """Report a call of an unknown function."""
     name, span = node.function.name, node.function.span
     symbol = ex.scope.get(name)
     faults = ex.env.faults
@@ -171,7 +171,7 @@ def _takes_vectors(ex: Expressions, node: ast.Call) -> bool:
 
 
 def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
-    """Read off what `mean(x)`, `mean(x[i])` or `mean(x[i, j])` reduces: a last axis."""
+    """Return the tensor and the axis that a call such as `mean(x)` would reduce."""
     if not node.arguments:
         return foreign.Reduced()
     argument = next(
@@ -203,7 +203,7 @@ def reduced_by(ex: Expressions, node: ast.Call) -> foreign.Reduced:
 
 
 def report_member(ex: Expressions, node: ast.Member) -> None:
-    """Record a member of what has none."""
+    """Report a member of a value that has no members."""
     base = node.base
     symbol = ex.scope.of(base)
     ex.env.faults.add(
@@ -235,7 +235,7 @@ def _member_remedy(ex: Expressions, symbol: Symbol | None, member: str) -> str:
 
 
 def report_module(ex: Expressions, node: ast.Member, module: str) -> None:
-    """Record a member of a module of another language: `math.pi`."""
+    """Report a member of another language's module: `math.pi`."""
     member = node.member.name
     instead = foreign.VALUES.get(
         member, f"'{member}' alone, if it is one of your values"
@@ -248,7 +248,7 @@ def report_module(ex: Expressions, node: ast.Member, module: str) -> None:
 
 
 def report_subscripts(ex: Expressions, node: ast.Subscript) -> None:
-    """Record subscripts of what has no parts."""
+    """Report subscripts of a value that has no elements."""
     base = node.base
     if isinstance(base, ast.Subscript):
         _report_separate(ex, node)

@@ -1,1 +1,1 @@
-"""The items of a file: constants, structs, functions, and the heads of kernels."""
+"""Checking the items of a file: constants, structs, functions, and heads of kernels."""

@@ -1,4 +1,4 @@
-"""Constants and the defaults of parameters."""
+"""Checking constants, and the defaults of parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of the user's functions: `derivative of f(x: f32) { ... }`.
+"""Checking derivative items: `derivative of f(x: f32) { ... }`.
 
 Each value becomes a function of its own, `f_by_x`, which gradients call.
 """
@@ -35,7 +35,7 @@ def check_derivatives(
     own: Signatures,
     outer: Scope,
 ) -> tuple[Function, ...]:
-    """Return the functions with their derivatives, which come after all of them.
+    """Return all functions: those given with their derivatives, then the derivatives.
 
     `own` are the signatures of the file's functions.
     """

@@ -1,4 +1,4 @@
-"""The user's functions: signatures first, so that their order does not matter."""
+"""Checking functions: all signatures first, so that their order does not matter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TAKEN = frozenset([*CASTS, *COMPOSITES, *GEOMETRY, *HALVES, *REDUCE_KINDS, "boo
 def check_signatures(
     faults: Faults, items: list[ast.FunctionItem], structs: Container[str]
 ) -> Signatures:
-    """Return what calls need to know of each function."""
+    """Return the signature of each function."""
     signatures: Signatures = {}
     for item in items:
         name = item.name.name
@@ -88,7 +88,7 @@ def _check_function(
 def inside_function(
     of_file: Environment, lets: tuple[ast.LetStatement, ...], outer: Scope
 ) -> Expressions:
-    """Return what checks the expressions of a function, or of its derivative."""
+    """Return a checker for the expressions of a function or derivative."""
     env = of_file.begin({let.name.name: let.name.span for let in lets})
     return Expressions(env, Scope(env.faults, outer, is_statement=True), FUNCTION)
 

@@ -1,4 +1,4 @@
-"""Kernels that are gradients of others: `kernel g = gradient of f by x given y;`.
+"""Checking gradient items: `kernel g = gradient of f by x given y;`.
 
 The derivation is given by who checks: it comes after the checker in the house.
 """
@@ -37,7 +37,7 @@ Functions: TypeAlias = Mapping[str, ir.Function]
 
 
 class Derive(Protocol):
-    """Derives the kernel that an item asks for."""
+    """A function that derives the kernel of a gradient item; `kerngen.gradient` has it."""
 
     def __call__(
         self,
@@ -72,7 +72,7 @@ def with_gradients(
     scheduled: Mapping[str, Sequence[Scheduled]],
     derive: Derive,
 ) -> CheckedFile:
-    """Return a file with the kernels that are gradients of others, and their schedules."""
+    """Return a file with the kernels of its gradient items, and their schedules."""
     items = [i for i in program.items if isinstance(i, ast.GradientItem)]
     if not items:
         return file
@@ -236,13 +236,13 @@ def _symbol(parameter: ir.Parameter, span: Span) -> Symbol:
 def no_gradients(
     item: ast.GradientItem, kernel: ir.Kernel, functions: Functions, warnings: Faults
 ) -> ir.Kernel:
-    """Derive nothing: for texts that have no such items."""
+    """Fail: a `Derive` for sources that have no gradient items."""
     del kernel, functions, warnings
     raise AssertionError(f"nobody derives {item.name.name}")
 
 
 def lets_of(kernel: ir.Kernel) -> dict[str, ir.Tensor]:
-    """Return the lets of a kernel that can be kept, by name: numbers with a fraction."""
+    """Return the lets of floats in a kernel, which a gradient may be given, by name."""
     targets = (statement.target for statement in kernel.body)
     return {
         target.name: target
@@ -252,12 +252,12 @@ def lets_of(kernel: ir.Kernel) -> dict[str, ir.Tensor]:
 
 
 def kept_name(kernel: str) -> str:
-    """Return the name of the kernel that returns lets of another."""
+    """Return the name of the kernel that also returns some of another's lets."""
     return f"{kernel}_kept"
 
 
 def kept(kernel: ir.Kernel, names: Iterable[str], span: Span) -> ir.Kernel:
-    """Return a kernel with some of its lets as further outputs."""
+    """Return a kernel with some of its lets as additional outputs."""
     lets = lets_of(kernel)
     outputs = {
         lets[name]: replace(lets[name], role=ir.Role.OUTPUT)

@@ -1,4 +1,4 @@
-"""The parameters and outputs of a kernel: tensors, dims, scalars and defaults."""
+"""Checking a kernel's head: tensors, dims, scalars and their defaults."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KINDS = {
 @final
 @dataclass(frozen=True)
 class Header:
-    """Checks the head of one kernel, and declares what it introduces in `scope`."""
+    """Checks the head of a kernel, and declares its names in `scope`."""
 
     env: Environment
     scope: Scope
@@ -59,7 +59,7 @@ class Header:
     parameters: list[ir.Parameter] = field(default_factory=list[ir.Parameter])
 
     def check(self, item: ast.KernelItem) -> None:
-        """Check every parameter and output; dims need all inputs to be known first."""
+        """Check all parameters and outputs; dims need all inputs to be known first."""
         inputs = [p for p in item.parameters if p.type.axes is not None]
         for parameter in item.parameters:
             self._reserve(parameter, "a parameter")

@@ -1,4 +1,4 @@
-"""The conditions that a kernel requires of a call, and what they prove of it."""
+"""Checking `require`: conditions on a call, and the facts that they prove."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_requires(
     dims: Sequence[str],
     parameters: Sequence[Parameter],
 ) -> Known:
-    """Return what is known of every call of a kernel, by what it requires of them.
+    """Return the facts that a kernel's `require`s prove about every call.
 
     `a and b` are two conditions, so that a message shows the one that does not hold.
     """

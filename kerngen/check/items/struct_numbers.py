@@ -1,4 +1,4 @@
-"""Numbers in structs: lengths of fixed arrays, and what attributes take."""
+"""Checking numbers in structs: lengths of fixed arrays, and arguments of attributes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LENGTH: Final = "The length of an array in a struct"
 def check_lengths(
     env: Environment, scope: Scope, axes: tuple[ast.Expr, ...], span: Span
 ) -> list[int] | None:
-    """Return the lengths of a fixed array, the outermost first; None after a fault."""
+    """Return the lengths of a fixed array, the outermost first, or None after a fault."""
     if not axes:
         remedy = "Write how many elements it has, as in 'f32[16]'."
         fault = NumberNotConstant(
@@ -54,7 +54,7 @@ def _length(env: Environment, scope: Scope, node: ast.Expr) -> int | None:
 def check_attributes(
     env: Environment, scope: Scope, field: ast.StructField
 ) -> dict[str, int | None]:
-    """Return the values of a field's attributes by name, None where one is faulty."""
+    """Return the values of a field's attributes by name, None for a faulty one."""
     first: dict[str, ast.Attribute] = {}
     values: dict[str, int | None] = {}
     for attribute in field.attributes:
@@ -92,7 +92,7 @@ def _attribute(env: Environment, scope: Scope, attribute: ast.Attribute) -> int 
 def _integer(env: Environment, scope: Scope, node: ast.Expr, place: str) -> int | None:
     """Return the value of a constant integer; None after a fault.
 
-    A literal may be of any size here: what it is too large for is said in bytes.
+    A literal may be of any size here: a limit that it exceeds is reported in bytes.
     """
     if isinstance(node, ast.Number) and isinstance(node.value, int):
         return node.value

@@ -1,4 +1,4 @@
-"""Struct items: from the syntax tree to types of memory, whatever their order."""
+"""Checking struct items: from syntax to memory types, in any order."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def check_structs(
     imported: Mapping[str, Struct],
     path: str,
 ) -> dict[str, Struct | None]:
-    """Return every struct in sight: a file's own, in its order, and those imported.
+    """Return all structs that the file sees: its own in order, then imported ones.
 
-    `path` is that of the file, and `constants` holds what lengths may read.
+    `path` is the file's path; `constants` has the constants that array lengths may use.
     """
     own = {item.name.name: item for item in items}
     found: dict[str, Struct | None] = {**imported, **dict.fromkeys(own)}
@@ -83,7 +83,7 @@ def check_structs(
 def resolve_memory(
     faults: Faults, name: ast.Identifier, structs: Structs
 ) -> MemoryType | None:
-    """Return the type of memory of a name; None after a fault."""
+    """Return the memory type with this name, or None after a fault."""
     if name.name in LEAVES:
         return LEAVES[name.name]
     if name.name in NARROW:
@@ -96,7 +96,7 @@ def resolve_memory(
 
 
 def uniform_faults(type_: MemoryType, span: Span) -> Iterator[Diagnostic]:
-    """Yield why a parameter can't have a type, if it can't; `span` is where it says so.
+    """Yield the reasons why a parameter can't have this type.
 
     The parameters of a kernel are the members of a struct in a uniform buffer.
     """
@@ -118,7 +118,7 @@ def uniform_faults(type_: MemoryType, span: Span) -> Iterator[Diagnostic]:
 
 
 def uniform_size_fault(kernel: Kernel) -> Diagnostic | None:
-    """Return the fault of a kernel whose parameters exceed a uniform buffer, if it has it."""
+    """Return a diagnostic if a kernel's parameters exceed a uniform buffer, else None."""
     size = uniform_layout(kernel).size
     if size <= LARGEST_UNIFORM:
         return None

@@ -1,4 +1,4 @@
-"""The types that a program writes."""
+"""Resolving the names of types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Structs: TypeAlias = Mapping[str, Struct | None]
 def resolve_type(
     faults: Faults, name: ast.Identifier, structs: Structs | None = None
 ) -> ValueType | Struct | None:
-    """Return the type of a name; None after a fault."""
+    """Return the type with this name, or None after a fault."""
     known = structs or {}
     if name.name in SCALARS:
         return SCALARS[name.name]
@@ -52,7 +52,7 @@ def resolve_type(
 def report_unknown_type(
     faults: Faults, name: ast.Identifier, known: Iterable[str], array: str = "[n]"
 ) -> None:
-    """Record a type that is not known; `array` is how the place writes an array."""
+    """Report an unknown type; `array` is how arrays are written at its place."""
     remedy = unknown_type_hint(name.name, known, array)
     faults.add(UnknownType(span=name.span, name=name.name, remedy=remedy))
 
@@ -60,20 +60,20 @@ def report_unknown_type(
 def resolve_element(
     faults: Faults, name: ast.Identifier, structs: Structs
 ) -> ValueType | Struct | None:
-    """Return the type that the elements of a tensor are read as; None after a fault."""
+    """Return the type that elements of a tensor are read as, or None after a fault."""
     if name.name in NARROW:
         return NARROW[name.name].type
     return HALVES.get(name.name) or resolve_type(faults, name, structs)
 
 
 def report_narrow(faults: Faults, name: ast.Identifier, place: str) -> None:
-    """Record an integer of 8 or 4 bits where none can be."""
+    """Report an integer type of 8 or 4 bits, where only tensors may have one."""
     value = NARROW[name.name].type.spelling
     _report(faults, name.span, "narrow", place, name.name, value)
 
 
 def report_cast_to_half(faults: Faults, call: ast.Call) -> None:
-    """Record a call of a type for storage only."""
+    """Report a cast to a type that only memory has, such as f16."""
     text = call.arguments[0].span.text if len(call.arguments) == 1 else "x"
     name = call.function.name
     _report(faults, call.span, "cast", "A value", name, one_line(text))
@@ -95,7 +95,7 @@ def resolve_scalar(faults: Faults, written: ast.TypeName, place: str) -> Scalar 
 def resolve_value(
     faults: Faults, written: ast.TypeName, place: str, structs: Container[str]
 ) -> ValueType | None:
-    """Return the type of what a function takes or returns: no struct."""
+    """Return the type of a function's parameter or result; it can't be a struct."""
     if written.name.name in structs:
         _report(faults, written.span, "struct", place, collapse(written.span.text))
         return None

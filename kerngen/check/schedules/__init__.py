@@ -1,1 +1,1 @@
-"""Schedules: which kernels they are for, their options and guards."""
+"""Checking schedules: the kernels that they are for, their options and guards."""

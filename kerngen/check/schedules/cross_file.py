@@ -1,4 +1,4 @@
-"""Schedules that a file gives to the kernels of files that it uses."""
+"""Schedules for kernels of other files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_given(
 ) -> Given:
     """Return the schedules of other files' kernels; `own` are this file's kernels.
 
-    `outer` holds the constants that the schedules' file sees.
+    `outer` has the constants that the file of the schedules sees.
     """
     given: dict[tuple[str, str], tuple[Schedule, ...]] = {}
     for each in scheduled:
@@ -74,7 +74,7 @@ def _ambiguous(
 
 
 def with_given(module: Module, givers: tuple[CheckedFile, ...]) -> Module:
-    """Return a module with the schedules that other files give to its kernels first."""
+    """Return a module with other files' schedules for its kernels, which come first."""
 
     def scheduled(kernel: Kernel) -> Kernel:
         key = module.path, kernel.name

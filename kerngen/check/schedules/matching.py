@@ -1,4 +1,4 @@
-"""Which kernels the schedules of a file are for.
+"""Matching schedules with kernels, by names and patterns.
 
 schedule softmax, matmul_n* when m == 1 { ... }    softmax, matmul_nn, matmul_nt
 """
@@ -42,7 +42,7 @@ _NO_KERNEL: Final = "This file has none; add 'use' for the file that has it."
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """One of the kernels that a schedule is for, and what is wrong with it there."""
+    """A schedule for one of its kernels, and its faults there."""
 
     kernel: str
     target: ast.ScheduleTarget
@@ -53,9 +53,9 @@ class Scheduled:
 def find_scheduled(
     faults: Faults, program: ast.Program, own: Sequence[str], uses: Sequence[UsedModule]
 ) -> list[Scheduled]:
-    """Return each kernel of each schedule, in the order of the text.
+    """Return each pair of a schedule and a kernel, in the order of the text.
 
-    `own` are the file's kernels.  A target that no kernel has the name of is a fault.
+    `own` are the file's kernels. A target that matches no kernel is reported.
     """
     known = dict.fromkeys([*own, *(name for use in uses for name in use.file.kernels)])
     found: list[Scheduled] = []
@@ -86,7 +86,7 @@ def _targets(
 
 
 def by_kernel(scheduled: Iterable[Scheduled]) -> Mapping[str, Sequence[Scheduled]]:
-    """Return the schedules of each kernel, none of one that has none."""
+    """Return the schedules of each kernel."""
     found: defaultdict[str, list[Scheduled]] = defaultdict(list)
     for each in scheduled:
         found[each.kernel].append(each)
@@ -107,7 +107,7 @@ def _unknown(target: ast.Identifier, known: Collection[str]) -> Diagnostic:
 
 
 def report_faults(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
-    """Report what is wrong with each schedule: once, where it is so in every kernel."""
+    """Report the faults of schedules; one that is the same for all kernels, once."""
     for _, of_item in groupby(scheduled, key=lambda each: id(each.item)):
         for fault in _joined([*of_item]):
             faults.add(fault)
@@ -150,9 +150,9 @@ _Seen: TypeAlias = dict[tuple[_Place, _Way], tuple[int, Scheduled]]
 
 
 def report_dead(faults: Faults, scheduled: Iterable[Scheduled]) -> None:
-    """Report each schedule of a file that an earlier one always precedes.
+    """Report schedules of a file that are never chosen, as an earlier one always is.
 
-    Of a schedule for several kernels, that may be so for some of them.
+    A schedule for several kernels may be dead for only some of them.
     """
     seen: _Seen = {}
     for _, of_item in groupby(scheduled, key=lambda each: id(each.item)):

@@ -1,4 +1,4 @@
-"""Schedules: strategies, their options, and guards."""
+"""Checking schedules: strategies, their options, and guards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_schedule(
 ) -> Schedule | None:
     """Return the schedule of one kernel; `scope` is that of the kernel's parameters.
 
-    Its faults are left with it: `report_faults` joins those of all its kernels.
+    Faults are kept in `scheduled`; `report_faults` joins those of all its kernels.
     """
     item, faults = scheduled.item, scheduled.faults
     env = replace(env, faults=faults)

@@ -1,1 +1,1 @@
-"""The statements of a kernel: what they write, and in which order."""
+"""Checking the statements of a kernel."""

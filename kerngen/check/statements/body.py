@@ -1,4 +1,4 @@
-"""The body of a kernel: lets, hosts and assignments."""
+"""Checking the body of a kernel: lets, hosts and assignments."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ class Body:
         return LeftSide(tuple(indices), places) if complete else None
 
     def _calls_foreign(self, node: ast.Assignment) -> bool:
-        """Whether a function of whole tensors is called, which is told by itself."""
+        """Whether a function of whole tensors is called, which is reported by itself."""
         return any(
             isinstance(part, ast.Call)
             and part.function.name in REDUCTIONS.keys() - self.env.functions.keys()

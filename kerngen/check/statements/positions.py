@@ -1,4 +1,4 @@
-"""Stores at a position: left sides such as `cache[at + i, g]`, with one index per axis.
+"""Stores at a position: left sides such as `cache[at + i, g]`.
 
 The rest of the tensor stays as it is, so that only one that a caller passes is stored to
 in this way.
@@ -35,17 +35,17 @@ from kerngen.syntax import ast
 @final
 @dataclass(frozen=True)
 class LeftSide:
-    """The indices that a left side introduces, and where it writes along each axis."""
+    """A left side: the indices that it introduces, and its subscript along each axis."""
 
     indices: tuple[Index, ...]
     places: tuple[Subscript, ...]
 
 
 def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bool:
-    """Whether a left side is a position in a `mut` tensor.
+    """Whether a left side stores at a position of a `mut` tensor.
 
-    Otherwise there are only bare indices, or what is no index is a fault: also the length
-    of the axis itself, or a condition.
+    It is none if all subscripts are bare indices. A subscript that is the axis's own
+    length, or a condition, is a mistake, and no position.
     """
     if symbol.tensor.role is not Role.UPDATE:
         return False
@@ -61,7 +61,7 @@ def has_position(scope: Scope, node: ast.Assignment, symbol: TensorSymbol) -> bo
 def check_position(
     ex: Expressions, outer: Scope, node: ast.Assignment, symbol: TensorSymbol
 ) -> LeftSide | None:
-    """Return the position on the left; None after a fault."""
+    """Check a position on the left; return None after a fault."""
     checked = _Position(ex, outer, node, symbol)
     faults = len(ex.env.faults)
     checked.introduce()

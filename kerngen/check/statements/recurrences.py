@@ -1,4 +1,4 @@
-"""Lets that read themselves: recurrences.
+"""Checking recurrences: lets that read themselves.
 
 `let h[t] = if t > 0 { a[t] * h[t - 1] + b[t] } else { b[t] };` reads itself at smaller
 values of one index, by a literal distance, under a condition that leaves out the border.
@@ -41,7 +41,7 @@ _NUMBERS_OF_VECTORS = frozenset({"dot", "length", "distance", "determinant"})
 def check_let_value(
     ex: Expressions, node: ast.LetStatement, indices: tuple[Index, ...] | None
 ) -> Checked:
-    """Return the value of a let, and in which order it reads itself, if it does."""
+    """Return the value of a let; if it reads itself, also the order of its elements."""
     name = node.name.name
     if not node.binders or not _mentions(node.value, name) or ex.scope.get(name):
         return ex.check(node.value), None

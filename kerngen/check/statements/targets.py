@@ -1,4 +1,4 @@
-"""What a statement writes: whether it may, and what to write instead."""
+"""Checking the target of a statement: the tensor and the members that it writes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _KINDS: Final[dict[str, _ValueKind]] = {
 def written_tensor(
     env: Environment, scope: Scope, node: ast.Assignment
 ) -> TensorSymbol | None:
-    """Return the tensor that is written, if it may be; if not, that is a fault."""
+    """Return the tensor that a statement writes, or None after a fault."""
     name = node.name
     symbol = scope.get(name.name)
     match symbol:
@@ -112,9 +112,10 @@ def _report_unknown(env: Environment, scope: Scope, node: ast.Assignment) -> Non
 def check_target_parts(
     ex: Expressions, node: ast.Assignment, symbol: TensorSymbol
 ) -> Place | None:
-    """Return what the members of a target lead to.
+    """Return the place that a target's members lead to.
 
-    Subscripts of arrays are literals, or introduce an index over the whole array.
+    Subscripts of fixed arrays must be literals, or indices that range over the whole
+    array.
     """
     target = _Target(ex, node)
     place: Place | None = Place(symbol, symbol.tensor.memory)
@@ -124,7 +125,7 @@ def check_target_parts(
 
 
 def report_whole(ex: Expressions, node: ast.Assignment, place: Place) -> None:
-    """Record a struct or an array that is given something else than its like."""
+    """Report a struct or array assigned from something of another type."""
     part = "[k]"
     if isinstance(place.memory, Struct):
         part = f".{place.memory.members[0].name}"
@@ -239,10 +240,10 @@ MOST_COPIED: Final = 8192
 def copied_parts(
     ex: Expressions, node: ast.Assignment, target: Place
 ) -> list[tuple[Place, ir.Expr]] | None:
-    """Return what `node` copies: each part of the target, with what it becomes.
+    """Return the parts that an assignment of whole structs copies, with their values.
 
-    None, if the right side is no place of the target's type.  Nothing, if the file's
-    copies move too much; the first that does is recorded.
+    None if the right side is not a place of the target's type. Empty if the file's
+    statements copy too many values; the first such statement is reported.
     """
     source = find_place(ex, node.value)
     if source is None or source.memory != target.memory:

@@ -1,6 +1,6 @@
-"""Which parts of an output are written: of a struct, each member must be.
+"""The parts of an output's elements that are written: every member must be.
 
-The elements of short arrays are told apart.  A long one is a single part, which any
+The elements of short arrays are distinguished.  A long one is a single part, which any
 statement writes: nobody writes it out by literals.
 """
 
@@ -23,9 +23,9 @@ MOST_APART: Final = 8
 
 
 def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
-    """Return the parts that a read or a statement takes: all that `path` leads to.
+    """Return the parts that a path leads to, of those that a read or write touches.
 
-    An index in it runs over all elements, and may be of any.
+    An index in the path ranges over all elements of a fixed array.
     """
     prefixes = [""]
     for step in path:
@@ -48,7 +48,7 @@ def parts_of(memory: MemoryType, path: Path, component: str = "") -> Parts:
 
 
 def _elements(length: int) -> list[str]:
-    """Return how the elements of an array are told apart."""
+    """Return how the elements of an array are distinguished."""
     return [f"[{n}]" for n in range(length)] if length <= MOST_APART else ["[...]"]
 
 

@@ -1,1 +1,1 @@
-"""Several processes, and the adapters that they use."""
+"""Commands in several processes, and the adapters that these use."""

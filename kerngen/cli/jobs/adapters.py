@@ -1,4 +1,4 @@
-"""Which adapters the processes of a command use."""
+"""The adapters that the processes of a command use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kerngen.runtime.device.adapter import VARIABLE
 def numbers() -> list[int | None]:
     """Return the numbers of all adapters that are of the best one's kind and model.
 
-    Where KERNGEN_ADAPTER chooses one, or there is none, it is None: what `open()` finds.
+    The list is [None], for the default adapter, if KERNGEN_ADAPTER is set or there is
+    no adapter.
     """
     if os.environ.get(VARIABLE, "").strip():
         return [None]

@@ -1,4 +1,4 @@
-"""`kerngen verify --jobs`: a seed in each of several processes, and one report of them."""
+"""`kerngen verify --jobs`: several processes with a seed each, and one report."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 import kerngen.runtime as gpu
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.console import report_console
 from kerngen.cli.jobs.adapters import numbers
-from kerngen.cli.paths import shown_path
 from kerngen.cli.project import Selection
 from kerngen.source.counted import counted
 from kerngen.verify.farm import Asked, merged, verify_library
@@ -25,7 +25,7 @@ from kerngen.verify.result import Verdict
 def verify_in_jobs(
     selection: Selection, asked: Asked, jobs: int, *, as_json: bool
 ) -> None:
-    """Verify, print the report, and exit by it."""
+    """Verify in several processes, print the report, and exit with its status."""
     try:
         usable = numbers()
         tasks = [

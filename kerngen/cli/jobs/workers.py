@@ -1,4 +1,4 @@
-"""Processes that compile the files of one build side by side.
+"""Worker processes that compile the files of a build.
 
 Each compiles one file after the other and sends back what is generated.  It writes
 nothing to the disk, leaves Ctrl-C to the build, and ends with it, even if it is killed.
@@ -18,8 +18,8 @@ from multiprocessing.process import BaseProcess
 from threading import Thread
 from typing import TypeAlias, cast, final
 
+from kerngen.cli.arguments.targets import DEFAULT, Targets
 from kerngen.cli.compiled import Compiled, compiled_file
-from kerngen.cli.targets import DEFAULT, Targets
 from kerngen.compiler import Compiler
 from kerngen.output.errors import OutputError
 from kerngen.syntax.library import Library
@@ -43,9 +43,9 @@ class _Worker:
 def workers(
     library: Library, number: int, targets: Targets = DEFAULT
 ) -> Generator[Workers]:
-    """Let so many processes live as long as the block, however it ends.
+    """Run worker processes for the duration of a block.
 
-    What the library has read they have too: all compile the same texts.
+    They get the texts that the library has read, so that all compile the same sources.
     """
     started: list[_Worker] = []
     try:
@@ -67,7 +67,7 @@ class Workers:
     members: tuple[_Worker, ...]
 
     def compile(self, names: Iterable[str]) -> Iterator[tuple[str, Compiled | None]]:
-        """Yield files as they are done: what they became, or None if they are wrong.
+        """Yield each file when it is compiled; None if it has errors.
 
         Raises `OutputError` if a process dies.
         """

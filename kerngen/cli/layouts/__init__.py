@@ -1,1 +1,1 @@
-"""The tables and explanations that `kerngen layout` prints."""
+"""The explanations that `kerngen layout --explain` prints."""

@@ -1,4 +1,4 @@
-"""Why a field lies where it does, in words for who has not read the WGSL specification."""
+"""Explanations of a field's offset, for readers who don't know the WGSL specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `--explain` asks about: a field by its path, `lights[2].color` for one."""
+"""Paths of fields that `--explain` takes: `lights[2].color`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STEP: Final = re.compile(r"(\w+)((?:\[\d+\])*)")
 @final
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A field, and of which of its elements the rest of the path is."""
+    """A step of a path: a field, and which element of it, if it is an array."""
 
     name: str
     places: tuple[int, ...] = ()
@@ -28,9 +28,10 @@ class Step:
 @final
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A step within one layout: the struct, the field's number, and the way to it.
+    """A step resolved in a layout: the struct and the field's number.
 
-    `distance` is how far the element that was asked for lies behind the field's start.
+    `distance` is the distance in bytes from the field's start to the element that was
+    asked for.
     """
 
     within: StructLayout
@@ -39,12 +40,12 @@ class Reached:
 
     @property
     def field(self) -> LayoutField:
-        """The field."""
+        """The field that the step leads to."""
         return self.within.fields[self.number]
 
 
 def split(path: str) -> list[Step]:
-    """Return the steps of a path; raise where it is none."""
+    """Parse a path into its steps."""
     steps: list[Step] = []
     for part in path.split("."):
         found = _STEP.fullmatch(part.strip())
@@ -61,7 +62,7 @@ def split(path: str) -> list[Step]:
 def choose(
     subjects: Sequence[Subject], steps: list[Step]
 ) -> tuple[Subject, list[Step]]:
-    """Return of which subject a path is, and the steps in it."""
+    """Return the struct that a path begins at, and the steps inside it."""
     first = steps[0].name
     having = [s for s in subjects if any(f.name == first for f in s.layouts[0].fields)]
     named = [s for s in subjects if first in s.names]
@@ -86,7 +87,7 @@ def choose(
 
 
 def follow(laid: StructLayout, steps: Sequence[Step]) -> Iterator[Reached]:
-    """Yield each step of a path in a layout."""
+    """Yield each step of a path, resolved in a layout."""
     within = laid
     for position, step in enumerate(steps):
         names = [field.name for field in within.fields]

@@ -1,4 +1,4 @@
-"""Print parameters and their parts in references.
+"""Print a reference's parameters, and parts of them.
 
 A scalar is a Python number.  What an index leads to in a struct is gathered from an
 array of all that its path can reach, made before the statements.
@@ -29,7 +29,7 @@ NUMBERS = {Scalar.F32: "float", Scalar.I32: "int", Scalar.U32: "int"}
 
 
 def print_uniform(printer: Printer, expr: UniformValue, frame: Frame) -> Code:
-    """Return a parameter, a host or a part of a struct, laid along the frame."""
+    """Return a parameter, a host or a part of one, aligned with the frame."""
     scope = printer.scope
     if is_static(expr.path):
         code = print_static(scope, expr)
@@ -48,7 +48,7 @@ def print_uniform(printer: Printer, expr: UniformValue, frame: Frame) -> Code:
 
 
 def print_static(scope: Scope, expr: Expr) -> Code | None:
-    """Return a part of a parameter that depends on no index; None of all else.
+    """Return a part of a parameter that depends on no index, else None.
 
     Before:  camera.view[3].x
     After:   float(camera.view[3][0])

@@ -1,4 +1,4 @@
-"""Axes of arrays in references: how an array is laid along the indices of a frame.
+"""Alignment of arrays in references: which axis of an array belongs to which index.
 
 A frame is a tuple of indices, one per axis of the arrays being computed.  A value
 lies along some of them: it is an array whose last axes match the frame's last axes, as
@@ -20,9 +20,9 @@ from kerngen.ir.walk import walk
 def find_carrier(
     expr: Expr, wanted: frozenset[Index], loops: Container[Index]
 ) -> Frame | None:
-    """Return the axes, in their order, of a tensor read along just the wanted indices.
+    """Return the axes, in their order, of a tensor that is read at just these indices.
 
-    Computing the expression over them takes memory like that tensor's.
+    To compute an expression over these axes takes as much memory as that tensor.
     """
     for node in walk(expr):
         axes = read_axes(node, loops) or ()
@@ -34,9 +34,9 @@ def find_carrier(
 def align(
     array: Code, axes: Sequence[Index], frame: Frame, type_: ValueType = Scalar.I32
 ) -> Code:
-    """Lay an array whose axes are the indices `axes` along the frame.
+    """Return an array with its axes reordered and extended to match a frame.
 
-    Axes of components, as values of the type have them, stay behind the others.
+    A vector's or matrix's own axes stay last.
 
     Before:  x, axes (j, i), frame (i, j, k)
     After:   x.T[:, :, None]

@@ -1,4 +1,4 @@
-"""Print the body of a reference: what it needs of its arguments, then its statements.
+"""Print the body of a reference: preparation of arguments, then the statements.
 
 Statements run in order, each over its whole index domain.  What a name is given is
 always a new array: NumPy's views would let a later write change an earlier value.

@@ -1,4 +1,4 @@
-"""Print what makes, takes apart and multiplies vectors and matrices."""
+"""Print operations on vectors and matrices: parts, constructors and products."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def print_construct(printer: Printer, expr: Construct, frame: Frame) -> Code:
 
 
 def print_product(expr: Binary, left: Code, right: Code) -> Code | None:
-    """Return a product with a matrix that is not componentwise; None of all else."""
+    """Return a product with a matrix that is not componentwise, else None."""
     function = _product_function(expr) if expr.op == "*" else None
     return None if function is None else call(function, [left.text, right.text])
 

@@ -1,4 +1,4 @@
-"""Print what reductions of nothing give, and those that must not read where there is nothing."""
+"""Print reductions over no terms: their value, and guards against reading nothing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _LIMITS: dict[tuple[ReduceKind, Scalar], str] = {
 
 
 def limit_of(expr: Reduce) -> str | None:
-    """Return what a reduction of nothing is, where NumPy must be given it."""
+    """Return the neutral value that NumPy's `max` and `min` must be given, or None."""
     return _LIMITS.get((expr.kind, scalar_of(expr.type)))
 
 
 def empty_array(scope: Scope, expr: Reduce, outer: Frame) -> str:
-    """Return an array of what a reduction of nothing gives, along a whole frame."""
+    """Return an array of a reduction's neutral value, with the shape of a frame."""
     return _EMPTY[expr.kind].format(
         shape=scope.shape(outer, expr.type),
         dtype=scope.dtype(expr.type),
@@ -43,7 +43,7 @@ def empty_array(scope: Scope, expr: Reduce, outer: Frame) -> str:
 
 
 def write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
-    """Write what a reduction of nothing gives; return its new name."""
+    """Write a variable with a reduction's neutral value, and return its name."""
     scope = printer.scope
     total = scope.fresh(f"{expr.kind}_over_{'_'.join(i.name for i in expr.indices)}")
     scope.writer.line(f"{total} = {empty_array(scope, expr, outer)}")
@@ -53,8 +53,7 @@ def write_empty(printer: Printer, expr: Reduce, outer: Frame) -> str:
 def unless_empty(
     printer: Printer, expr: Reduce, outer: Frame, value: Callable[[], Code]
 ) -> Code:
-    """
-    Compute a reduction only where there is something to reduce, if that matters.
+    """Return a reduction, computed only if it has terms, where that matters.
 
     Before:  sum[p] a[p] * b[0, p]
     After:   sum_over_p = np.zeros((), real.dtype)

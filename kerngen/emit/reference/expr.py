@@ -1,4 +1,4 @@
-"""Print expressions as NumPy, over whole arrays at once.
+"""Print expressions as NumPy code over whole arrays.
 
 Every value keeps the kernel's type: arrays are of `real`, int32, uint32 or bool, and
 Python's numbers stay weak, so that NumPy gives them the type of the array they meet.
@@ -79,7 +79,7 @@ class ReferencePrinter:
         return self._scope
 
     def print(self, expr: Expr, frame: Frame) -> Code:
-        """Return the expression laid along the frame."""
+        """Return the expression, aligned with the frame."""
         match expr:
             case Constant(value=value):
                 return number(value)
@@ -121,7 +121,7 @@ class ReferencePrinter:
                 assert_never(expr)
 
     def array(self, expr: Expr, frame: Frame) -> Code:
-        """Return the expression as an array, also where it is a mere number."""
+        """Return the expression as an array, even if it is a plain number."""
         code = self.print(expr, frame)
         return self._scope.typed(code, expr.type) if code.weak else code
 

@@ -1,4 +1,6 @@
-"""Print reductions by key, and of prefixes, so that no term is compared with each result."""
+"""Print keyed reductions and prefix reductions,
+by functions of `kerngen.runtime.reference`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _OF_NOTHING: dict[ReduceKind, str] = {"sum": "0", "prod": "1"}
 
 
 def print_keyed(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
-    """Return the reduction laid along the frame; None where it must be printed otherwise."""
+    """Return a keyed or prefix reduction, aligned with the frame, else None."""
     if expr.condition is None or not isinstance(expr.type, Scalar):
         return None
     order = order_of(expr)

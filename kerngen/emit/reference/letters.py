@@ -1,4 +1,4 @@
-"""The letters that einsum knows indices by."""
+"""The letters for indices in einsum's subscripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from string import ascii_letters
 
 
 def letters_for(names: Iterable[str]) -> dict[str, str]:
-    """Return a letter for each index: its own name, its initial, or the next free one."""
+    """Return a letter for each index: its own name, its initial, or an unused one."""
     listed = list(dict.fromkeys(names))
     letters = {name: name for name in listed if len(name) == 1 and name.isalpha()}
     for name in listed:

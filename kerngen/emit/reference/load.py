@@ -1,4 +1,4 @@
-"""Print reads of tensors: views where subscripts are bare, gathers where they aren't.
+"""Print reads of tensors: views for bare subscripts, gathers for others.
 
 Gathers clamp.  Affine subscripts are checked before, so that it changes nothing there.
 """
@@ -25,7 +25,7 @@ from kerngen.ir.walk import subscript_value
 
 
 def print_load(printer: Printer, load: Load, frame: Frame) -> Code:
-    """Return the elements that the load reads, laid along the frame."""
+    """Return the elements that a read yields, aligned with the frame."""
     loops = printer.scope.loops
     axes = read_axes(load, loops)
     if axes is not None and len(set(axes)) == len(axes):
@@ -37,14 +37,14 @@ def print_load(printer: Printer, load: Load, frame: Frame) -> Code:
 
 
 def print_index(scope: Scope, index: Index, frame: Frame) -> Code:
-    """Return the values of an index; within its own loop, its value."""
+    """Return the values of an index; within its own loop, the current value."""
     if index in scope.loops:
         return Code(scope.loops[index], weak=True)
     return align(Code(scope.range_of(index)), [index], frame)
 
 
 def sliced(scope: Scope, load: Load) -> Code:
-    """Return the runs that a read takes of its axes, and other axes whole."""
+    """Return the slices of a tensor that a read needs."""
     parts = [
         run_text(scope, run, extent) if run else ":"
         for run, extent in _runs(scope, load)

@@ -1,4 +1,4 @@
-"""Print the NumPy twins of functions and kernels."""
+"""Print the NumPy references of functions and kernels."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def write_reference(
     names: ModuleNames,
     functions: Mapping[str, FunctionInfo],
 ) -> None:
-    """Write the NumPy twin of a kernel."""
+    """Write the NumPy reference of a kernel."""
     own = names.kernels[kernel.name]
     parameters = {parameter.name: parameter.memory for parameter in kernel.parameters}
     scope = Scope(own.values, names.constants, functions, names.structs, parameters)

@@ -1,4 +1,4 @@
-"""Print the place of a greatest or least number: over axes of an array, or by loops."""
+"""Print `argmax` and `argmin`: over axes of an array, or by loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kerngen.ir.nodes import Reduce
 
 
 def print_place(printer: Printer, expr: Reduce, frame: Frame) -> Code:
-    """Return the place laid along the frame."""
+    """Return the position, aligned with the frame."""
     outer = tuple(index for index in frame if index in free_indices(expr))
     wanted = frozenset((*outer, *expr.indices))
     inner = find_carrier(expr, wanted, printer.scope.loops)

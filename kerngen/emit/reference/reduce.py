@@ -1,4 +1,4 @@
-"""Print reductions: as einsum, over axes of an array, or by loops, in this order.
+"""Print reductions: by einsum if possible, else over axes of an array, else by loops.
 
 Loops accumulate an array as large as the result, so that no temporary is much larger
 than what the kernel reads or writes.
@@ -37,7 +37,7 @@ _ACCUMULATE: dict[ReduceKind, str] = {
 
 
 def print_reduce(printer: Printer, expr: Reduce, frame: Frame) -> Code:
-    """Return the reduction laid along the frame."""
+    """Return the reduction, aligned with the frame."""
     if expr.finds_place:
         return print_place(printer, expr, frame)
     found = print_keyed(printer, expr, frame)

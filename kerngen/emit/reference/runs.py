@@ -1,4 +1,4 @@
-"""Parts of axes that reads in references take: slices, and single places.
+"""Slices in references: the parts of axes that subscripts read.
 
 A subscript reads a run of its axis where it is an index, or an index times a literal,
 beside what is one number at a time: loop variables, dims and scalars.
@@ -44,7 +44,8 @@ _SHORT = re.compile(r"-?\w*")
 @final
 @dataclass(frozen=True)
 class Run:
-    """Every `step`-th element along `index`; without an index, one place.
+    """Every `step`-th element of an axis along `index`, from `start` on;
+    or one element.
 
     `start` is where it begins, over loop variables, dims and scalars.
     """
@@ -55,16 +56,16 @@ class Run:
 
 
 def axes_read(load: Load) -> list[tuple[Subscript, Extent]]:
-    """Return each axis that a read subscripts, of the tensor and of arrays within.
+    """Return each axis that a read subscripts, with its length; fixed arrays included.
 
-    They come as the subscript and the length.
+    Each axis is given by its subscript and its length.
     """
     inner = [(step.place, step.length) for step in load.path if isinstance(step, At)]
     return [*zip(load.subscripts, load.tensor.extents, strict=True), *inner]
 
 
 def run_of(subscript: Subscript, loops: Container[Index]) -> Run | None:
-    """Return the part of its axis that a subscript reads; None where that is no run."""
+    """Return the slice of its axis that a subscript reads, or None."""
     form = subscript_form(subscript)
     if form is None:
         return None
@@ -82,7 +83,7 @@ def run_of(subscript: Subscript, loops: Container[Index]) -> Run | None:
 
 
 def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
-    """Return the indices that a read's axes lie along; None where one is no run."""
+    """Return the indices along the axes of a read, or None if one is not a slice."""
     if not isinstance(expr, Load):
         return None
     runs = [run_of(subscript, loops) for subscript, _ in axes_read(expr)]
@@ -92,10 +93,10 @@ def read_axes(expr: Expr, loops: Container[Index]) -> Frame | None:
 
 
 def read_regardless(expr: Expr, indices: Frame) -> Frame:
-    """Return those of the indices that some run does not depend on, if it is checked.
+    """Return the indices that some checked slice does not depend on.
 
-    Where such an index has no value, nothing is read, and so nothing is checked; but
-    arrays would be read there all the same, and be too short.
+    If such an index has an empty range, nothing should be read or checked; NumPy would
+    read all the same, and the arrays would be too short.
     """
     missed: set[Index] = set()
     for subscript, _ in checked(expr, (), Known()):
@@ -106,7 +107,7 @@ def read_regardless(expr: Expr, indices: Frame) -> Frame:
 
 
 def run_text(scope: Scope, run: Run, extent: Extent) -> str:
-    """Return what a run of an axis of length `extent` is as a subscript: `u:u + n`."""
+    """Return a slice as Python text: `u:u + n`."""
     start = _start(scope, run.start)
     if run.index is None:
         return (start or Code("0")).text

@@ -1,4 +1,4 @@
-"""What a reference knows while it is printed: names, loops, and lines written so far."""
+"""The state of printing a reference: names, loops, and the lines so far."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RESERVED = frozenset(("np", "ref", "real", "hostmath", "geometry"))
 
 @final
 class Scope:
-    """The body of one generated function."""
+    """The body of a generated function while it is printed."""
 
     def __init__(
         self,
@@ -65,16 +65,16 @@ class Scope:
         self._namer = PythonNamer([*names.values(), *constants.values(), *RESERVED])
 
     def typed(self, code: Code, type_: ValueType) -> Code:
-        """Return the value as an array of its type."""
+        """Return the value as an array of a type."""
         return Code(f"{self.maker(type_)}({code.text})")
 
     def maker(self, type_: ValueType) -> str:
-        """Return the function that makes an array of a type."""
+        """Return the name of the function that makes arrays of a type."""
         self.uses_real |= scalar_of(type_) is Scalar.F32
         return TYPED[scalar_of(type_)]
 
     def halved(self, text: str) -> Code:
-        """Return what a kernel reads of a value that is kept as f16."""
+        """Return the value of a text, rounded to f16."""
         self.uses_real = True
         return Code(f"real.halved({text})", fresh=True)
 
@@ -97,14 +97,14 @@ class Scope:
         return str(extent) if isinstance(extent, int) else self.dim(extent)
 
     def dim(self, name: str) -> str:
-        """Return the variable that holds a dim, which the function must then define."""
+        """Return the variable of a dim, and have it defined."""
         self.dims[name] = None
         return self.names[name]
 
     def argument(self, value: UniformValue) -> str:
-        """Return the variable that holds a parameter or host, or its part.
+        """Return the variable of a parameter, a host, or a part of one.
 
-        A variable of a scalar must hold a Python number.
+        The variable of a scalar is a Python number.
         """
         self.scalars[value.name] = None
         name = self.names[value.name]
@@ -113,11 +113,13 @@ class Scope:
         return attributes(self.parameters[value.name], value.path, name)
 
     def fresh(self, wanted: str) -> str:
-        """Return a name that nothing else has."""
+        """Return an unused name that resembles `wanted`."""
         return self._namer.claim(wanted)
 
     def gather_source(self, wanted: str, text: str) -> str:
-        """Return the name of an array of the arguments, defined before all statements."""
+        """Define an array made from arguments before the statements,
+        and return its name.
+        """
         if text not in self.gathered:
             self.gathered[text] = self.fresh(wanted)
         return self.gathered[text]
@@ -134,7 +136,7 @@ class Scope:
         return tuple_text((*map(self.extent, tensor.extents), *map(str, inner)))
 
     def range_of(self, index: Index) -> str:
-        """Return the name of an array of the index's values, defined before this line."""
+        """Define an array of the index's values before this line, and return its name."""
         length = self.extent(index.extent)
         # A name for each length: what a loop defines anew would be wrong outside of it.
         name = self._local(f"range {length}", index.name)
@@ -165,7 +167,7 @@ class Scope:
 
     @contextmanager
     def block(self, head: str) -> Generator[None]:
-        """Write a block; what is defined in it is unknown after it."""
+        """Write an indented block; names defined in it are forgotten after it."""
         ranges = set(self._ranges)
         with self.writer.block(head):
             yield
@@ -182,7 +184,7 @@ class Scope:
 
 
 class Printer(Protocol):
-    """What prints an expression, as the printers of its parts see it."""
+    """The interface of the expression printer, as printers of its parts see it."""
 
     @property
     def scope(self) -> Scope:
@@ -190,5 +192,5 @@ class Printer(Protocol):
         ...
 
     def print(self, expr: Expr, frame: tuple[Index, ...]) -> Code:
-        """Return the expression laid along the frame."""
+        """Return the expression, aligned with the frame."""
         ...

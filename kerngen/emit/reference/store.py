@@ -1,4 +1,4 @@
-"""Print stores at a position: slices where the host knows it, else element by element."""
+"""Print stores at a position: as slices where possible, else element by element."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from kerngen.ir.walk import subscript_value
 
 
 def write_store(scope: Scope, statement: Statement, stored: StoreAt) -> None:
-    """
-    Write a store at a position; of an empty domain, one that has no index may be outside.
+    """Write a store at a position.
 
     Before:  cache[at + i, g] = k[i, g];     m[pos[0], j] = v[j];
     After:   cache[at : at + s, :] = k       if n:

@@ -1,4 +1,4 @@
-"""Axes of components in references: behind those of a frame lie those of a type.
+"""The axes of vectors and matrices in references, which come after those of a frame.
 
 The array of a vector has one more axis than that of a scalar, and of a matrix two: its
 columns and rows.  Where a scalar meets one of them, it gets as many axes of length 1.
@@ -25,7 +25,7 @@ Places are no part of the first form: `x[0]` may leave out the axes of the frame
 
 
 def components(type_: ValueType) -> tuple[int, ...]:
-    """Return the lengths of a type's own axes."""
+    """Return the lengths of a type's own axes: none for a scalar."""
     match type_:
         case Scalar():
             return ()
@@ -48,14 +48,14 @@ def is_float(type_: ValueType) -> bool:
 
 
 def widest(*types: ValueType) -> ValueType:
-    """Return the first of the types that has the most axes."""
+    """Return the type with the most axes of its own."""
     return max(types, key=lambda type_: len(components(type_)))
 
 
 def lift(code: Code, type_: ValueType, to: ValueType) -> Code:
-    """Return a value with as many axes as one of another type, if it has fewer.
+    """Return a value with axes added, so that it broadcasts against another type.
 
-    Numbers need none.
+    Python numbers need no axes.
 
     Before:  mass, an f32, to meet a vec3f
     After:   mass[..., None]
@@ -67,7 +67,7 @@ def lift(code: Code, type_: ValueType, to: ValueType) -> Code:
 
 
 def inner(array: Code, parts: Sequence[str]) -> Code:
-    """Return subscripts of the axes behind those of the frame.
+    """Return subscripts of a type's own axes, added to those of the frame.
 
     Before:  x[:, None], 0        m[..., 1, :], 2
     After:   x[:, None, 0]        m[..., 1, 2]
@@ -81,7 +81,7 @@ def inner(array: Code, parts: Sequence[str]) -> Code:
 
 
 def as_one(name: str, type_: ValueType, to: ValueType) -> str:
-    """Return an array of the same frame with one component, and as many axes as `to`."""
+    """Return an array with a single component, and as many axes as `to` has."""
     if not components(type_) and not components(to):
         return name
     own, wanted = ["0"] * len(components(type_)), ["None"] * len(components(to))

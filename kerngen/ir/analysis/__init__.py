@@ -1,1 +1,1 @@
-"""What is known of expressions: signs, ranges, affine forms, reads and conditions."""
+"""Analyses of expressions: signs, ranges, affine forms, reads and conditions."""

@@ -65,12 +65,12 @@ class AffineForm:
     terms: Mapping[Index, Expr] = field(default_factory=dict[Index, Expr])
 
     def coefficient(self, index: Index) -> int | None:
-        """Return the coefficient of an index, None if it is no literal; 0 if absent."""
+        """Return an index's coefficient: 0 if it is absent, None if it is no literal."""
         return as_literal(self.terms[index]) if index in self.terms else 0
 
 
 def affine_form(expr: Expr) -> AffineForm | None:
-    """Return the form of an integer expression; None if it is not affine."""
+    """Return the affine form of an integer expression, or None if it has none."""
     if is_fixed(expr):
         return AffineForm(expr)
     match expr:
@@ -91,7 +91,7 @@ def affine_form(expr: Expr) -> AffineForm | None:
 
 
 def subscript_form(subscript: Subscript) -> AffineForm | None:
-    """Return the form of a subscript; None of one that is clamped."""
+    """Return the affine form of a subscript, or None for a clamped one."""
     match subscript:
         case Clamped():
             return None
@@ -106,7 +106,7 @@ def subscript_form(subscript: Subscript) -> AffineForm | None:
 
 
 def is_fixed(expr: Expr) -> bool:
-    """Whether an integer is the same for all elements, and known to the host."""
+    """Whether an integer is the same for all elements, so that the host knows it."""
     match expr:
         case Constant() | ConstRef() | DimValue():
             return expr.type.is_integer
@@ -133,7 +133,7 @@ def is_fixed(expr: Expr) -> bool:
 
 
 def as_literal(expr: Expr) -> int | None:
-    """Return the value of a literal or constant as a signed integer, else None."""
+    """Return a literal's or constant's value as a signed integer, or None."""
     if isinstance(expr, Constant | ConstRef) and expr.type.is_integer:
         return wrap_i32(int(expr.value))
     return None

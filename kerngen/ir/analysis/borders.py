@@ -1,4 +1,4 @@
-"""Reads under conditions, and whether those leave out the border of an axis.
+"""Proofs that the condition around a read keeps it inside its axis.
 
 `if t > 0 { h[t - 1] } else { 0.0 }` reads `h` where `t - 1 >= 0`.  The proof takes one
 condition at a time: `t - 1`, less what the condition makes no less than 0, is a sum that
@@ -43,7 +43,7 @@ _ONE: Final = Constant(1, Scalar.I32)
 def reads_under(
     expr: Expr, tensor: Tensor, under: tuple[Condition, ...] = ()
 ) -> Iterator[tuple[Load, tuple[Condition, ...]]]:
-    """Yield each read of a tensor, with the conditions that choose it."""
+    """Yield each read of a tensor, with the conditions under which it is evaluated."""
     match expr:
         case Select(condition=condition, then=then, otherwise=otherwise):
             yield from reads_under(condition, tensor, under)
@@ -72,7 +72,9 @@ class Borders:
     def excludes(
         self, load: Load, axis: int, under: tuple[Condition, ...], shift: int
     ) -> bool:
-        """Whether conditions keep a read inside an axis, on the side it is shifted to."""
+        """Whether conditions keep a read inside an axis,
+        on the side that it is shifted to.
+        """
         wanted = place = subscript_value(load.subscripts[axis])
         if shift > 0:
             last = _difference(length_of(load.tensor.extents[axis]), _ONE)

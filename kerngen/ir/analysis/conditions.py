@@ -1,4 +1,4 @@
-"""Conditions of reductions: found in the values that are reduced, and put back there.
+"""Conditions of reductions: moved out of the reduced value, or back into it.
 
 `sum[j when j <= i] x[j]` and `sum[j] if j <= i { x[j] } else { 0.0 }` are one reduction:
 what a reduction of nothing gives changes none.  Typed kernels and stages have the first
@@ -37,7 +37,7 @@ _OF_FLOATS: Final[dict[ReduceKind, float]] = {
 
 
 def identity_of(kind: ReduceKind, type_: ValueType) -> Expr:
-    """Return a term that changes no result: 0 for a sum; of vectors, in each component."""
+    """Return the neutral value of a reduction: 0 for a sum."""
     match type_:
         case Scalar.F32:
             return Constant(_OF_FLOATS[kind], type_)
@@ -54,8 +54,7 @@ def identity_of(kind: ReduceKind, type_: ValueType) -> Expr:
 
 
 def conditional(reduce: Reduce) -> Reduce:
-    """
-    Take the conditions out of the value that is reduced.
+    """Move conditions out of the value of a reduction.
 
     Before:  sum[j] if j <= i { x[j] } else { 0.0 }
     After:   sum[j when j <= i] x[j]
@@ -73,17 +72,16 @@ def conditional(reduce: Reduce) -> Reduce:
 
 
 def with_conditions(expr: Expr) -> Expr:
-    """Take the conditions out of what any reduction in an expression reduces."""
+    """Move conditions out of the values of all reductions in an expression."""
     inner = map_children(expr, with_conditions)
     return conditional(inner) if isinstance(inner, Reduce) else inner
 
 
 def unconditional(reduce: Reduce) -> Reduce:
-    """
-    Put the condition of a reduction into the value that is reduced.
+    """Move the condition of a reduction into its value.
 
-    Before:  sum[j when j <= i] x[j]
-    After:   sum[j] if j <= i { x[j] } else { 0.0 }
+    An `argmax` keeps its condition as well, as no value of a term means that it is left
+    out.
 
     That of a place stays too: no number that is left out is what a term can't be.
     """
@@ -99,7 +97,7 @@ def unconditional(reduce: Reduce) -> Reduce:
 
 
 def without_conditions(expr: Expr) -> Expr:
-    """Put the condition of any reduction in an expression into what that reduces."""
+    """Move the conditions of all reductions in an expression into their values."""
     inner = map_children(expr, without_conditions)
     return unconditional(inner) if isinstance(inner, Reduce) else inner
 

@@ -1,4 +1,4 @@
-"""Where affine subscripts surely lie, whatever the lengths.
+"""Bounds of affine subscripts that hold for all lengths.
 
 An affine form is greatest and least where each index is at an end of its range.  There,
 its value is a sum of dims: what holds of it for all lengths is read off its coefficients.
@@ -33,7 +33,7 @@ _MOST_INDICES: Final = 6
 @final
 @dataclass(frozen=True)
 class Corner:
-    """The value of a form where each index is at an end of its range."""
+    """The value of an affine form with each index at one end of its range."""
 
     value: Linear
     at: tuple[tuple[Index, Linear], ...]
@@ -64,9 +64,9 @@ class Corner:
 
 
 def corners(form: AffineForm) -> tuple[Corner, ...]:
-    """Return the corners of a form; none where they are not sums of dims.
+    """Return the values of a form at all ends of its indices' ranges.
 
-    A form over an empty range has none.
+    There are none if the coefficients are not sums of dims.
     """
     offset = _linear(form.offset)
     factors = {index: as_literal(c) for index, c in form.terms.items()}
@@ -87,7 +87,7 @@ def _corners(offset: Linear, factors: Mapping[Index, int]) -> Iterator[Corner]:
 
 
 def stays_inside(form: AffineForm, extent: Extent) -> bool | None:
-    """Whether a subscript stays inside its axis; None if that is up to the lengths."""
+    """Whether a subscript stays inside its axis; None if that depends on the lengths."""
     found = corners(form)
     if any(corner.is_below() or corner.is_beyond(extent) for corner in found):
         return False
@@ -96,7 +96,7 @@ def stays_inside(form: AffineForm, extent: Extent) -> bool | None:
 
 
 def starts_from_zero(form: AffineForm) -> bool:
-    """Whether a form is never negative, whatever the lengths; they are at least 1."""
+    """Whether a form is never negative, for any lengths of 1 or more."""
     found = [corner.value for corner in corners(form)]
     return bool(found) and all(
         _never_negative(value, frozenset(filter(None, value))) for value in found
@@ -104,7 +104,7 @@ def starts_from_zero(form: AffineForm) -> bool:
 
 
 def extremes(form: AffineForm) -> tuple[int, int] | None:
-    """Return the least and the greatest value of a form, where literals give both."""
+    """Return the least and greatest value of a form, if both are literals."""
     found = [corner.value for corner in corners(form)]
     if not found or not all(map(_is_known, found)):
         return None

@@ -1,4 +1,4 @@
-"""Which floats are surely finite, by what they are computed from."""
+"""Which floats are certainly finite, from how they are computed."""
 
 from __future__ import annotations
 

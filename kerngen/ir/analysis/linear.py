@@ -1,4 +1,4 @@
-"""Sums of indices, lengths and scalars, and whether they are never negative.
+"""Proofs that sums of indices, lengths and scalars are never negative.
 
 `t - 1` may be negative, `t + 1` and `n - 1 - t` are not, where `t` ranges over `n`.
 """
@@ -40,19 +40,20 @@ def length_of(extent: Extent) -> Expr:
 @final
 @dataclass(frozen=True)
 class Lengths:
-    """What is known of the lengths of a kernel: those that are computed of others."""
+    """The kernel's lengths, with those that the host computes from others."""
 
     derived: Mapping[str, Expr]
 
     @classmethod
     def of(cls, derived: Iterable[DerivedDim]) -> Lengths:
-        """Return what the computed lengths of a kernel are."""
+        """Return the lengths of a kernel, given its derived dims."""
         return cls({dim.name: dim.value for dim in derived})
 
     def never_negative(self, expr: Expr) -> bool:
         """Whether an integer is at least 0 for all lengths, and all values of indices.
 
-        Lengths that an index ranges over are at least 1: else there is no value of it.
+        The range of an index is taken to have length 1 or more, as there is no value of
+        it otherwise.
         """
         found = self._sum(expr)
         if found is None:

@@ -1,4 +1,4 @@
-"""Places of elements in their order: the sum that counts which ones come before.
+"""Recognise sorted positions: sums that count how many elements come before.
 
     place[i] = sum[j when key[j] < key[i] or key[j] == key[i] and j < i] 1
 
@@ -20,9 +20,9 @@ _FLIPPED = {"<": ">", ">": "<"}
 @final
 @dataclass(frozen=True)
 class Order:
-    """Where the element `index` is in order of its key; greater ones first if `descending`.
+    """A sorted position: that of element `index` by key, `descending` if so marked.
 
-    The key is an integer: floats have NaN, which is in no order with others.
+    The key is an integer; floats have NaN, which is not ordered.
     """
 
     key: Expr
@@ -31,7 +31,7 @@ class Order:
 
 
 def order_of(reduce: Reduce) -> Order | None:
-    """Return the order that a reduction finds places in; None if it does not."""
+    """Return the order whose positions a reduction computes, or None."""
     counts = isinstance(reduce.body, Constant) and reduce.body.value == 1
     if not counts or reduce.kind != "sum" or len(reduce.indices) != 1:
         return None

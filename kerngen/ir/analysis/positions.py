@@ -28,7 +28,7 @@ _UNKNOWN: Final = UniformValue("", Scalar.I32)
 
 
 def moving_index(place: Subscript) -> Index | None:
-    """Return the index that a subscript of a position moves with, if one does.
+    """Return the index that a subscript of a position depends on, if there is one.
 
     Raises `ValueError` where two elements may have the same place: of several indices,
     of `i / 2`, and of one that a number from the device is added to a multiple of, as the
@@ -58,12 +58,14 @@ def _without_unknowns(expr: Expr) -> Expr:
 
 
 def at_places(value: Expr, places: tuple[Subscript, ...]) -> Expr:
-    """Return a value to store at `places`; where those are bare indices, at its own."""
+    """Return a value as a store at `places`, or as it is where they are bare indices."""
     if all(isinstance(place, IndexValue) for place in places):
         return value
     return StoreAt(value, places)
 
 
 def is_certain(place: Subscript) -> bool:
-    """Whether a place is inside of its axis for certain: the host checks it if need be."""
+    """Whether a subscript is certainly inside its axis,
+    by a check of the host if need be.
+    """
     return isinstance(place, IndexValue | Affine)

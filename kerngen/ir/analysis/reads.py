@@ -1,4 +1,4 @@
-"""Questions about what an expression or a statement reads."""
+"""The reads of expressions and statements: tensors, elements and indices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kerngen.ir.walk import children, subscript_value, walk
 
 
 def loads(expr: Expr) -> Iterator[Load]:
-    """Yield every tensor read, those inside of subscripts and reductions included."""
+    """Yield every read, those in subscripts and reductions included."""
     return (node for node in walk(expr) if isinstance(node, Load))
 
 
@@ -39,15 +39,16 @@ def holds_reduce(expr: Expr) -> bool:
 
 
 def is_at(load: Load, indices: tuple[Index, ...]) -> bool:
-    """Whether the read is of the element that `indices` name, in their order."""
+    """Whether a read is of the element at exactly these indices, in order."""
     return load.subscripts == tuple(IndexValue(index) for index in indices)
 
 
 def read_elsewhere(statement: Statement) -> set[Tensor]:
-    """Return what a statement reads at another element than its own.
+    """Return the tensors that a statement reads at elements other than its own.
 
-    With indices in its path it writes part of an element, and others of its own domain
-    the rest: then the whole element is another's, but for the part itself.
+    A statement with indices in its path writes one part of an element, and its
+    neighbours write the rest; so reads of the element outside of the own part count as
+    elsewhere.
     """
     return {
         load.tensor for load in loads(statement.value) if not _is_own(load, statement)
@@ -55,9 +56,9 @@ def read_elsewhere(statement: Statement) -> set[Tensor]:
 
 
 def clashes(statement: Statement) -> bool:
-    """Whether a statement reads elsewhere what it writes itself.
+    """Whether a statement reads other elements of the tensor that it writes.
 
-    Members that it does not write stay as they are, in every element.
+    Members that the statement does not write do not count.
     """
     return any(
         load.tensor == statement.target
@@ -68,7 +69,7 @@ def clashes(statement: Statement) -> bool:
 
 
 def are_apart(one: Path, other: Path) -> bool:
-    """Whether two paths lead to different members, or to different elements."""
+    """Whether two paths lead to parts of an element that do not overlap."""
     for mine, yours in zip(one, other, strict=False):
         match mine, yours:
             case Field(name), Field(other_name) if name != other_name:
@@ -84,7 +85,7 @@ def are_apart(one: Path, other: Path) -> bool:
 
 
 def places_of(statement: Statement) -> tuple[Subscript, ...]:
-    """Return where in its target a statement writes: a subscript for each axis."""
+    """Return the subscripts of a statement's target, one for each axis."""
     if isinstance(statement.value, StoreAt):
         return statement.value.places
     return tuple(map(IndexValue, statement.indices[: statement.target.rank]))
@@ -104,7 +105,7 @@ def _is_own(load: Load, statement: Statement) -> bool:
 
 
 def names_in(statement: Statement) -> Iterator[str]:
-    """Yield what a statement names: its target, indices, and constants it reads."""
+    """Yield the names in a statement: its target, indices, and constants."""
     yield statement.target.name
     yield from (index.name for index in statement.indices)
     for node in walk(statement.value):

@@ -1,4 +1,4 @@
-"""What the `require`s of a kernel prove: conditions, and subscripts inside their axes."""
+"""Facts from the `require`s of a kernel: conditions, and subscripts inside axes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_INDICES: Final = 6
 @final
 @dataclass(frozen=True)
 class Known:
-    """What is known of the lengths and scalars of every call of a kernel.
+    """The facts about lengths and scalars that hold in every call of a kernel.
 
     `dims` and `unsigned` are never negative; `hosts` are the values of integer hosts.
     """
@@ -47,12 +47,12 @@ class Known:
 
     @cached_property
     def facts(self) -> Facts:
-        """The requirements as conditions of the plan."""
+        """The requirements as facts of the plan."""
         guards = tuple(self.guard(each.condition) for each in self.requires)
         return Facts(guards, frozenset((*self.dims, *self.unsigned)))
 
     def guard(self, condition: Expr) -> Guard:
-        """Return a condition as one of the plan."""
+        """Return a condition as a guard of the plan."""
         return self._maker.guard(condition)
 
     def size(self, value: Expr) -> Size:
@@ -60,10 +60,10 @@ class Known:
         return self._maker.size(value)
 
     def keeps_inside(self, form: AffineForm, extent: Extent) -> bool:
-        """Whether a subscript stays inside its axis at every call, by the requirements.
+        """Whether the requirements keep a subscript inside its axis in every call.
 
-        A sum that lies inside of the axis is what 32 bits compute, whatever wraps on
-        the way; quotients are taken as the kernel computes them.
+        A sum inside of the axis is exact in 32 bits, even if steps to it wrap;
+        quotients are computed as the kernel does.
         """
         if not self.requires or len(form.terms) > _MOST_INDICES:
             return False
@@ -102,9 +102,10 @@ class Known:
 
 
 def facts_of(kernel: Kernel) -> Facts:
-    """Return what holds of every call of a kernel, by what it requires.
+    """Return the facts that hold in every call of a kernel, from its requirements.
 
-    With that come the lengths that the host derives; without requirements, nothing.
+    They include the lengths that the host derives; a kernel without requirements has
+    none.
     """
     if not kernel.requires:
         return Facts()
@@ -117,7 +118,7 @@ def facts_of(kernel: Kernel) -> Facts:
 
 
 def known_of(kernel: Kernel) -> Known:
-    """Return what is known of the calls of a kernel."""
+    """Return the facts about every call of a kernel."""
     return Known(
         kernel.requires,
         kernel.dims,

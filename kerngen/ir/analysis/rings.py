@@ -1,4 +1,4 @@
-"""Steps of recurrences that share memory: as many as are read again, one after the other.
+"""Ring buffers for recurrences: only the steps that are read again stay in memory.
 
 A recurrence that reads other elements of the step before goes through memory.  Where only
 its last step is read afterwards, two steps in turn are enough:
@@ -33,7 +33,7 @@ from kerngen.ir.walk import map_children, subscript_value
 
 
 def with_rings(staged: StagedKernel, fresh: Fresh) -> StagedKernel:
-    """Return stages where recurrences keep no more steps in memory than are read."""
+    """Return the stages with recurrences' tensors shortened to the steps that are read."""
     lengths = Lengths.of(staged.kernel.derived)
     for stage in staged.stages:
         ring = _ring(stage, staged.stages, lengths)

@@ -1,4 +1,4 @@
-"""Which integers can be negative, and which remainders lie in an axis, by their form."""
+"""Which integers can be negative, and which remainders lie inside an axis."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from kerngen.ir.types import Scalar
 
 
 def is_natural(expr: Expr, *, wraps: bool) -> bool:
-    """Whether an integer can't be negative, by its form and type alone.
+    """Whether an integer can't be negative, judged by its form and type.
 
-    With `wraps`, not even where its arithmetic passes 32 bits: then `i + 1` may be.
+    With `wraps`, it can't be negative even if 32-bit arithmetic overflows; then `i + 1`
+    may be.
     """
     match expr:
         case Constant(value=value) | ConstRef(value=value):
@@ -46,9 +47,9 @@ def is_natural(expr: Expr, *, wraps: bool) -> bool:
 
 
 def may_be_negative(expr: Expr) -> bool:
-    """Whether an integer is negative for some call, where no arithmetic overflows.
+    """Whether an integer is negative in some call, leaving overflow aside.
 
-    Lengths are at least 1, as nothing is read of an axis of length 0.
+    Lengths are taken to be 1 or more, as nothing is read of an empty axis.
     """
     if expr.type is not Scalar.I32:
         return False
@@ -80,7 +81,7 @@ def may_be_negative(expr: Expr) -> bool:
 
 
 def lies_within(expr: Expr, extent: Extent) -> bool:
-    """Whether an integer lies in an axis that has elements: a remainder by its length."""
+    """Whether an integer is a remainder by the length of a non-empty axis."""
     match expr:
         case BuiltinCall(builtin="mod", arguments=(_, divisor)):
             pass

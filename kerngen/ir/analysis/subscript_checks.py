@@ -1,4 +1,4 @@
-"""What the host must check before a kernel may read: where its subscripts lie.
+"""The checks of subscripts that the host makes before a kernel runs.
 
 A bare index may range over more than the axis that it subscripts, and an affine
 subscript may leave it.  A clamped one can't, but there is nothing to clamp to in an
@@ -40,7 +40,7 @@ from kerngen.ir.walk import children
 @final
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """An axis that is gathered from, for every index whose extent is in `around`."""
+    """A read at clamped subscripts, whose axis must not be empty."""
 
     tensor: str
     axis: int
@@ -71,10 +71,10 @@ Check: TypeAlias = Gather | RangeCheck
 
 
 def checks_of(kernel: Kernel) -> tuple[Check, ...]:
-    """Return every check of a kernel once, in order.
+    """Return the subscript checks of a kernel, each once, in order.
 
-    Statements have their reads as the user wrote them.  Stages read no more where it
-    counts: one that runs although its statement is empty computes what nobody reads.
+    Only statements are looked at: stages make the same reads, or some for an empty
+    statement, whose result nobody reads.
     """
     known = known_of(kernel)
     checks = (check for statement in kernel.body for check in _of(statement, known))
@@ -102,7 +102,7 @@ def checked(
     *,
     is_guarded: bool = False,
 ) -> Iterator[tuple[Subscript, Check]]:
-    """Yield every subscript to check, with its check."""
+    """Yield every subscript of an expression that must be checked, with its check."""
     if isinstance(expr, Reduce):
         inner = (*around, *_extents(expr.indices))
         if expr.condition is not None:
@@ -163,7 +163,7 @@ def _extents(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
 
 
 def may_be_empty(extent: Extent) -> bool:
-    """Whether an axis has no elements in some call."""
+    """Whether an axis has length 0 in some call."""
     return isinstance(extent, str) or extent == 0
 
 

@@ -1,4 +1,4 @@
-"""Truth values in memory: WGSL stores no bool, so a let that is stored is kept as u32."""
+"""Bools in memory: WGSL can't store them, so temporaries have u32 instead."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from kerngen.ir.walk import map_children
 
 
 def truths_as_words(staged: StagedKernel) -> StagedKernel:
-    """
-    Store 1 for true and 0 for false in temporaries of bool.
+    """Store bools in temporaries as u32, 1 for true and 0 for false.
 
     Before:  near[i] = x[i] < 2.0;         y[i] = select(0.0, 1.0, near[n - 1 - i]);
     After:   near[i] = u32(x[i] < 2.0);    y[i] = select(0.0, 1.0, near[n - 1 - i] != 0);

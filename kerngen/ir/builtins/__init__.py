@@ -1,1 +1,1 @@
-"""The built-in functions: a row each, with types, WGSL, NumPy and derivative."""
+"""The built-in functions: one row each, with types, WGSL, NumPy and derivative."""

@@ -1,4 +1,4 @@
-"""The rows of the built-ins of angles and of hyperbolic functions, which compute in f32.
+"""The rows of trigonometric and hyperbolic built-ins, which compute in f32.
 
 Sections named in `source` are those of the WGSL specification, as in `builtins_float`.
 """

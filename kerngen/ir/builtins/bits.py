@@ -1,4 +1,4 @@
-"""The rows of the built-ins that read and write the bits of integers.
+"""The rows of built-ins on the bits of integers.
 
 Python's integers are those of the type: never negative if it is u32.  Results are cut to
 32 bits by whoever calls.

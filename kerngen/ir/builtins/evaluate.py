@@ -1,4 +1,4 @@
-"""The values of constant expressions: integers by WGSL's rules, floats in double."""
+"""Constant evaluation: integers by WGSL's rules, floats in double."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def wrap(value: int, scalar: Scalar) -> int:
 
 
 def as_f32(value: float) -> float:
-    """Return a double as it is, once it is known to round to a finite f32."""
+    """Return a double unchanged if it rounds to a finite f32; raise otherwise."""
     try:
         (rounded,) = struct.unpack("<f", struct.pack("<f", value))
     except OverflowError:
@@ -57,7 +57,7 @@ def as_f32(value: float) -> float:
 
 
 def constant_value(expr: Expr) -> Value | None:
-    """Return the value of an expression of constants alone, else None.
+    """Return the value of an expression that is made of constants alone, else None.
 
     Raises `NotFiniteError` where a float operation has no finite result.
     """
@@ -103,7 +103,7 @@ def _computed(expr: Expr) -> Value | None:
 
 
 def cast(value: Value, scalar: Scalar) -> Value:
-    """Convert by WGSL's rules."""
+    """Return a value converted to a type by WGSL's rules."""
     if scalar is Scalar.F32:
         return float(value)
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""The rows of the built-ins that compute in f32, but those of angles.
+"""The rows of built-ins that compute in f32, without those of angles.
 
 Sections named in `source` are those of the WGSL specification; where it states that an
 error is inherited from a formula, the bound is that formula's, worked out for arguments

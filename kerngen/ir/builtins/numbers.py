@@ -1,4 +1,4 @@
-"""The rows of the built-ins that take integers as well as f32, or integers alone."""
+"""The rows of built-ins that take integers, or integers as well as f32."""
 
 from __future__ import annotations
 

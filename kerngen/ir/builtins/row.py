@@ -1,4 +1,4 @@
-"""What a row of the table of built-in functions contains."""
+"""The columns of the table of built-in functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Accuracy:
     """A bound on the f32 error of a built-in, by WGSL's accuracy rules.
 
     The bound is `absolute + (ulps + ulps_per_argument * |x|) * ulp(result)`, x being the
-    first argument.  `source` is where it comes from ("WGSL 15.7.4.1", say).
+    first argument.  `source` is where it comes from ("WGSL 15.7.4.1").
     """
 
     ulps: float = 0.0
@@ -38,7 +38,7 @@ class Accuracy:
 
     @property
     def text(self) -> str:
-        """The bound in words: '(3 + 2 |x|) ulp (WGSL 15.7.4)'."""
+        """The error bound in words: '(3 + 2 |x|) ulp (WGSL 15.7.4)'."""
         terms: list[str] = []
         if self.ulps or self.ulps_per_argument:
             factor = f"{self.ulps:g}"
@@ -57,7 +57,7 @@ EXACT: Final = Accuracy(source="exact (WGSL 15.7.4)")
 
 @final
 class Variation(Enum):
-    """How far results may be apart where an argument is known to within an error."""
+    """How much a result varies, if an argument is only known to within an error."""
 
     MONOTONE = auto()
     """No farther than at the ends of the argument's interval."""
@@ -72,14 +72,14 @@ class Variation(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One typing of a built-in."""
+    """One signature of a built-in: the types of arguments and result."""
 
     parameters: tuple[Scalar, ...]
     result: Scalar
 
 
 def same(count: int, *types: Scalar) -> tuple[Overload, ...]:
-    """Return overloads with `count` arguments and a result of one type."""
+    """Return overloads with `count` arguments and a result that all have one type."""
     return tuple(Overload((scalar,) * count, scalar) for scalar in types)
 
 
@@ -109,7 +109,7 @@ def _unknown_sign(_may_be_negative: Sequence[bool]) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Builtin:
-    """One built-in function: all that the compiler knows of it.
+    """One built-in function: its row in the table.
 
     What shaders and references print:
 
@@ -179,7 +179,7 @@ class Builtin:
 
     @property
     def template(self) -> str:
-        """The call in WGSL: `wgsl`, or the function's own name with its arguments."""
+        """The format template of its call in WGSL."""
         if self.wgsl:
             return self.wgsl
         name = self.helper.name if self.helper else self.name
@@ -187,7 +187,7 @@ class Builtin:
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """Where the accuracy holds, an interval for each argument."""
+        """The domain in which the accuracy holds: an interval for each argument."""
         default = EVERY_F32 if self.accuracy.is_rounded else MODERATE
         return self.domain or (default,) * self.arity
 
@@ -196,7 +196,7 @@ class Builtin:
         return next(each for each in self.overloads if each.parameters[0] is first)
 
     def value(self, given: Scalar, values: Sequence[float]) -> Any:
-        """Return the value for Python's numbers, the first of them of type `given`."""
+        """Return the result for Python numbers; the first has type `given`."""
         function = self.signed if given is Scalar.I32 and self.signed else self.scalar
         return function(*values)
 
@@ -205,7 +205,7 @@ class Builtin:
         return next(filter(None, (refusal.of(values) for refusal in self.refusals)), "")
 
     def result(self, given: tuple[ValueType, ...]) -> ValueType | None:
-        """Return the type for arguments of these types; None if there is no such form.
+        """Return the result type for arguments of these types, or None.
 
         Of vectors of one width, each component is computed from those beside it; what
         is true or false holds for all of them.

@@ -1,1 +1,1 @@
-"""From the equations of a kernel to stages: passes that rewrite, inline, hoist and group."""
+"""Staging: from a kernel's statements to stages, by passes over the statements."""

@@ -1,4 +1,4 @@
-"""Group statements: which neighbours run in one invocation, and why others do not."""
+"""Grouping: which neighbouring statements run in one invocation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOO_MANY: Final = f"together they bind more than {MAX_TENSORS} tensors"
 @final
 @dataclass(frozen=True)
 class Group:
-    """Statements that one invocation runs, over the indices of the first.
+    """Statements that run in one invocation, over the indices of the first.
 
     `stored` are the lets that later groups read; `apart` is why the group before does
     not run these statements too.
@@ -48,8 +48,7 @@ class Group:
 
 
 def group(body: Sequence[Statement]) -> Iterator[Group]:
-    """
-    Join neighbours over the same domain that only meet at their own element.
+    """Join neighbouring statements that only exchange values of the same element.
 
     Before:  m[i] = ...;    param[i] -= lr * m[i];
     After:   one group, over i

@@ -1,4 +1,4 @@
-"""Passes that give awkward parts of a statement a statement of their own."""
+"""Hoisting: parts of statements that become lets of their own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Body = tuple[Statement, ...]
 
 @final
 class Fresh:
-    """Hands out names that the kernel does not use."""
+    """A supply of names that the kernel does not use."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._taken = {
@@ -47,7 +47,7 @@ class Fresh:
         self._numbers: dict[str, int] = {}
 
     def name(self, wanted: str) -> str:
-        """Return `wanted`, or `wanted_2` and so on, and take it."""
+        """Return an unused name: `wanted`, `wanted_2` and so on."""
         name, number = wanted, self._numbers.get(wanted, 1)
         while name in self._taken:
             number += 1
@@ -58,8 +58,7 @@ class Fresh:
 
 
 def hoist_reductions(body: Iterable[Statement], fresh: Fresh) -> Body:
-    """
-    Leave at most one reduction in a statement, and none that repeats per element.
+    """Leave at most one reduction in a statement; the others become lets.
 
     Before:  y[i] = x[i] / sum[j] x[j];
     After:   let y_sum = sum[j] x[j];    y[i] = x[i] / y_sum;
@@ -110,8 +109,7 @@ def _kept_reduction(statement: Statement) -> Reduce | None:
 
 
 def split_self_reads(body: Iterable[Statement], fresh: Fresh) -> Body:
-    """
-    Compute a statement that reads other elements of its target beside it first.
+    """Write statements that read other elements of their target to a let first.
 
     Before:  x[i] = sum[j] w[i, j] * x[j];
     After:   let x_next[i] = sum[j] w[i, j] * x[j];    x[i] = x_next[i];
@@ -152,7 +150,7 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
 def named_let(
     statement: Statement, name: str, indices: tuple[Index, ...], value: Expr
 ) -> Statement:
-    """Return a let of a part of a statement."""
+    """Return a let for a part of a statement."""
     extents = tuple(index.extent for index in indices)
     target = Tensor(name, value.type, extents, Role.LET, span=statement.span)
     return replace(

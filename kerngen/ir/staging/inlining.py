@@ -1,4 +1,4 @@
-"""Inline lets: compute a let's value where it is used, where that is cheap and true."""
+"""Inlining of lets: where that is cheap and keeps the meaning."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Inliner:
     inlined: dict[Tensor, _Inlined] = field(default_factory=dict[Tensor, _Inlined])
 
     def visit(self, number: int) -> list[Statement]:
-        """Return what replaces one statement."""
+        """Return the replacement of one statement."""
         statement = self.body[number]
         if statement.target.role is Role.LET:
             last_use = self._last_uses[number]
@@ -208,7 +208,7 @@ class _Inliner:
 
 
 def refold(expr: Expr) -> Expr:
-    """Fold the constants that a substitution brought together."""
+    """Fold constants again after a substitution."""
     return fold(map_children(expr, refold))
 
 

@@ -1,4 +1,4 @@
-"""What conditions make of reductions: one by key, or of prefixes.
+"""Recognise keyed reductions and prefix reductions by their conditions.
 
 A condition that compares a value of each term with an index of the result chooses the one
 result that the term belongs to, as `np.add.at` does.  One that compares the reduction's
@@ -44,7 +44,7 @@ _FARTHEST: Final = 1 << 24
 @final
 @dataclass(frozen=True)
 class Key:
-    """A value of each term, and the index of the result that it chooses an element of."""
+    """A value of each term, and the index that it sets: the key chooses the result."""
 
     value: Expr
     index: Index
@@ -53,7 +53,7 @@ class Key:
 @final
 @dataclass(frozen=True)
 class Keyed:
-    """`sum[i when ids[i] == u32(q) and c] x[i, j]`: what is reduced by which keys.
+    """A keyed reduction, `sum[i when ids[i] == u32(q) and c] x[i, j]`, taken apart.
 
     `reduce` has the rest of the condition; neither that nor its body depends on the index
     of a key: where they read it, as `x[i] - top[q]` does, they have the key, `top[ids[i]]`.
@@ -66,7 +66,8 @@ class Keyed:
 @final
 @dataclass(frozen=True)
 class Prefix:
-    """`sum[j when j <= i + shift and c] x[j]`: what is reduced up to which term.
+    """A prefix or suffix reduction,
+    `sum[j when j <= i + shift and c] x[j]`, taken apart.
 
     Of a suffix, it is `j >= i + shift`.  `reduce` has the rest of the condition; neither
     that nor its body depends on `index`, which is i.  `shift` is of literals and dims.
@@ -79,7 +80,7 @@ class Prefix:
 
 
 def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
-    """Return the conditions that one joins by `and`; none if there is none.
+    """Return the conditions that `and` joins; none for no condition.
 
     `not (j > i or c)` joins `j <= i` and `not c`.
     """
@@ -103,9 +104,10 @@ def _negated(condition: Expr) -> Expr:
 
 
 def keyed(reduce: Reduce) -> Keyed | None:
-    """Return a reduction by keys; None where its condition has no key.
+    """Return the keyed reduction that a reduction is, or None.
 
-    A place is not joined with others by its value alone: those of keys are not found so.
+    An `argmax` has none, as positions of different terms can't be joined by value
+    alone.
     """
     if reduce.finds_place:
         return None
@@ -152,7 +154,7 @@ def _index_of(expr: Expr) -> Index | None:
 
 
 def prefix_of(reduce: Reduce) -> Prefix | None:
-    """Return a reduction of prefixes or suffixes; None where its condition has no such."""
+    """Return the prefix or suffix reduction that a reduction is, or None."""
     if reduce.finds_place or len(reduce.indices) != 1:
         return None
     parts = conjuncts(reduce.condition)
@@ -168,7 +170,7 @@ def prefix_of(reduce: Reduce) -> Prefix | None:
 
 
 def bounding_index(reduce: Reduce) -> Index | None:
-    """Return the index of the result that bounds the terms, whatever else reads it."""
+    """Return the index whose value bounds the terms, even if terms depend on it."""
     if len(reduce.indices) != 1:
         return None
     bounds = (_bound(part, reduce.indices[0]) for part in conjuncts(reduce.condition))

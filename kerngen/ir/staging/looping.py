@@ -1,4 +1,4 @@
-"""What a loop keeps in registers: the turns before, and what is read of it afterwards."""
+"""Loops of recurrences: the values that are kept in registers between turns."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ Kept: TypeAlias = tuple[LocalValue, LocalValue | None]
 @final
 @dataclass(frozen=True)
 class Looping:
-    """The members of a group with a loop, which read its registers.
+    """The statements of a group with a loop: which run in it, which read its results.
 
-    The first `turns` members are done in every turn.  `before` are the values of earlier
-    turns, the last one first, and `left` is what later members read, by its place.
+    The first `turns` members run in every turn. `before` are the values of earlier
+    turns, the latest first; `left` are the values that later members read, by their
+    step.
     """
 
     members: tuple[Statement, ...]
@@ -35,16 +36,18 @@ class Looping:
 
     @property
     def keeps(self) -> frozenset[Tensor]:
-        """The tensors whose values in a turn are needed by name."""
+        """The tensors whose value in a turn must have a name."""
         return frozenset(self.before) | {tensor for tensor, _ in self.left}
 
     @property
     def places(self) -> list[Define]:
-        """The steps before the loop, which compute in what turns it is read."""
+        """The steps before the loop that compute at which turns values are captured."""
         return [Define(at, place) for (_, place), (_, at) in self.left.items() if at]
 
     def loop(self, now: Mapping[Tensor, LocalValue], end: int) -> Loop:
-        """Return the loop, where `now` are the values of a turn, and its steps end at `end`."""
+        """Return the loop; `now` are the values of a turn,
+        `end` is where its steps end.
+        """
         along = next(member.along for member in self.members if member.along)
         return Loop(
             along.axis,
@@ -62,7 +65,7 @@ class Looping:
 def looping(
     members: Sequence[Statement], fresh: Fresh, lengths: Lengths
 ) -> Looping | None:
-    """Return the loop of a group; None of one that has none, or goes through memory."""
+    """Return the loop of a group, or None if it has none or goes through memory."""
     loop = next((member for member in members if member.along), None)
     if loop is None or not fits_loop(loop):
         return None

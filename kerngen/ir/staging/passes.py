@@ -1,4 +1,4 @@
-"""Form stages: turn a kernel's statements into the dispatches that keep their meaning.
+"""Staging: turn a kernel's statements into stages, each of which one dispatch can run.
 
 Statements read the state before them, over their whole domain, as if at once.  The
 passes below keep that:
@@ -57,7 +57,7 @@ from kerngen.ir.walk import map_children
 
 
 def form_stages(kernel: Kernel) -> StagedKernel:
-    """Return the kernel's stages in order, and the temporaries that connect them."""
+    """Return the kernel's stages in order, and the temporaries between them."""
     fresh = Fresh(kernel)
     body = hoist_reductions(split_places_by_key(kernel.body, fresh), fresh)
     body = join_places(body, fresh)

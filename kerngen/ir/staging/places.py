@@ -1,4 +1,4 @@
-"""Places of extremes: computed in the way that costs least, however they are written.
+"""Rewrites of `argmax` and `argmin`, and of the idioms that mean the same.
 
 The idiom of a maximum and the first index that is equal to it becomes one `argmax`, which
 reads its terms once.  A place by key becomes that idiom, as each of its two reductions is
@@ -41,8 +41,7 @@ _HIGHEST: Final = identity_of("min", Scalar.I32)
 
 
 def split_places_by_key(body: Iterable[Statement], fresh: Fresh) -> Body:
-    """
-    Find the extreme of each key first, then the least index that has it.
+    """Rewrite an `argmax` by key as a maximum by key, then the least index with it.
 
     Before:  y[q] = argmax[i when key[i] == q] x[i];
     After:   let y_max[q] = max[i when key[i] == q] x[i];
@@ -101,8 +100,7 @@ def _and(left: Expr, right: Expr) -> Expr:
 
 
 def join_places(body: Sequence[Statement], fresh: Fresh) -> Body:
-    """
-    Find the place of an extreme beside it, where the least index that has it is wanted.
+    """Rewrite a maximum and the least index with it as one `argmax`.
 
     Before:  let top[i] = max[j] x[i, j];    y[i] = min[j when x[i, j] == top[i]] j;
     After:   let top_at[i] = argmax[j] x[i, j];

@@ -1,4 +1,4 @@
-"""Lets that read themselves, as stages see them: which of them a loop can compute.
+"""Recurrences in stages: which of them a loop in registers can compute.
 
 A loop keeps what it computed in registers.  That is enough where a let reads itself at
 its own element of the other indices alone, and where what follows reads it at its own
@@ -39,7 +39,7 @@ def own_loads(statement: Statement) -> list[Load]:
 
 
 def fits_loop(statement: Statement) -> bool:
-    """Whether a let reads itself at its own element alone, of all indices but one."""
+    """Whether a let reads itself at its own element, but for one index."""
     along = statement.along
     return along is not None and all(
         _is_own_but(load, along.axis, statement.indices)
@@ -48,7 +48,7 @@ def fits_loop(statement: Statement) -> bool:
 
 
 def distance(load: Load, statement: Statement) -> int:
-    """Return how many steps before its own a let reads itself."""
+    """Return how many steps back a read of a recurrence's own let is."""
     along = statement.along
     assert along is not None, "a let that reads itself"
     form = affine_form(subscript_value(load.subscripts[along.axis]))
@@ -58,9 +58,10 @@ def distance(load: Load, statement: Statement) -> int:
 
 
 def place_read(load: Load, let: Statement, indices: tuple[Index, ...]) -> Expr | None:
-    """Return the one place along a let's order that a read is at, for its own element.
+    """Return the step of a recurrence that a later statement reads, if it is just one.
 
-    `indices` are those of the statement that reads, which has all but that one.
+    `indices` are those of the reading statement: the let's without the one of its
+    order.
     """
     along = let.along
     if along is None or len(indices) != len(let.indices) - 1:
@@ -77,7 +78,7 @@ def place_read(load: Load, let: Statement, indices: tuple[Index, ...]) -> Expr |
 
 
 def is_last(place: Expr, let: Statement, lengths: Lengths) -> bool:
-    """Whether a place is that of the last step of a let, whatever the lengths."""
+    """Whether a step is the last one of a recurrence, for all lengths."""
     assert let.along is not None, "a let that reads itself"
     extent = let.indices[let.along.axis].extent
     return _is_end(place, extent, lengths, descending=let.along.descending)
@@ -86,7 +87,7 @@ def is_last(place: Expr, let: Statement, lengths: Lengths) -> bool:
 def is_end(
     place: Subscript, extent: Extent, lengths: Lengths, *, descending: bool
 ) -> bool:
-    """Whether a subscript is the last place that a loop along its axis comes to."""
+    """Whether a subscript is the last step of a loop along its axis."""
     if isinstance(place, IndexValue):
         return False
     return _is_end(subscript_value(place), extent, lengths, descending=descending)

@@ -1,4 +1,4 @@
-"""Stages: the dispatches that a kernel becomes, in order, before schedules are chosen."""
+"""Stages: the parts of a kernel that one dispatch each can run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kerngen.ir.nodes import (
 @final
 @dataclass(frozen=True, slots=True)
 class Define:
-    """Compute a value once per element of the domain."""
+    """A step that computes a value of the element, and names it."""
 
     local: LocalValue
     value: Expr
@@ -33,7 +33,7 @@ class Define:
 @final
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Store a value at the domain's own element of `tensor`, or at a part of it.
+    """A step that stores a value at the own element of a tensor, or at a part of it.
 
     See `Statement` for `path` and `component`; the domain is the statement's.
     """
@@ -46,7 +46,7 @@ class Write:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the rest of the element stays as it is."""
+        """Whether only a part of the element is written."""
         return bool(self.path or self.component)
 
 
@@ -56,7 +56,7 @@ Step: TypeAlias = Define | Write
 @final
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a loop computes in each turn as `now`, and has of the turns before.
+    """A value of a loop: `now` in this turn, `before` in earlier turns.
 
     `before[0]` is the value of the last turn, `before[1]` that of the one before it.
     """
@@ -68,7 +68,8 @@ class State:
 @final
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What is left of a loop in `local`: the value of `source` in the turn `at`.
+    """A value that a loop leaves behind: that of `source` in turn `at`,
+    or the last turn.
 
     Without `at`, it is the value of the last turn.
     """
@@ -81,7 +82,7 @@ class Capture:
 @final
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """The order of a stage along one axis of its domain, from 0 on or `descending`.
+    """The loop of a stage: the axis along which its elements are computed in order.
 
     The steps from `first` to `end` are done in every turn; those before and after them
     once, over the other axes.  Turns read those up to a `distance` before.  Without `states`, a turn reads earlier ones from memory,
@@ -100,7 +101,7 @@ class Loop:
 @final
 @dataclass(frozen=True)
 class Stage:
-    """Steps done in order for every element of `domain`; elements are independent.
+    """The steps of one dispatch: done in order, for every element of `domain`.
 
     At most one `Reduce` is outside of other reductions; its body reads no local.  A
     tensor that is written is read only at the element written, and before that; one
@@ -115,7 +116,7 @@ class Stage:
     loop: Loop | None = None
 
     def __hash__(self) -> int:
-        """Return the hash of all that it does, which is computed once."""
+        """Return the hash of its contents, computed once."""
         return self._hash
 
     @cached_property
@@ -124,19 +125,19 @@ class Stage:
 
     @property
     def others(self) -> tuple[Index, ...]:
-        """The indices of the domain, without the one that a loop runs along."""
+        """The indices of the domain without the loop's."""
         skipped = self.domain[self.loop.axis] if self.loop else None
         return tuple(index for index in self.domain if index is not skipped)
 
     @cached_property
     def reduction(self) -> Reduce | None:
-        """The first outermost reduction, if there is one."""
+        """The stage's reduction, or None."""
         found = (r for step in self.steps for r in outer_reductions(step.value))
         return next(found, None)
 
     @cached_property
     def reads(self) -> tuple[Load, ...]:
-        """Every read, those inside of subscripts and reductions included."""
+        """Every read, those in subscripts and reductions included."""
         return tuple(load for step in self.steps for load in loads(step.value))
 
     @cached_property
@@ -148,7 +149,7 @@ class Stage:
 @final
 @dataclass(frozen=True)
 class StagedKernel:
-    """A kernel, its stages in order, and the temporaries that connect them."""
+    """A kernel with its stages in order, and the temporaries between them."""
 
     kernel: Kernel
     stages: tuple[Stage, ...]
@@ -161,6 +162,6 @@ def computed_by(step: Step) -> str:
 
 
 def as_stored(value: Expr, tensor: Tensor) -> Expr:
-    """Return what a tensor gives back of a value that is written to it."""
+    """Return a value as it is read back from a tensor: rounded, if stored as f16."""
     is_kept_whole = not tensor.is_half or (isinstance(value, Cast) and value.is_halved)
     return value if is_kept_whole else Cast(value, value.type, is_halved=True)

@@ -1,4 +1,4 @@
-"""Verify stages: what every strategy relies on."""
+"""The verifier of stages: invariants that every strategy relies on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kerngen.ir.walk import walk
 
 
 def verify_stages(staged: StagedKernel) -> list[str]:
-    """Return what is wrong with a kernel's stages; nothing, unless kerngen has a bug."""
+    """Return the violated invariants of a kernel's stages; each is a bug of kerngen."""
     faults = [fault for stage in staged.stages for fault in _stage(stage)]
     return faults + list(_order(staged))
 

@@ -1,4 +1,4 @@
-"""What modules import that `kerngen bind` made of WGSL: bind groups and pipelines."""
+"""The imports of modules that `kerngen bind` generates: bind groups and pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shader binds, and what may be given for it; checked before the GPU is asked."""
+"""The kinds of bindings of a shader, and checks of the values that users give for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GPUSampler: TypeAlias = Any
 @final
 @dataclass(frozen=True)
 class BufferBinding:
-    """A part of the caller's own `wgpu.GPUBuffer`, of the usage UNIFORM.
+    """A range of the caller's own `wgpu.GPUBuffer`, which has the usage UNIFORM.
 
     `size` are its bytes from `offset` on; None is up to the end of the buffer.
     """
@@ -50,7 +50,7 @@ class BufferBinding:
         return whole - self.offset if self.size is None else self.size
 
     def check(self, where: str, least: int) -> None:
-        """Raise unless the buffer can be bound where the shader reads so many bytes."""
+        """Raise unless the range can be bound where the shader reads `least` bytes."""
         if not (hasattr(self.buffer, "usage") and hasattr(self.buffer, "map_state")):
             raise DtypeError(
                 f"'{where}' is bound to {kind_of(self.buffer)}; expected a "
@@ -97,7 +97,7 @@ class Uniform:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a value as it is kept, or a caller's buffer that can be bound."""
+        """Return a value in its stored form, or a caller's buffer that can be bound."""
         if isinstance(value, BufferBinding):
             value.check(where, self.size)
             return value
@@ -107,7 +107,7 @@ class Uniform:
             raise misfit.error(where) from None
 
     def pack_into(self, data: bytearray, offset: int, value: Any) -> None:
-        """Write a value that was checked, padding zeroed."""
+        """Write a checked value at `offset`, its padding zeroed."""
         layout = _value_of(self)
         layout.pack_into(data, offset, value)
 
@@ -162,7 +162,7 @@ class Storage:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a tensor that can be bound."""
+        """Return a tensor that can be bound here, or raise."""
         expected = self.element.__name__
         if not is_tensor(value):
             raise DtypeError(
@@ -212,7 +212,7 @@ class Texture:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a view that can be bound."""
+        """Return a texture view that can be bound here, or raise."""
         return _view(value, where, _TEXTURE_BINDING, "TEXTURE_BINDING")
 
 
@@ -242,7 +242,7 @@ class StorageTexture:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a view that can be bound."""
+        """Return a texture view that can be bound here, or raise."""
         view = _view(value, where, _STORAGE_BINDING, "STORAGE_BINDING")
         found: str = view.texture.format
         if found != self.format:
@@ -271,7 +271,7 @@ class Sampler:
         }
 
     def checked(self, value: object, where: str) -> object:
-        """Return a sampler that can be bound."""
+        """Return a sampler that can be bound here, or raise."""
         if type(value).__name__ != "GPUSampler":
             raise DtypeError(
                 f"'{where}' is {kind_of(value)}; expected a wgpu.GPUSampler."
@@ -294,5 +294,5 @@ Binding: TypeAlias = Uniform | Storage | Texture | StorageTexture | Sampler
 
 
 def bound_bytes(tensor: Tensor[Any, Any]) -> int:
-    """Return how many bytes of a tensor are bound: `arrayLength()` counts what fits."""
+    """Return how many bytes of a tensor a shader sees; `arrayLength()` follows from it."""
     return round_up(tensor.nbytes, 4)

@@ -1,4 +1,4 @@
-"""Bind groups: the generated dataclasses derive from one here."""
+"""The base class of generated bind groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kerngen.runtime.tensor import is_tensor
 class BindGroup:
     """The base of generated bind groups: each field is a variable of the shader.
 
-    What is given is checked when the group is made.
+    Values are checked when the group is made.
     """
 
     __slots__ = ()
@@ -29,7 +29,7 @@ class BindGroup:
     BINDINGS: ClassVar[tuple[Binding, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Check what is given for each binding."""
+        """Check the value of each binding."""
         for binding in self.BINDINGS:
             value = getattr(self, binding.name)
             where = f"{type(self).__name__}.{binding.name}"
@@ -54,7 +54,7 @@ class BindGroup:
     def create(self, device: GPUDevice) -> Any:
         """Return a new `wgpu.GPUBindGroup`; values of uniforms get buffers of their own.
 
-        Of tensors, recorded work is submitted.
+        Recorded work on its tensors is submitted.
         """
         entries = [
             {"binding": binding.binding, "resource": resource(device, binding, value)}
@@ -81,7 +81,7 @@ class BindGroup:
 
 
 def without_offset(entry: Descriptor) -> Descriptor:
-    """Return an entry of a layout without dynamic offsets, which ours alone have."""
+    """Return a layout entry without the dynamic offset, which only our own groups have."""
     buffer = entry.get("buffer")
     if not isinstance(buffer, dict):
         return entry
@@ -91,7 +91,7 @@ def without_offset(entry: Descriptor) -> Descriptor:
 
 
 def resource(device: GPUDevice, binding: Binding, value: Any) -> Any:
-    """Return what a bind group of wgpu takes for a value."""
+    """Return a binding's value in the form that wgpu's `create_bind_group` takes."""
     if isinstance(value, BufferBinding):
         return {"buffer": value.buffer, "offset": value.offset, "size": value.nbytes}
     if is_tensor(value):

@@ -1,4 +1,4 @@
-"""What all entry points have in common: their shader, and the constants they choose."""
+"""The base class of generated entry points: their shader, and its overrides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from kerngen.runtime.values.kinds import kind_of
 @final
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A constant that a pipeline chooses; WebGPU knows it as `key`.
+    """An override constant of a shader, which a pipeline may set;
+    `key` is its WebGPU name.
 
     One without an element type is a bool.
     """
@@ -27,7 +28,7 @@ class Override:
     element: type[Element] | None
 
     def checked(self, value: object, where: str) -> object:
-        """Return a value as it is kept; None leaves it to the shader."""
+        """Return a checked value; None keeps the shader's own default."""
         if value is None:
             return None
         if self.element is None:
@@ -59,12 +60,12 @@ class Programmable:
 
     @property
     def constants(self) -> dict[str, float]:
-        """The overrides that were chosen, by the names that WebGPU has for them."""
+        """The overrides that were set, by their WebGPU names."""
         chosen = ((each.key, getattr(self, each.name)) for each in self.OVERRIDES)
         return {key: value for key, value in chosen if value is not None}
 
     def programmed(self, device: GPUDevice) -> dict[str, Any]:
-        """Return what a pipeline of wgpu takes of a stage."""
+        """Return the descriptor of a stage that wgpu's `create_*_pipeline` takes."""
         return {
             "module": self.SHADER.module(device),
             "entry_point": self.ENTRY,

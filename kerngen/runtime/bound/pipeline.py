@@ -1,4 +1,4 @@
-"""Pipelines: the generated dataclasses derive from one here, their overrides as fields."""
+"""The base class of generated compute pipelines, and their dispatches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Size = tuple[int, int, int]
 class ComputePipeline(Programmable):
     """The base of generated pipelines, one for each entry point.
 
-    It is compiled at its first dispatch in a context, and once for all that are equal.
+    Equal pipelines are compiled once for each context, at the first dispatch.
     """
 
     __slots__ = ()
@@ -27,19 +27,21 @@ class ComputePipeline(Programmable):
 
     @property
     def unfiltered(self) -> frozenset[str]:
-        """The textures and samplers that don't filter; a class with such has a field."""
+        """The names of textures and samplers that are used without filtering."""
         return frozenset(getattr(self, "unfilterable", ()))
 
     @property
     def workgroup_size(self) -> Size:
-        """How many invocations a workgroup has."""
+        """The number of invocations of a workgroup along each axis."""
         raise FeatureError(
             f"{type(self).__name__}: the size of its workgroups is computed in the "
             f"shader; count by dispatch_workgroups()."
         )
 
     def dispatch(self, ctx: Context | None, *groups: BindGroup) -> Dispatch:
-        """Return what runs the pipeline on bind groups; generated `bind` calls this."""
+        """Return a dispatch with its bind groups;
+        the generated method `bind` calls this.
+        """
         name = type(self).__name__
         for wanted, given in zip(self.GROUPS, groups, strict=True):
             if not isinstance(given, wanted):
@@ -60,20 +62,20 @@ class ComputePipeline(Programmable):
 @final
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """A pipeline with its bind groups, to be run as often as wanted."""
+    """A pipeline with its bind groups, which can be run many times."""
 
     pipeline: ComputePipeline
     groups: tuple[BindGroup, ...]
     ctx: Context
 
     def dispatch_threads(self, x: int, y: int = 1, z: int = 1) -> None:
-        """Run as many workgroups as have at least so many invocations along each axis."""
+        """Run enough workgroups for these numbers of invocations along each axis."""
         size = self.pipeline.workgroup_size
         wanted = self._checked((x, y, z))
         self._run(tuple(-(-n // s) for n, s in zip(wanted, size, strict=True)))
 
     def dispatch_workgroups(self, x: int, y: int = 1, z: int = 1) -> None:
-        """Run so many workgroups along each axis."""
+        """Run these numbers of workgroups along each axis."""
         self._run(self._checked((x, y, z)))
 
     def _checked(self, counts: Size) -> Size:

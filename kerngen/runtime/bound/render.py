@@ -1,4 +1,4 @@
-"""Parts of render pipelines, for those who render with wgpu: vertex and fragment states."""
+"""The vertex and fragment stages of render pipelines: descriptors that wgpu takes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLASSES: Final = {"snorm": "float", "unorm": "float"}
 @final
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An input of a vertex shader, with the format that its type asks for."""
+    """An input of a vertex shader: its name, location and vertex format."""
 
     name: str
     location: int
@@ -32,7 +32,7 @@ class Attribute:
 @final
 @dataclass(frozen=True, slots=True)
 class VertexBuffer:
-    """A buffer of vertices: how NumPy fills it, and how a pipeline reads it."""
+    """The layout of a vertex buffer: a NumPy dtype, and the descriptor for a pipeline."""
 
     dtype: np.dtype[np.void]
     layout: Descriptor
@@ -53,7 +53,8 @@ class VertexShader(Programmable):
         step_mode: str = "vertex",
         formats: Mapping[str, str] | None = None,
     ) -> VertexBuffer:
-        """Return a buffer with these inputs one behind the other; with all by default.
+        """Return a buffer layout with these inputs side by side;
+        by default all of them.
 
         `formats` replaces formats by others of the same class: 'unorm8x4' for a vec4f.
         """
@@ -93,7 +94,7 @@ class VertexShader(Programmable):
         return VertexBuffer(dtype, layout)
 
     def state(self, device: GPUDevice, *buffers: VertexBuffer) -> dict[str, Any]:
-        """Return what `create_render_pipeline` takes as `vertex`.
+        """Return the `vertex` argument of `create_render_pipeline`.
 
         Raises ArgumentError unless the buffers have each input once.
         """
@@ -116,7 +117,7 @@ class VertexShader(Programmable):
 
 
 class FragmentShader(Programmable):
-    """The base of generated fragment shaders; `OUTPUTS` are their locations."""
+    """The base of generated fragment shaders; `OUTPUTS` are their output locations."""
 
     __slots__ = ()
 
@@ -124,7 +125,7 @@ class FragmentShader(Programmable):
     OUTPUTS: ClassVar[tuple[int, ...]] = ()
 
     def state(self, device: GPUDevice, *targets: Descriptor | None) -> dict[str, Any]:
-        """Return what `create_render_pipeline` takes as `fragment`.
+        """Return the `fragment` argument of `create_render_pipeline`.
 
         Raises ArgumentError if a target has no output; None is no target.
         """

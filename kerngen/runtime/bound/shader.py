@@ -1,4 +1,4 @@
-"""The WGSL that a bound module belongs to."""
+"""The WGSL file of a generated module."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kerngen.runtime.stamp import stamp_of
 @final
 @dataclass(frozen=True, eq=False)
 class Shader:
-    """A WGSL file: its name, and its text as it was when the module was made."""
+    """A WGSL file: its name, and the text that the module was generated from."""
 
     name: str
     code: str = field(repr=False)
 
     @classmethod
     def of(cls, module: str, file: str, name: str) -> Shader:
-        """Read the file of a module.
+        """Read the WGSL file beside a module.
 
         Raises:
             AbiError: If it is missing, or not the one that the module was made of.
@@ -47,5 +47,5 @@ class Shader:
         return cls(name, code.decode("utf-8-sig"))
 
     def module(self, device: GPUDevice) -> Any:
-        """Return a new `wgpu.GPUShaderModule` of it."""
+        """Return a new `wgpu.GPUShaderModule` of the file."""
         return device.create_shader_module(label=self.name, code=self.code)

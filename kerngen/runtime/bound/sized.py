@@ -1,4 +1,6 @@
-"""Structs that end in an array of any length, with a length."""
+"""Structs whose last member is a runtime-sized array:
+classes with a fixed length of it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ S = TypeVar("S", bound=Struct)
 
 
 def sized(struct: type[S], count: int) -> type[S]:
-    """Return a struct's class with so many elements in its last array.
+    """Return a struct's class with `count` elements in its runtime-sized array.
 
     It is an element type: `ctx.scalar(record, sized(Particles, 100))` is a buffer of one
     such struct, and `arrayLength()` is 100 in a shader that it is bound to.

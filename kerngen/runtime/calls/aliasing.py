@@ -1,4 +1,4 @@
-"""Tensors that share a buffer, and tensors that can't be bound where they lie."""
+"""Tensors that share a buffer, and tensors that can't be bound at their offset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AnyTensor: TypeAlias = Tensor[Any, Any]
 @final
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """An argument that is replaced by a copy of it, during one call."""
+    """An argument that is replaced by a copy during one call."""
 
     slot: int
     tensor: AnyTensor

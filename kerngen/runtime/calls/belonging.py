@@ -6,9 +6,9 @@ from kerngen.runtime.errors import ContextError
 
 
 def of_another_context(what: str, theirs: object, ours: object) -> ContextError:
-    """Return the error of a tensor, `what`, that belongs to `theirs` and not to `ours`.
+    """Return the error for a tensor that belongs to another context than `ours`.
 
-    Two contexts of one adapter look alike, so that words distinguish them.
+    The message distinguishes the contexts in words, as two on one adapter look alike.
     """
     given, expected = repr(theirs), repr(ours)
     if given == expected:

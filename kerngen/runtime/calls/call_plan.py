@@ -25,7 +25,7 @@ Pair: TypeAlias = tuple[int, int]
 @final
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a device allows."""
+    """The limits and features of a device."""
 
     info: AdapterInfo
     storage_buffers: int
@@ -46,7 +46,7 @@ class Capabilities:
         return min(self.binding_bytes, self.buffer_bytes)
 
     def lack_of(self, feature: str) -> str:
-        """Return why a device is without a feature, and what to do where that helps."""
+        """Return why the device lacks a feature, and what to do if anything helps."""
         if feature not in self.of_adapter:
             return f"the adapter lacks the feature '{feature}'"
         return (
@@ -89,14 +89,14 @@ class Inner:
 
     @cached_property
     def nbytes(self) -> int:
-        """Its size."""
+        """The size of the buffer, in bytes."""
         return element_bytes(self.element, self.shape)
 
 
 @final
 @dataclass(slots=True, eq=False)
 class CallPlan:
-    """A kernel's steps for some shapes.
+    """A kernel's dispatches for certain shapes, ready to be recorded.
 
     Slots number the parameters, then outputs, temporaries and scratch.  `written` are those
     of the arguments that a call writes.  `conflicts` are

@@ -56,22 +56,23 @@ _NUMPY: Final = ("array_ufunc",)
 
 
 class Recorded(Protocol):
-    """What a backend recorded of a capture's block."""
+    """The recording of a capture's block, as a backend keeps it."""
 
     @property
     def kernels(self) -> Collection[Kernel]:
-        """The kernels that it runs."""
+        """The kernels that the recording runs."""
         ...
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Run it so many times, with these scalars from now on.
+        """Run the recording `times` times; `changes` are new values of scalars,
+        kept from now on.
 
         Raises what a call with them would raise, before anything is recorded.
         """
         ...
 
     def release(self) -> None:
-        """Give up what is kept for it."""
+        """Free the memory that the recording keeps."""
         ...
 
 
@@ -155,7 +156,7 @@ class Capture:
         self.end(partial(StateError, "replay(): the capture was closed."))
 
     def end(self, why: Callable[[], Error]) -> None:
-        """Refuse replays from now on, unless they are refused already."""
+        """Refuse replays from now on, with the error that `why` returns."""
         if self._is_open or self.ended is None:
             self.ended = why
         self._is_open = False
@@ -163,7 +164,7 @@ class Capture:
 
     @contextmanager
     def block(self) -> Generator[None, None, None]:
-        """Record what the caller's block calls; leave nothing behind if that fails."""
+        """Record the calls of the caller's block; if it fails, discard them."""
         try:
             yield
             if self._is_open:
@@ -181,7 +182,7 @@ class Capture:
             self._is_open, self.ended = False, None
 
     def changeable(self, kernel: Kernel, scalars: Sequence[object]) -> dict[int, str]:
-        """Return which scalars of a call replays may change: their names, by position."""
+        """Return which scalars of a call were declared by `scalar`: position to name."""
         slots: dict[int, str] = {}
         for slot, value in enumerate(scalars):
             if isinstance(value, ChangeableInt | ChangeableFloat):
@@ -222,20 +223,20 @@ class Capture:
         raise not_copied("A capture", "Capture in each process")
 
     def __repr__(self) -> str:
-        """Return what can be changed."""
+        """Return the names of the scalars that replays may change."""
         state = "open" if self._is_open else "ready" if self.ended is None else "ended"
         return f"Capture({', '.join([state, *self._declared])})"
 
 
 class ChangeableInt(int):
-    """An integer that replays change."""
+    """An integer declared by `Capture.scalar`, which replays may change."""
 
     name: str
     capture: Capture
 
 
 class ChangeableFloat(float):
-    """A float that replays change."""
+    """A float declared by `Capture.scalar`, which replays may change."""
 
     name: str
     capture: Capture
@@ -278,7 +279,7 @@ def changed(
     slots: Mapping[int, str],
     changes: Mapping[str, float],
 ) -> tuple[Any, ...]:
-    """Return the scalars of a call with changes, checked as a call checks them."""
+    """Return the scalars of a call with changes applied, checked as in a call."""
     if changes.keys().isdisjoint(slots.values()):
         return scalars
     given = (
@@ -291,7 +292,7 @@ def changed(
 
 
 def within_capture(what: str) -> StateError:
-    """Return the error of a block that needs more than can be recorded."""
+    """Return the error for something that a capture's block can't record."""
     return StateError(
         f"capture(): the block needs {what}, which can't be recorded and run again. Do "
         "that before the block or after it."
@@ -299,7 +300,7 @@ def within_capture(what: str) -> StateError:
 
 
 def reloaded(kernel: str) -> StateError:
-    """Return the error of a replay whose kernels are not those of the program any more."""
+    """Return the error for a replay after one of its kernels was reloaded."""
     return StateError(
         f"replay(): '{kernel}' was reloaded after it was captured. Capture the calls again."
     )

@@ -1,4 +1,4 @@
-"""What is checked about the tensors of a call, in the user's words.
+"""Checks of a call's tensors, with errors in the user's words.
 
 Everything here depends on element types and shapes alone (and on the scalars that
 guards read), so that a call like an earlier one needs none of it again.
@@ -41,7 +41,7 @@ _MAKERS = ("scalar", "vector", "matrix", "tensor3", "tensor4")
 @final
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What the shapes of a call determine.
+    """The result of checking a call's shapes: all lengths, and the outputs' shapes.
 
     `dims` holds the kernel's dims and its guard scalars; `values` the dims alone, in
     the kernel's order, derived ones last.
@@ -66,7 +66,7 @@ def find_context(kernel: Kernel, tensors: Sequence[object]) -> Context:
 
 
 def not_a_context(kernel: Kernel, value: object) -> ContextError:
-    """Return the error of a `ctx=` that is none."""
+    """Return the error for a `ctx=` that is not a context."""
     return ContextError(
         f"{kernel.place}: ctx is {kind_of(value)}; expected a context, as "
         f"kerngen.runtime.open() returns it."
@@ -112,7 +112,9 @@ def _not_a_tensor(
 
 
 def not_several(kernel: Kernel, out: object) -> DtypeError:
-    """Return the error of an `out=` that is no tuple where several outputs are."""
+    """Return the error for an `out=` that must be a tuple,
+    as there are several outputs.
+    """
     names = ", ".join(spec.name for spec in kernel.outputs)
     given = "one tensor" if is_tensor(out) else kind_of(out)
     return DtypeError(
@@ -155,7 +157,8 @@ def resolve_lengths(
 def array_shape(kernel: Kernel, spec: TensorSpec, array: ArrayLike) -> Shape:
     """Return the shape of a tensor that comes as an array, to a reference.
 
-    NumPy would take the members of other structs by their places, so they are refused.
+    A record array with the members of another struct is refused; NumPy would match them
+    by position.
     """
     role = f"{kernel.place}: argument '{spec.name}'"
     if spec.access == "update":
@@ -193,7 +196,7 @@ def _check_changeable(role: str, array: ArrayLike, element: type[Element]) -> No
 
 
 def _check_numbers(role: str, array: ArrayLike, element: type[Leaf]) -> None:
-    """Refuse an array of no numbers, or of floats that stand for integers."""
+    """Refuse an array of no numbers, or of floats where integers are meant."""
     numbers, number = np.asarray(array), element.number
     dtype, name = numbers.dtype, element.__name__
     wanted = "biuf" if number.dtype.kind == "f" else "biu"

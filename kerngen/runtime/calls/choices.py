@@ -1,4 +1,4 @@
-"""How a kernel would run for some dims: what `Context.choices` answers with."""
+"""`Context.choices`: which schedules a kernel would run for some dims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KernelFunction: TypeAlias = Callable[..., object]
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What runs a stage, and those right after that its schedule runs with it.
+    """The schedule that runs a stage, and any stages right after it.
 
     `strategy` is the schedule's, with the options that were asked for: 'gemv',
     'gemv_rows4', 'gemm', ...; or 'reference', where NumPy runs the kernel.  `shaders`
@@ -49,7 +49,7 @@ def kernel_of(function: KernelFunction) -> Kernel:
 
 
 def wgsl(function: KernelFunction, shader: str) -> str:
-    """Return the text of a kernel's shader, by a name of `Choice.shaders`.
+    """Return the text of a shader, by its name in `Choice.shaders`.
 
     Raises:
         DtypeError: If the function is not a generated one.
@@ -66,7 +66,7 @@ def wgsl(function: KernelFunction, shader: str) -> str:
 
 
 def all_dims(kernel: Kernel, given: Dims) -> dict[str, int]:
-    """Return the dims with the derived ones.
+    """Return the given dims with the derived ones added.
 
     Raises:
         ShapeError: If one is missing, unknown, negative, or no integer.

@@ -1,4 +1,4 @@
-"""What arrays of NumPy and PyTorch have and tensors lack, each with what to do instead.
+"""Operators and attributes of NumPy and PyTorch arrays that tensors lack, with advice.
 
 Operators and attributes of `Tensor` and `Context` that raise an error with that advice.  Type checkers
 are shown none of them, and so report each use.
@@ -146,7 +146,7 @@ def _number(kind: str) -> Callable[[object], object]:
 
 
 def no_ufunc(_: object, ufunc: np.ufunc, *given: object, **named: object) -> NoReturn:
-    """Refuse NumPy's functions of elements, and arrays' operators: both call this.
+    """Refuse NumPy's ufuncs, which the operators of arrays call, too.
 
     They would read the tensor unseen, and compute on the host.
     """

@@ -59,7 +59,7 @@ class Folder(Protocol):
     """A folder of shaders: a `Path`, or one in memory."""
 
     def __truediv__(self, name: str, /) -> TextFile:
-        """Return the file of a name."""
+        """Return the file with this name."""
         ...
 
 
@@ -90,12 +90,14 @@ class ScalarSpec:
 
     @cached_property
     def fit(self) -> Fit:
-        """What checks an argument, and returns it as numbers and nested tuples."""
+        """A function that checks an argument,
+        and returns it as numbers in nested tuples.
+        """
         return fit_of(self.element)
 
     @property
     def python_type(self) -> type:
-        """The type that needs no conversion; vectors and matrices always do."""
+        """The type that needs no conversion; vectors and matrices always need one."""
         if not is_leaf(self.element):
             return self.element
         if self.element.shape:
@@ -116,7 +118,7 @@ class Temporary:
 @final
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One kernel.
+    """A kernel as the runtime sees it: parameters, shaders, plan and NumPy reference.
 
     `tensors` are the tensor parameters in the source's order, then the outputs.
     `hosts` takes every dim, derived ones last, then every scalar parameter (a vector or
@@ -156,9 +158,9 @@ class Kernel:
     """What it is the gradient of, if it was derived."""
 
     def function(self, function: _Function) -> _Function:
-        """Note on a generated function that it launches this kernel; a decorator.
+        """Mark a generated function as this kernel's; a decorator.
 
-        Calls that don't fit the function's parameters are explained.
+        A call with wrong arguments raises an error that explains the parameters.
         """
         setattr(function, KERNEL, self)
         return kernel_function(function)
@@ -174,12 +176,12 @@ class Kernel:
 
     @cached_property
     def place(self) -> str:
-        """What errors call it: its name, and the line of its source."""
+        """The kernel's name and its line in the source, for errors."""
         return f"{self.name} ({self.origin})"
 
     @property
     def derivation(self) -> GradientOf:
-        """What it is the gradient of, of a kernel that was derived."""
+        """The kernel that this one is the gradient of, if it was derived."""
         assert self.gradient is not None
         return self.gradient
 
@@ -200,17 +202,17 @@ class Kernel:
 
     @cached_property
     def derived_texts(self) -> Mapping[str, str]:
-        """What the user wrote for each derived dim."""
+        """The source text of each derived dim's length."""
         return {dim.name: dim.text for dim in self.derived}
 
     @cached_property
     def no_out(self) -> tuple[None, ...]:
-        """What stands for `out` if none is given."""
+        """The value of `out` if none is given: a None for each output."""
         return (None,) * len(self.outputs)
 
     @cached_property
     def guard_slots(self) -> tuple[int, ...]:
-        """The positions of `guard_scalars`, or what holds them, among the scalars."""
+        """The positions among the scalars of `guard_scalars`, or of their structs."""
         names = [spec.name for spec in self.scalars]
         return tuple(names.index(name.split(".")[0]) for name in self.guard_scalars)
 
@@ -237,7 +239,7 @@ class Kernel:
     def check(
         self, arrays: tuple[ArrayLike, ...], scalars: tuple[Any, ...] = ()
     ) -> None:
-        """Refuse the arguments of a reference whose shapes or scalars don't fit.
+        """Refuse arguments of a reference whose shapes or scalars don't fit.
 
         Raises what `launch` would raise.
         """
@@ -250,7 +252,8 @@ class Kernel:
     def shader(self, dispatch: Dispatch) -> str:
         """Return the text of a dispatch's shader; raise `Error` if it can't be read.
 
-        It is that of the file, without what its other entry points use alone.
+        The text is that of the file, without declarations that only other entry points
+        use.
         """
         path = self.folder / dispatch.file
         try:

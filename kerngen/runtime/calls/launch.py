@@ -1,4 +1,4 @@
-"""The steady state: what every call of a kernel does on a device.
+"""The launcher: the path that every call of a kernel takes on a device.
 
 The order is: check, plan, compute the uniforms, lease memory, bind, and only then
 record, so that whatever raises leaves the recording as it was.
@@ -110,7 +110,7 @@ class Launcher:
         return results
 
     def forget(self, kernels: frozenset[Kernel]) -> frozenset[CompiledShader]:
-        """Drop the plans of kernels; return the shaders that no other plan has."""
+        """Drop the plans of kernels; return the shaders that no other plan uses."""
         plans = self.plans.entries()
         old = {key: plan for key, plan in plans if key[0] in kernels}
         self._last.clear()
@@ -219,7 +219,7 @@ class Launcher:
         scalars: tuple[Any, ...],
         slots: Sequence[AnyTensor],
     ) -> None:
-        """Pack, bind and record a call that is checked, with memory for every slot."""
+        """Pack, bind and record a checked call; every slot has its memory."""
         chunk, offset = self._pack(kernel, plan, scalars)
         bound = self._bind(plan, slots, chunk)
         self._recorder.record(kernel, plan, slots, bound, offset)
@@ -260,6 +260,8 @@ class Launcher:
         return self._bind_groups.create(key, step.shader, uniforms, buffers)
 
     def forget_bound(self) -> None:
-        """Forget what the last calls bound, which keeps its buffers from being freed."""
+        """Drop the cached bindings of the last calls,
+        so that their buffers can be freed.
+        """
         self._last.clear()
         self._changes = self._bind_groups.changes

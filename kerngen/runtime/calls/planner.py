@@ -1,4 +1,4 @@
-"""Making a plan: schedules, variants, workgroups and compiled shaders for some shapes."""
+"""Planning a call: choose schedules and variants, count workgroups, compile shaders."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Planner:
         )
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return what `plan` would run for some dims, compiling nothing."""
+        """Return the schedules that `plan` would choose, without compiling them."""
         selection = self._select(kernel, dims)
         running = _recorded(kernel, selection, dims)
         return tuple(

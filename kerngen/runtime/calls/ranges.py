@@ -1,4 +1,4 @@
-"""Lengths that a call computes, and checks that its subscripts stay inside their axes."""
+"""Computed lengths of a call, and the checks that its subscripts stay inside axes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ LONGEST: Final = I32_MAX
 
 
 def derive(kernel: Kernel, lengths: dict[str, int]) -> None:
-    """Add the kernel's derived dims to the lengths; refuse those that no axis can have.
+    """Compute the kernel's derived dims into `lengths`; refuse invalid lengths.
 
-    What the kernel requires comes first: it explains more than a length that is negative.
+    The kernel's requirements are checked first, as their messages explain more than a
+    negative length.
     """
     if kernel.compute is not None:
         values = kernel.compute(lengths)
@@ -78,12 +79,12 @@ def check_gathers(kernel: Kernel, lengths: Mapping[str, int]) -> None:
 
 
 def shape_of(axes: tuple[str | int, ...], lengths: Mapping[str, int]) -> Shape:
-    """Return the lengths of axes."""
+    """Return the lengths of axes, given as dim names or numbers."""
     return tuple(axis if isinstance(axis, int) else lengths[axis] for axis in axes)
 
 
 def show_axis(kernel: Kernel, axis: str | int, lengths: Mapping[str, int]) -> str:
-    """Write an axis with its length, if that is known: `m=4`, `h - 4 = 5`."""
+    """Return an axis with its length, if that is known, as text: `m=4`, `h - 4 = 5`."""
     if isinstance(axis, int):
         return str(axis)
     text = kernel.derived_texts.get(axis, axis)
@@ -104,7 +105,7 @@ def _extremes(check: RangeCheck, lengths: Dims) -> tuple[int, int]:
 
 
 def _hint(check: RangeCheck, length: int) -> str:
-    """Say what may surprise about a bare index."""
+    """Return a hint about a bare index whose range may surprise."""
     if not check.text.isidentifier():
         return ""
     if check.is_guarded:

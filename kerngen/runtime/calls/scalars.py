@@ -1,4 +1,4 @@
-"""The scalar arguments of a call, vectors, matrices and structs among them.
+"""The scalar arguments of a call: numbers, vectors, matrices and structs.
 
 Their types and ranges are checked here, and they are packed into the uniform struct.
 """
@@ -49,7 +49,7 @@ def _scalar(kernel: Kernel, spec: ScalarSpec, value: object) -> object:
 
 
 def check_number(where: str, name: str, value: object) -> float:
-    """Return a number that an f32 can hold; `where` and `name` are whose it is.
+    """Return a number if an f32 can have its value; the names are for the error.
 
     Raises:
         DtypeError: If it is no number.
@@ -88,7 +88,7 @@ def pack(
 def check_scalars(
     kernel: Kernel, dims: tuple[int, ...], scalars: tuple[Any, ...]
 ) -> None:
-    """Raise what packing would raise."""
+    """Raise the errors that packing would raise."""
     pack(kernel, dims, scalars, bytearray(kernel.uniform.SIZE), 0)
 
 

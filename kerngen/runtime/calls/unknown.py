@@ -1,4 +1,4 @@
-"""The error for a name that nothing was stored under."""
+"""The error for an unknown name, with the known ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_NAMES = 20
 def unknown_name(
     owner: str, kind: str, name: object, known: Collection[str]
 ) -> UnknownNameError:
-    """Return the error of an owner without a thing of that name, and with these."""
+    """Return the error for a name that `owner` does not have; it lists `known`."""
     close = get_close_matches(str(name), known, n=1)
     meant = f" Did you mean '{close[0]}'?" if close else ""
     shown = ", ".join(f"'{each}'" for each in list(known)[:_MOST_NAMES]) or "none yet"

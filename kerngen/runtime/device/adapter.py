@@ -1,4 +1,4 @@
-"""The adapters of this machine: in which order they are, and which one a choice names."""
+"""The adapters of this machine in order, and the choice of one."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Adapter:
 @final
 @dataclass(frozen=True, slots=True)
 class AdapterChoice:
-    """A wish for an adapter: `gpu:1` is the second GPU, `1` the second of any kind."""
+    """A choice of adapter: `gpu:1` is the second GPU, `1` the second of any kind."""
 
     kind: AdapterKind | None = None
     number: int | None = None
 
     @classmethod
     def parse(cls, value: str | int) -> AdapterChoice:
-        """Read a kind, a number, or both, as 'gpu', 1 or 'gpu:1'.
+        """Parse a kind, a number, or both: 'gpu', 1, 'gpu:1'.
 
         Raises:
             NoAdapter: If it is none of these.
@@ -65,11 +65,11 @@ class AdapterChoice:
         return cls(cast("AdapterKind | None", kind), int(number) if number else None)
 
     def __str__(self) -> str:
-        """Return it as it is written: `gpu:1`."""
+        """Return the choice as users write it: `gpu:1`."""
         return ":".join(str(p) for p in (self.kind, self.number) if p is not None)
 
     def pick(self, adapters: Sequence[Adapter]) -> Adapter | None:
-        """Return the adapter that is meant, if it is there."""
+        """Return the chosen adapter, or None if there is no such."""
         fitting = [a for a in adapters if self.kind in (None, a.kind)]
         return dict(enumerate(fitting)).get(self.number or 0)
 
@@ -100,17 +100,17 @@ def adapters() -> tuple[Adapter, ...]:
 
 
 def list_adapters() -> Sequence[Any]:
-    """Return what wgpu finds; raise what it does if it can't even start."""
+    """Return wgpu's list of adapters; raise wgpu's error if it can't start."""
     # Not at the top: importing kerngen.runtime must stay cheap.
     found: Sequence[Any] = load().gpu.enumerate_adapters_sync()
     return found
 
 
 def in_order(found: Sequence[Any]) -> tuple[Adapter, ...]:
-    """Number what wgpu lists, the best first.
+    """Return wgpu's adapters as ours, numbered, the best first.
 
-    OpenGL reaches the hardware that another API lists already: Mesa's llvmpipe is listed
-    twice.  It counts where its kind has no other.
+    An adapter that OpenGL reaches, too, is listed once: OpenGL counts only if its kind
+    has no other.
     """
     direct = {adapter_kind(a) for a in found if a.info["backend_type"] in _BACKENDS}
     usable = [
@@ -146,6 +146,6 @@ def adapter_kind(adapter: Any) -> Kind:
 
 
 def adapter_name(adapter: Any) -> str:
-    """Return its name, in its driver's words."""
+    """Return the adapter's name, as its driver reports it."""
     info = adapter.info
     return str(info["device"] or info["description"] or "unnamed adapter")

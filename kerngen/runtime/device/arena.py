@@ -27,7 +27,7 @@ class Chunk:
 
 @final
 class UniformArena:
-    """Room for uniform structs, each addressed by a dynamic offset.
+    """Memory for uniform structs, each addressed by a dynamic offset.
 
     Chunks are filled in order and each is uploaded once per submission.  After it the
     arena starts over with the first chunk: the queue keeps uploads in order, so what
@@ -43,7 +43,7 @@ class UniformArena:
     def room(self, nbytes: int) -> Chunk:
         """Return a chunk with room for `nbytes` at `chunk.used`.
 
-        The caller packs there, and then moves `used` on.
+        The caller writes there, and then increases `used`.
         """
         if self._current >= 0:
             chunk = self._chunks[self._current]
@@ -55,19 +55,19 @@ class UniformArena:
         return self._chunks[self._current]
 
     def upload(self, queue: Queue) -> None:
-        """Write what was packed to the device."""
+        """Write the structs packed so far to the device."""
         for chunk in self._chunks[: self._current + 1]:
             if chunk.used:
                 used = memoryview(chunk.data)[: chunk.used]
                 queue.write_buffer(chunk.block.memory, 0, used)
 
     def reset(self) -> None:
-        """Start over with the first chunk."""
+        """Reuse all chunks, from the first one on."""
         for chunk in self._chunks[: self._current + 1]:
             chunk.used = 0
         self._current = -1
 
     def clear(self) -> None:
-        """Let go of all chunks."""
+        """Drop all chunks."""
         self._chunks.clear()
         self._current = -1

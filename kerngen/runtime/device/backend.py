@@ -172,7 +172,7 @@ class GpuBackend:
         return {cache.name: cache for cache in caches}
 
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
-        """Drop the plans of kernels, and the pipelines that no other plan here has."""
+        """Drop the plans of kernels, and the pipelines that only these plans use."""
         with self._lock:
             for capture in list(self._captures):
                 for kernel in kernels.intersection(capture.recorded.kernels):
@@ -234,20 +234,22 @@ class GpuBackend:
         return _with_empty(ranges, copies)
 
     def begin_download(self, wanted: Range) -> Download:
-        """Submit what is recorded, and begin to copy a range; does not wait."""
+        """Submit recorded work, and begin to copy a range; does not wait."""
         if not wanted[2]:
             return Copied(np.zeros(0, np.uint8))
         return _Begun(self, self._begin_reads([wanted]))
 
     def finish_begun(self, reading: Reading) -> Bytes:
-        """Wait for a copy that was begun; later work may still run."""
+        """Wait for a copy that was begun, and return its bytes;
+        later work may still run.
+        """
         with self._abandoning(reading):
             reading.mapping.wait()
         (data,) = self._end_read(reading, later=True)
         return data
 
     def abandon_begun(self, reading: Reading) -> None:
-        """Give a copy up that was begun."""
+        """Abandon a copy that was begun."""
         with self._lock:
             self._memory.readbacks.discard(reading.block)
             self._finish_reading()
@@ -277,7 +279,7 @@ class GpuBackend:
                 raise
 
     def dispatch(self, call: Dispatch, grid: Size) -> None:
-        """Record a dispatch of a bound pipeline."""
+        """Record a dispatch of a pipeline that `kerngen bind` generated."""
         with self._open():
             tape = self._tape
             recording: Recording = self._recorder if tape is None else tape
@@ -286,7 +288,7 @@ class GpuBackend:
             recording.record_bound(self._bound.ready(call, grid, arena, groups))
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return what a launch would run for some dims."""
+        """Return which schedules a launch would run for these dims."""
         return self._planner.choices(kernel, dims)
 
     def submit(self) -> None:
@@ -315,7 +317,9 @@ class GpuBackend:
 
     @contextmanager
     def capture(self) -> Generator[Capture, None, None]:
-        """Record what a block calls on a tape, to be replayed; the block runs nothing."""
+        """Record the calls of a block on a tape, to be replayed;
+        the block runs nothing.
+        """
         with self._open():
             self._check_not_captured("another capture()")
             self._recorder.check_allows("a capture()")
@@ -387,7 +391,7 @@ class GpuBackend:
 
     @contextmanager
     def profile(self) -> Generator[Profile, None, None]:
-        """Time every dispatch that is recorded in a block, apart."""
+        """Time each dispatch of a block by itself."""
         tracer, profile = Tracer(self._device), Profile(self.adapter_name)
         try:
             with self._open():
@@ -423,7 +427,7 @@ class GpuBackend:
     def close(self) -> None:
         """Submit what is recorded and free everything; closing twice is fine.
 
-        What other threads are reading they still get.
+        Reads in other threads that have begun are finished.
         """
         with self._lock:
             if self._ended is not None:
@@ -438,7 +442,7 @@ class GpuBackend:
                 self._end(closed)
 
     def invalidate_after_fork(self) -> None:
-        """Refuse all calls: the device's threads are not in this process."""
+        """Refuse all calls in a forked process, which lacks the device's threads."""
         self._ended = self._ended or forked
         self._lock = RLock()
 
@@ -532,7 +536,7 @@ class _Begun:
 
 
 def grouped(ranges: Sequence[Range], most: int) -> Iterator[list[Range]]:
-    """Yield ranges that are not empty, together as far as one staging buffer has room."""
+    """Yield non-empty ranges in groups that each fit a staging buffer of `most` bytes."""
     group: list[Range] = []
     total = 0
     for each in ranges:

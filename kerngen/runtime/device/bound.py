@@ -1,4 +1,4 @@
-"""Dispatches of bound pipelines: compiled, bound and recorded beside those of kernels."""
+"""Dispatches of pipelines that `kerngen bind` generated: compile, bind and record."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _numbers: Final = count(2)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """The layout of a bind group, numbered."""
+    """A bind group layout, with a number that identifies it."""
 
     uid: int
     layout: BindGroupLayout
@@ -63,7 +63,7 @@ class Layout:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Compiled:
-    """A pipeline, with the layouts of its bind groups by their index."""
+    """A compiled pipeline, with the layouts of its bind groups by index."""
 
     pipeline: Pipeline
     layouts: tuple[tuple[int, Layout], ...]
@@ -72,7 +72,7 @@ class Compiled:
 @final
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A buffer that is bound: which part of it, and whether the shader may write it."""
+    """A bound range of a buffer, and whether the shader may write it."""
 
     name: str
     lease: Lease[Buffer]
@@ -84,7 +84,7 @@ class Use:
 @final
 @dataclass(frozen=True, slots=True)
 class BoundDispatch:
-    """A dispatch with all that it binds; `groups` are index, group and dynamic offsets."""
+    """A dispatch ready to record; `groups` are (index, bind group, dynamic offsets)."""
 
     name: str
     pipeline: Pipeline
@@ -97,7 +97,7 @@ class BoundDispatch:
     """What it binds, which must not go before a capture does."""
 
     def encode(self, compute: ComputePass) -> None:
-        """Record it in a pass."""
+        """Record the dispatch in a compute pass."""
         compute.set_pipeline(self.pipeline)
         for index, group, offsets in self.groups:
             compute.set_bind_group(index, group, offsets)
@@ -106,7 +106,7 @@ class BoundDispatch:
 
 @final
 class BoundPipelines:
-    """Compiles and binds what `kerngen bind` printed; needs the context's lock."""
+    """Compiles and binds generated pipelines; needs the context's lock."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class BoundPipelines:
     def ready(
         self, call: Dispatch, grid: Size, arena: UniformArena, bind_groups: BindGroups
     ) -> BoundDispatch:
-        """Return a dispatch that is checked and bound."""
+        """Check and bind a dispatch, and return it ready to record."""
         pipeline, most = call.pipeline, self._capabilities.workgroups
         name = f"{pipeline.SHADER.name}:{pipeline.ENTRY}"
         if max(grid) > most:
@@ -180,7 +180,7 @@ class BoundPipelines:
                 yield Use(binding.name, lease, value.offset, value.nbytes, writes=False)
 
     def clear(self) -> None:
-        """Let go of all that was compiled."""
+        """Drop all compiled pipelines."""
         self._pipelines.clear()
         self._layouts.clear()
 
@@ -306,7 +306,7 @@ class BoundPipelines:
 
 
 def without_filter(binding: Binding, unfiltered: Collection[str]) -> Binding:
-    """Return a binding as a pipeline has it for whose textures no filter is allowed."""
+    """Return a binding as in a pipeline that uses these textures without filtering."""
     if binding.name not in unfiltered:
         return binding
     match binding:

@@ -68,10 +68,10 @@ FUNCTIONS = (
 
 
 def parse_together(ffi: Any) -> None:
-    """Let an `FFI` know the types by their names.
+    """Enter the C types into an `FFI`'s cache, by their names.
 
-    They are the parameters of one function's type; an array can only be one behind a
-    pointer.  It is cffi's own cache that they go to, and so only if it looks as expected.
+    All types are parsed as parameters of one function type; arrays must be behind a
+    pointer there. They are put into cffi's own cache, if that looks as expected.
     """
     known: dict[str, Any] = ffi._parsed_types  # noqa: SLF001 - there is no other way in
     if all(name in known for name in POINTERS):

@@ -45,10 +45,10 @@ Descriptor: TypeAlias = Mapping[str, object]
 
 
 class Promise(Awaitable[None], Protocol):
-    """The end of a mapping."""
+    """The result of `map_async`: a promise to wait for."""
 
     def sync_wait(self) -> None:
-        """Wait for it."""
+        """Block until the promise is kept."""
         ...
 
 
@@ -57,21 +57,21 @@ class Buffer(Protocol):
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """The size in bytes."""
         ...
 
     @property
     def usage(self) -> int:
-        """What it may be used for."""
+        """The usage flags of WebGPU: what the buffer may be used for."""
         ...
 
     @property
     def map_state(self) -> str:
-        """Whether it is 'unmapped', 'pending' or 'mapped'."""
+        """The state of mapping: 'unmapped', 'pending' or 'mapped'."""
         ...
 
     def map_async(self, mode: str, offset: int, size: int) -> Promise:
-        """Begin to map a range."""
+        """Begin to map a range into the host's memory."""
         ...
 
     def read_mapped(self, buffer_offset: int, size: int, *, copy: bool) -> memoryview:
@@ -79,7 +79,7 @@ class Buffer(Protocol):
         ...
 
     def unmap(self) -> None:
-        """Give the mapped range back."""
+        """End the mapping, so that the device can use the buffer again."""
         ...
 
     def destroy(self) -> None:
@@ -91,13 +91,13 @@ class ComputePass(Protocol):
     """An open compute pass."""
 
     def set_pipeline(self, pipeline: Pipeline) -> None:
-        """Choose the shader."""
+        """Select the pipeline of the following dispatches."""
         ...
 
     def set_bind_group(
         self, index: int, bind_group: BindGroup, offsets: Sequence[int]
     ) -> None:
-        """Choose the buffers."""
+        """Select the buffers of the following dispatches."""
         ...
 
     def dispatch_workgroups(self, x: int, y: int, z: int = 1, /) -> None:
@@ -143,7 +143,7 @@ class Encoder(Protocol):
         ...
 
     def finish(self) -> CommandBuffer:
-        """Close the encoder."""
+        """Close the encoder, and return its commands."""
         ...
 
 
@@ -151,13 +151,13 @@ class Queue(Protocol):
     """The device's queue."""
 
     def submit(self, command_buffers: Sequence[CommandBuffer]) -> None:
-        """Run recorded work."""
+        """Submit recorded commands to run."""
         ...
 
     def write_buffer(
         self, buffer: Buffer, offset: int, data: memoryview | NDArray[np.uint8]
     ) -> None:
-        """Write before the next submission, after all earlier ones."""
+        """Write bytes to a buffer: after all earlier submissions, before the next one."""
         ...
 
 
@@ -166,17 +166,17 @@ class Device(Protocol):
 
     @property
     def queue(self) -> Queue:
-        """Its queue."""
+        """The device's queue."""
         ...
 
     @property
     def limits(self) -> Mapping[str, int]:
-        """Its limits, by names such as 'max-buffer-size'."""
+        """The device's limits, by names such as 'max-buffer-size'."""
         ...
 
     @property
     def features(self) -> Iterable[str]:
-        """Its features."""
+        """The device's features."""
         ...
 
     def create_buffer(self, *, size: int, usage: int) -> Buffer:
@@ -186,7 +186,7 @@ class Device(Protocol):
     def create_query_set(
         self, *, type: Literal["timestamp"], count: int  # noqa: A002 - wgpu's word
     ) -> QuerySet:
-        """Make room for timestamps."""
+        """Create a set of timestamps that passes can write."""
         ...
 
     def create_shader_module(self, *, label: str, code: str) -> ShaderModule:
@@ -196,29 +196,29 @@ class Device(Protocol):
     def create_bind_group_layout(
         self, *, entries: Sequence[Descriptor]
     ) -> BindGroupLayout:
-        """Describe the buffers of a shader."""
+        """Create the layout of a bind group: the kinds of its buffers."""
         ...
 
     def create_pipeline_layout(
         self, *, bind_group_layouts: Sequence[BindGroupLayout]
     ) -> PipelineLayout:
-        """Describe the bind groups of a pipeline."""
+        """Create the layout of a pipeline: those of its bind groups."""
         ...
 
     def create_compute_pipeline(
         self, *, label: str, layout: PipelineLayout, compute: Descriptor
     ) -> Pipeline:
-        """Make a shader ready to run."""
+        """Compile an entry point into a pipeline."""
         ...
 
     def create_bind_group(
         self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
     ) -> BindGroup:
-        """Bind buffers."""
+        """Create a bind group of buffers."""
         ...
 
     def create_command_encoder(self) -> Encoder:
-        """Begin to record."""
+        """Begin to record commands."""
         ...
 
     def destroy(self) -> None:
@@ -240,10 +240,11 @@ _FULL = re.compile(r"not enough memory|out of memory", re.IGNORECASE)
 
 
 def translate(error: Exception, aim: str) -> Error:
-    """Return an error of ours for what wgpu raised; `aim` is what it was 'to do'.
+    """Return our error for an exception of wgpu's;
+    `aim` is what was attempted: 'to do it'.
 
-    Errors of ours already, and those that can't come from wgpu, are raised again as they
-    are: a signal's handler may raise anything anywhere.
+    Errors of ours, and those that can't be from wgpu, are raised again unchanged: a
+    signal's handler may raise anything.
     """
     kind = type(error)
     of_wgpu = kind in _RAISED_BY_WGPU or kind.__module__.partition(".")[0] == "wgpu"

@@ -1,4 +1,4 @@
-"""When a context submits unasked, and how much memory it keeps."""
+"""The settable limits of a context: when it submits, and how much memory it keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mappings: how what a device wrote to a staging buffer gets to the host.
+"""Reading buffers back: how the host maps a staging buffer that the device wrote.
 
 wgpu maps by a promise, kept by a thread of each device: it wakes, polls, and wakes the
 reader again, about 60 us each way round.  A mapping of our own polls in the reader's
@@ -31,18 +31,20 @@ from kerngen.runtime.lifecycle import lost
 
 
 class Mapping(Protocol):
-    """A staging buffer on its way to be readable by the host."""
+    """A staging buffer that is being mapped for the host to read."""
 
     def wait(self) -> None:
-        """Wait for it; raise DeviceLost if the device is destroyed meanwhile."""
+        """Wait until it is mapped;
+        raise DeviceLost if the device is destroyed meanwhile.
+        """
         ...
 
     def view(self) -> memoryview:
-        """Return the bytes, until `unmap`."""
+        """Return the mapped bytes, valid until `unmap`."""
         ...
 
     def unmap(self) -> None:
-        """Give the buffer back to the device."""
+        """End the mapping, so that the device can use the buffer again."""
         ...
 
 
@@ -63,7 +65,7 @@ class PromisedMapping:
         self._promise = buffer.map_async("READ_NOSYNC", 0, nbytes)
 
     def wait(self) -> None:
-        """Wait for it."""
+        """Wait until the buffer is mapped."""
         wait(self._device, self._promise)
 
     async def wait_async(self) -> None:
@@ -71,22 +73,22 @@ class PromisedMapping:
         await wait_async(self._device, self._promise, self._buffer)
 
     def view(self) -> memoryview:
-        """Return the bytes."""
+        """Return the mapped bytes."""
         return self._buffer.read_mapped(0, self._nbytes, copy=False)
 
     def unmap(self) -> None:
-        """Give the buffer back."""
+        """End the mapping."""
         self._buffer.unmap()
 
 
 @final
 class DirectMapping:
-    """A mapping that its reader polls for."""
+    """A mapping that polls the device in the reader's own thread."""
 
     def __init__(
         self, device: Device, polling: float, buffer: Buffer, nbytes: int
     ) -> None:
-        """Begin it; its reader polls for so many seconds before it sleeps."""
+        """Begin to map; a reader polls for `polling` seconds before it sleeps."""
         self._device = device
         self._polling = polling
         self._library = library()
@@ -98,14 +100,14 @@ class DirectMapping:
         self._library.map(self._buffer, nbytes, self)
 
     def finish(self, failure: BaseException | None) -> None:
-        """Note that the library is done with it, in any thread."""
+        """Mark the mapping as finished, from any thread; with an error if it failed."""
         self._failure = failure
         self._is_done = True
         if self._event is not None:
             self._event.set()
 
     def wait(self) -> None:
-        """Poll for a while, and then wait as long as it takes."""
+        """Poll for a while, then sleep until the buffer is mapped."""
         end = perf_counter() + self._polling
         device = handle_of(self._device)
         self._check_device()
@@ -131,12 +133,12 @@ class DirectMapping:
             token.set_done()
 
     def view(self) -> memoryview:
-        """Return the bytes."""
+        """Return the mapped bytes."""
         self._check_device()
         return self._library.view(self._buffer, self._nbytes)
 
     def unmap(self) -> None:
-        """Give the buffer back."""
+        """End the mapping."""
         self._library.unmap(self._buffer)
 
     def _check_device(self) -> None:
@@ -223,7 +225,7 @@ library = cache(_Library)
 
 
 def mapping_of(device: Device, polling: float) -> Map:
-    """Return what maps buffers for readers that poll for so many seconds at first."""
+    """Return a function that maps buffers; readers poll for `polling` seconds at first."""
     if untested(device):
         return partial(PromisedMapping, device)
     return partial(DirectMapping, device, polling)

@@ -95,12 +95,12 @@ class Memory:
         return capacity
 
     def wrap(self, buffer: GPUBuffer, offset: int, nbytes: int) -> Lease[Buffer]:
-        """Return a lease of a caller's buffer, which must suit."""
+        """Return a lease of a caller's buffer after checking device, usage and range."""
         self._check_foreign(buffer, offset + nbytes)
         return self.lease_foreign(buffer, nbytes)
 
     def lease_foreign(self, buffer: GPUBuffer, nbytes: int) -> Lease[Buffer]:
-        """Return a lease of a caller's buffer."""
+        """Return a lease of a caller's buffer, unchecked."""
         block = self._foreign.get(id(buffer))
         if block is None:
             block = Block(next(self._numbers), buffer, buffer.size, escaped=True)
@@ -108,7 +108,7 @@ class Memory:
         return Lease(block, nbytes, self.storage.returned, padded=False)
 
     def hand_out(self, lease: Lease[Buffer]) -> GPUBuffer:
-        """Return the buffer of a lease, which is the caller's too from now on."""
+        """Return the buffer of a lease to the caller, who shares it from now on."""
         block = lease.block
         block.escaped = True
         self._foreign[id(block.memory)] = block
@@ -120,7 +120,7 @@ class Memory:
         return Block(next(self._numbers), memory, nbytes)
 
     def trim(self) -> None:
-        """Free what no tensor uses."""
+        """Free all memory that no tensor uses."""
         for pool in (self.storage, self.uploads, self.readbacks):
             pool.trim()
 

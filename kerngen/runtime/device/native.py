@@ -1,4 +1,4 @@
-"""What wgpu-native can do beyond WebGPU; wgpu has no public names for it.
+"""Features of wgpu-native beyond WebGPU, reached by private names of wgpu.
 
 Only versions that were tried are trusted with its private ones: a call with another
 signature would end the process.
@@ -53,7 +53,7 @@ _loaded_by: dict[Literal["process"], int] = {}
 
 
 class MakeModule(Protocol):
-    """Makes shader modules, as `Device.create_shader_module` does."""
+    """A function that makes shader modules, as `Device.create_shader_module` does."""
 
     def __call__(self, *, label: str, code: str) -> ShaderModule:
         """Compile WGSL."""
@@ -61,7 +61,7 @@ class MakeModule(Protocol):
 
 
 def load() -> Any:
-    """Return wgpu, with the types parsed that it would parse one by one.
+    """Import wgpu, with its C types parsed in one go, and return it.
 
     Raises ContextError in a process that was forked from one that has it loaded: its
     instance has lost its threads, and would wait for them for ever.
@@ -78,10 +78,10 @@ def load() -> Any:
 
 
 def unchecked_modules(device: Device) -> MakeModule | str:
-    """Return what makes a device's shader modules without checks, or why nothing does.
+    """Return a function that makes shader modules without checks, or why there is none.
 
-    Left out are the bounds checks of arrays in workgroup and private memory, and the
-    counters that end loops which never would.
+    Without checks, accesses to workgroup and private arrays are not bounds-checked, and
+    endless loops are not ended.
     """
     reason = untested(device)
     if reason:
@@ -113,7 +113,7 @@ def unchecked_modules(device: Device) -> MakeModule | str:
 class DirectPass:
     """A compute pass whose commands go straight to the library.
 
-    wgpu looks for errors after each call to it, which takes thrice as long; those of a
+    wgpu checks for errors after each call, which takes thrice as long; errors of a
     pass's commands are found when its encoder finishes.
     """
 
@@ -153,19 +153,19 @@ class DirectPass:
 
 
 class MakeBindGroup(Protocol):
-    """Makes bind groups, as `Device.create_bind_group` does."""
+    """A function that makes bind groups, as `Device.create_bind_group` does."""
 
     def __call__(
         self, *, label: str, layout: BindGroupLayout, entries: Sequence[Descriptor]
     ) -> BindGroup:
-        """Bind buffers."""
+        """Make a bind group of buffers."""
         ...
 
 
 def bind_groups_of(device: Device) -> MakeBindGroup:
-    """Return what makes a device's bind groups, without wgpu's own checks if possible.
+    """Return the fastest tested function that makes a device's bind groups.
 
-    These take as long as the library, which checks all that they check.
+    wgpu's own checks take as long as the library's, which are the same.
     """
     if untested(device):
         return device.create_bind_group
@@ -199,31 +199,31 @@ Command: TypeAlias = tuple[Pipeline, BindGroup, int | None, int, int]
 
 
 class Commands(Protocol):
-    """Dispatches in a row, ready to be encoded as often as needed."""
+    """A sequence of dispatches, prepared to be encoded many times."""
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of dispatches."""
         ...
 
     def encode(self, compute: ComputePass, start: int, stop: int) -> None:
-        """Record those of a range in a pass that `direct_passes` made."""
+        """Encode dispatches `start` to `stop` in a pass that `direct_passes` made."""
         ...
 
 
 @final
 class PlainCommands:
-    """Commands that are encoded by the methods of a pass."""
+    """Dispatches that are encoded by the public methods of a pass."""
 
     def __init__(self, commands: Sequence[Command]) -> None:
         """Keep them."""
         self._commands = commands
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of dispatches."""
         return len(self._commands)
 
     def encode(self, compute: ComputePass, start: int, stop: int) -> None:
-        """Record those of a range."""
+        """Encode dispatches `start` to `stop`."""
         last: Pipeline | None = None
         for pipeline, group, offset, x, y in self._commands[start:stop]:
             if pipeline is not last:
@@ -235,7 +235,8 @@ class PlainCommands:
 
 @final
 class DirectCommands:
-    """Commands that go straight to the library, with all that it takes looked up before.
+    """Dispatches encoded by calls of the C library,
+    their arguments prepared in advance.
 
     Each is two or three calls of it, about 1 us; a call of a kernel takes about 5.
     """
@@ -257,11 +258,11 @@ class DirectCommands:
         ]
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of dispatches."""
         return len(self._ready)
 
     def encode(self, compute: ComputePass, start: int, stop: int) -> None:
-        """Record those of a range."""
+        """Encode dispatches `start` to `stop`."""
         lib, to = self._lib, attrgetter("handle")(compute)
         set_pipeline = lib.wgpuComputePassEncoderSetPipeline
         set_bind_group = lib.wgpuComputePassEncoderSetBindGroup
@@ -276,21 +277,21 @@ class DirectCommands:
 
 
 def commands_for(device: Device) -> Callable[[Sequence[Command]], Commands]:
-    """Return what makes commands ready for a device's passes."""
+    """Return a function that prepares dispatches for a device's passes."""
     if untested(device):
         return PlainCommands
     return partial(DirectCommands, api=import_module(API))
 
 
 def direct_passes(device: Device) -> Callable[[ComputePass], ComputePass]:
-    """Return what makes a device's passes faster to record, where that was tested."""
+    """Return a function that wraps a device's passes to record faster, if tested."""
     if untested(device):
         return lambda compute: compute
     return partial(DirectPass, api=import_module(API))
 
 
 def tick_seconds(device: Device) -> float:
-    """Return how long a tick of the device's timestamps is: in WebGPU a nanosecond."""
+    """Return how many seconds a tick of the device's timestamps is: 1e-9 in WebGPU."""
     if type(device).__module__ != API:
         return 1e-9
     lib: Any = import_module(API).lib
@@ -313,7 +314,7 @@ def wait(device: Device, promise: Promise) -> None:
 
 
 async def wait_async(device: Device, promise: Promise, mapped: Buffer) -> None:
-    """Wait for the mapping of a buffer, not blocking the event loop; else as `wait`."""
+    """Wait for the mapping of a buffer without blocking the event loop; see `wait`."""
     if untested(device):
         return await promise
     _outlive_loop(promise)
@@ -400,12 +401,12 @@ def _settled(promise: Promise) -> bool:
 
 
 def destroyed(device: Device) -> bool:
-    """Return whether a device was destroyed."""
+    """Whether a device was destroyed."""
     return attrgetter("_poller")(device) is None
 
 
 def untested(device: Device) -> str:
-    """Return why a device can't be trusted with private calls, if so."""
+    """Return why private calls are not safe on this device, or "" if they are."""
     module = type(device).__module__
     if module != API:
         return f"the device is one of {module}, not of wgpu-native"

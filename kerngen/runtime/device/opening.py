@@ -146,7 +146,9 @@ def _find_adapter(choice: AdapterChoice) -> tuple[Adapter | None, str]:
 
 
 def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
-    """Open a device with what kernels can use; raise NoAdapter if it refuses."""
+    """Open a device with the limits and features kernels use;
+    raise NoAdapter if refused.
+    """
     features = [name for name in FEATURES if name in adapter.features]
     try:
         return adapter.request_device_sync(
@@ -195,7 +197,7 @@ def _open_device(device: GPUDevice, *, owned: bool, unchecked: bool) -> Context:
 def capabilities(
     device: Device, adapter_name: str, of_adapter: Iterable[str] = ()
 ) -> Capabilities:
-    """Read what a device allows; its adapter has the features `of_adapter`."""
+    """Return a device's limits and features; `of_adapter` are the adapter's features."""
     limits, features = device.limits, set(device.features)
     return Capabilities(
         info=AdapterInfo(

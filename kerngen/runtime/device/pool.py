@@ -35,7 +35,7 @@ The weights of a model of 8.8 GB took 226 MB more in classes of a quarter.
 
 
 def size_class(nbytes: int) -> int:
-    """Return the capacity for a size: four steps to each power of two, 64 if it is large.
+    """Return the capacity of a block for a size: four classes to each power of two.
 
     At most a quarter of a buffer is wasted, of a large one at most 1/64.
     """
@@ -47,7 +47,7 @@ def size_class(nbytes: int) -> int:
 
 @final
 class Pool(Generic[T]):
-    """Buffers of one usage.  `create` makes one, `destroy` frees one.
+    """A pool of buffers of one usage; `create` makes a buffer, `destroy` frees one.
 
     `returned` is filled by leases from any thread; all else needs the context's lock.
     The pool holds on to the blocks in use, too: were they reachable from their tensors
@@ -87,11 +87,11 @@ class Pool(Generic[T]):
         return self.take(self.capacity_for(nbytes))
 
     def capacity_for(self, nbytes: int) -> int:
-        """Return the capacity of a block for a size."""
+        """Return the capacity of the block that a size needs."""
         return min(size_class(nbytes), self._largest)
 
     def take(self, capacity: int) -> Block[T]:
-        """Return a block of a capacity that `capacity_for` returned."""
+        """Return a block with exactly this capacity, one that `capacity_for` returned."""
         if self.returned:
             self.collect()
         free = self._free.get(capacity) or self._near(capacity)
@@ -117,7 +117,7 @@ class Pool(Generic[T]):
         return self._free.get(min(found, default=0))
 
     def release(self, block: Block[T]) -> None:
-        """Take a block back, or free it if it is not ours; the pool may be too full then."""
+        """Take a block back into the pool, or free it if it came from a caller."""
         self._drop(block)
         if block.escaped:
             self._destroy(block)
@@ -127,7 +127,7 @@ class Pool(Generic[T]):
         self._evict(self.used_bytes)
 
     def discard(self, block: Block[T]) -> None:
-        """Free a block in use that must not be used again."""
+        """Free a block that must not be used again."""
         self._drop(block)
         self._destroy(block)
 
@@ -148,12 +148,12 @@ class Pool(Generic[T]):
             self._destroy(heappop(self._free[largest])[1])
 
     def collect(self) -> None:
-        """Take back what leases returned."""
+        """Take back the blocks whose leases have ended."""
         while self.returned:
             self.release(self.returned.popleft())
 
     def trim(self) -> None:
-        """Free every free block."""
+        """Free every block that is not in use."""
         self.collect()
         for free in self._free.values():
             for _, block in free:
@@ -162,5 +162,5 @@ class Pool(Generic[T]):
         self.free_bytes = 0
 
     def __repr__(self) -> str:
-        """Say how well the pool does."""
+        """Return the name with the counts of hits and misses."""
         return f"Pool({self.name}: {self.hits} hits, {self.misses} misses)"

@@ -53,11 +53,11 @@ _PAUSE: Final = 5e-3
 
 
 class Recording(Protocol):
-    """Where calls and copies are recorded: the recorder, or a capture's tape."""
+    """The place where calls and copies are recorded: the recorder, or a capture's tape."""
 
     @property
     def serial(self) -> int:
-        """The number of the recording; no two have the same."""
+        """The number of the current recording; no two have the same."""
         ...
 
     def record(
@@ -68,11 +68,11 @@ class Recording(Protocol):
         bound: Sequence[Ready],
         offset: int,
     ) -> None:
-        """Record a call whose uniforms lie at an offset of its chunk."""
+        """Record a call; its uniforms are at `offset` of their chunk."""
         ...
 
     def record_bound(self, call: BoundDispatch) -> None:
-        """Record a dispatch of a bound pipeline."""
+        """Record a dispatch of a pipeline that `kerngen bind` generated."""
         ...
 
     def copy(
@@ -91,7 +91,7 @@ class Recording(Protocol):
         ...
 
     def has(self, block: Block[Buffer]) -> bool:
-        """Return whether an upload to a block would come before recorded uses of it."""
+        """Whether the recording uses a block, so that an upload would come too early."""
         ...
 
     def stage(self, nbytes: int) -> Block[Buffer]:
@@ -99,15 +99,15 @@ class Recording(Protocol):
         ...
 
     def check_allows(self, what: str) -> None:
-        """Refuse what can't be recorded now; `what` names it in the error."""
+        """Refuse an operation that can't be recorded now; `what` names it in the error."""
         ...
 
     def relieve(self) -> None:
-        """Submit if the recording has grown past the limits and no batch holds it."""
+        """Submit if the recording has grown past its limits and no batch is open."""
         ...
 
     def submit(self) -> None:
-        """Submit what is recorded."""
+        """Submit the recorded work."""
         ...
 
 
@@ -168,9 +168,9 @@ class Recorder:
         return self.compute
 
     def begin_timed(self, stamps: Stamps) -> None:
-        """Submit what is recorded, and begin a pass between two timestamps.
+        """Submit recorded work, and begin a pass between two timestamps.
 
-        Until `timed` is None again the recording is this pass alone.
+        Until `timed` is set to None, the recording consists of this pass alone.
         """
         self.check_allows("another timed()")
         if self.tracer is not None:
@@ -181,7 +181,7 @@ class Recorder:
             self.timed = stamps
 
     def begin_profile(self, tracer: Tracer) -> None:
-        """Give every dispatch a pass of its own until `tracer` is None again."""
+        """Give every dispatch its own timed pass, until `tracer` is set to None."""
         self.check_allows("a profile()")
         if self.tracer is not None:
             raise within_profile("another profile()")
@@ -190,13 +190,13 @@ class Recorder:
             self.tracer = tracer
 
     def open_traced_pass(self, tracer: Tracer, kernel: str, step: Step) -> ComputePass:
-        """Begin the pass of one dispatch, and return it."""
+        """Begin the timed pass of one dispatch, and return it."""
         self._close_pass()
         call = self._counters.calls
         return self._open_stamped_pass(tracer.note(self.serial, call, kernel, step))
 
     def check_allows(self, what: str) -> None:
-        """Refuse what would end a pass between timestamps."""
+        """Refuse an operation that would end a timed pass."""
         if self.timed is not None:
             raise within_timed(what)
 
@@ -238,8 +238,7 @@ class Recorder:
     ) -> None:
         """Record the dispatches of a call, each with its bind group.
 
-        Every call passes here, so that what `use`, `write` and `note_dispatches` do is
-        done without calling them.
+        Every call runs this, so `use`, `write` and `note_dispatches` are inlined here.
         """
         self.names[kernel.name] = None
         serial = self.serial
@@ -272,7 +271,7 @@ class Recorder:
             self.relieve()
 
     def record_bound(self, call: BoundDispatch) -> None:
-        """Record a dispatch of a bound pipeline."""
+        """Record a dispatch of a pipeline that `kerngen bind` generated."""
         self.names[call.name] = None
         for lease in call.leases:
             self.use(lease.block)
@@ -291,14 +290,14 @@ class Recorder:
         self.note_dispatches(1)
 
     def note_dispatches(self, number: int) -> None:
-        """Count dispatches that were recorded, and submit if it is time to."""
+        """Count recorded dispatches, and submit if there are many."""
         self._counters.dispatches += number
         self.dispatches += number
         self.relieve()
 
     @property
     def room(self) -> int:
-        """How many dispatches may be recorded before it is time to submit."""
+        """The number of dispatches that may be recorded before it submits."""
         most = self._limits.dispatches if self.held else self._piece
         return max(1, min(most, self._limits.dispatches) - self.dispatches)
 
@@ -308,7 +307,7 @@ class Recorder:
         written: Iterable[Block[Buffer]],
         escaped: Iterable[Block[Buffer]],
     ) -> None:
-        """Note what dispatches will use that are recorded behind the recorder's back."""
+        """Note the buffers of dispatches that a tape encodes by itself."""
         self.names.update(names)
         self.written.update(written)
         self.escaped.update(escaped)
@@ -330,17 +329,17 @@ class Recorder:
             compute.dispatch_workgroups(step.x, step.y)
 
     def has(self, block: Block[Buffer]) -> bool:
-        """Return whether an upload to a block would come before recorded uses of it."""
+        """Whether the recording uses a block, so that an upload would come too early."""
         return block.used_in == self.serial
 
     def use(self, block: Block[Buffer]) -> None:
-        """Note that the recording uses a block."""
+        """Mark a block as used by the recording."""
         block.used_in = self.serial
         if block.escaped:
             self.escaped.add(block)
 
     def write(self, block: Block[Buffer]) -> None:
-        """Note that the recording writes a block."""
+        """Mark a block as written by the recording."""
         self.use(block)
         block.writes += 1
         self.written.add(block)
@@ -353,9 +352,10 @@ class Recorder:
         return block
 
     def relieve(self) -> None:
-        """Submit if it is time to and no batch holds the recording back.
+        """Submit if it is time to, and no batch is open.
 
-        It is once the device may run out of work, or the recording is past the limits.
+        It is time to when the device may run out of work, or when the recording is past
+        its limits.
         """
         if self.held:
             return
@@ -368,11 +368,11 @@ class Recorder:
             self.submit()
 
     def note_idle(self) -> None:
-        """Note that the device has nothing left to do: the next piece is a small one."""
+        """Note that the device is idle, so that the next submission comes soon."""
         self._piece = _FIRST_PIECE
 
     def submit(self) -> None:
-        """Submit what is recorded; if that fails, drop it and name its kernels."""
+        """Submit the recorded work; if that fails, drop it and name its kernels."""
         self.check_allows("a submission")
         if self._encoder is None:
             return
@@ -409,14 +409,14 @@ class Recorder:
             raise
 
     def give_up(self, error: BaseException) -> None:
-        """Lose the recording by an error; raise one of wgpu's in the words of ours."""
+        """Drop the recording after an error, and raise it as one of ours."""
         names = self.describe()
         self.lose()
         if isinstance(error, Exception):
             raise translate(error, f"to record {names}") from error
 
     def lose(self) -> None:
-        """Give up what is recorded, because of an error."""
+        """Drop the recorded work after an error."""
         self._count_losses()
         self._begin_anew()
 
@@ -440,14 +440,14 @@ class Recorder:
             self._staging.release(self._staged.pop())
 
     def describe(self) -> str:
-        """Name the kernels of the recording."""
+        """Return the names of the recording's kernels."""
         if not self.names:
             return "recorded copies"
         names = ", ".join(f"'{name}'" for name in self.names)
         return f"the recorded kernel{'s' if len(self.names) > 1 else ''} {names}"
 
     def check_callers_buffers(self, blocks: Iterable[Block[Buffer]]) -> None:
-        """Refuse callers' buffers that are mapped or destroyed, in the words of ours."""
+        """Refuse callers' buffers that are mapped or destroyed, with errors of ours."""
         try:
             self._check_escaped(blocks)
         except Exception as error:

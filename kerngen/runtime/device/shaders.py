@@ -1,4 +1,4 @@
-"""Pipelines by what defines the shader, and bind groups by the buffers they bind."""
+"""Caches of pipelines, by their code, and of bind groups, by their buffers."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ _COMMENTS: Final = re.compile(r"(?: *//[^\n]*|\n)+")
 @final
 @dataclass(frozen=True, slots=True)
 class ShaderKey:
-    """What defines a pipeline on a device: an entry point of some code, and bindings.
+    """The key of a pipeline in its cache: entry point, code, bindings and constants.
 
-    The code has no comments and empty lines.  `constants` are the values of its overrides.
+    The code is without comments and empty lines. `constants` are the values of
+    overrides.
     """
 
     code: str
@@ -63,7 +64,7 @@ class ShaderKey:
         writes: tuple[bool, ...],
         constants: tuple[tuple[str, int], ...] = (),
     ) -> ShaderKey:
-        """Return the key of a shader's text: kernels of equal code share a pipeline."""
+        """Return the key of a shader; kernels with equal code share a pipeline."""
         code = _COMMENTS.sub("\n", text).strip()
         return cls(code, entry, uniform_bytes, writes, constants)
 
@@ -71,7 +72,7 @@ class ShaderKey:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class CompiledShader:
-    """A pipeline, numbered, with the layout of its bind group."""
+    """A compiled pipeline with a number, and the layout of its bind group."""
 
     uid: int
     label: str
@@ -82,10 +83,10 @@ class CompiledShader:
 
 @final
 class Shaders:
-    """Compiles shaders; the same text with the same layout is compiled once.
+    """Compiles shaders: a text with the same layout only once.
 
-    That holds for all contexts on a device together that compile in the same way: each
-    counts what it compiled, and what it found.
+    Contexts on one device share what is compiled in the same way; each counts its own
+    hits and misses.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Shaders:
         counters: Counters,
         make_module: MakeModule | None = None,
     ) -> None:
-        """Start with what is compiled on the device already; see `GpuBackend`."""
+        """Share the pipelines that are compiled on the device already."""
         self._compiler = _compiler_of(device, make_module)
         self.cache: Cache[ShaderKey, CompiledShader] = Cache(
             "pipelines", _PIPELINES, self._compiler.shaders
@@ -102,7 +103,7 @@ class Shaders:
         self._counters = counters
 
     def compile(self, key: ShaderKey, text: str, label: str) -> CompiledShader:
-        """Return the compiled shader of a text, for which naga's messages have lines.
+        """Return a shader's pipeline, compiled if need be.
 
         `label` names it in the adapter's errors.
         """
@@ -119,12 +120,12 @@ class Shaders:
             return shader
 
     def checked_module(self, text: str, label: str) -> ShaderModule:
-        """Return a new module of a text that others wrote, with the adapter's checks."""
+        """Return a module of foreign WGSL, with the adapter's checks."""
         with self._compiler.lock:
             return self._compiler.checked_module(text, label)
 
     def forget(self, shaders: frozenset[CompiledShader]) -> None:
-        """Drop compiled shaders; who needs one still compiles it anew."""
+        """Drop compiled shaders; they are compiled again if needed."""
         with self._compiler.lock:
             for key, shader in self.cache.entries():
                 if shader in shaders:
@@ -238,7 +239,7 @@ def _storage_entry(binding: int, *, writes: bool) -> Descriptor:
 
 @final
 class BindGroups:
-    """Bind groups by shader and buffers; they go when one of their buffers goes."""
+    """A cache of bind groups; they are dropped with any of their buffers."""
 
     def __init__(self, device: Device, counters: Counters) -> None:
         """Start empty."""
@@ -258,7 +259,7 @@ class BindGroups:
         uniforms: Buffer | None,
         buffers: Sequence[Buffer],
     ) -> BindGroup:
-        """Create and remember the bind group of a key that the cache lacks."""
+        """Create the bind group of a key, and add it to the cache."""
         bound = key[2]
         entries = [
             _bind(i, buffer, offset, size)
@@ -277,7 +278,7 @@ class BindGroups:
         layout: BindGroupLayout,
         entries: Sequence[Descriptor],
     ) -> BindGroup:
-        """Create and remember a bind group of buffers."""
+        """Create a bind group of buffers, and add it to the cache."""
         try:
             group = self._make(label=label, layout=layout, entries=entries)
         except Exception as error:
@@ -291,7 +292,7 @@ class BindGroups:
         return group
 
     def probe(self, buffer: Buffer) -> None:
-        """Raise wgpu's error about a destroyed buffer, before a submission aborts."""
+        """Raise wgpu's error if a buffer is destroyed; a submission would abort."""
         is_storage = bool(buffer.usage & STORAGE)
         layout = self._probes.get(is_storage)
         if layout is None:
@@ -304,14 +305,14 @@ class BindGroups:
         )
 
     def forget(self, uid: int) -> None:
-        """Drop the bind groups of a block that is freed."""
+        """Drop the bind groups that use a freed block."""
         self.changes += 1
         for key in self._users.pop(uid, ()):
             self.cache.discard(key)
             self._unlink(key)
 
     def forget_shaders(self, uids: frozenset[int]) -> None:
-        """Drop the bind groups of shaders that are no longer run."""
+        """Drop the bind groups of shaders that were dropped."""
         self.changes += 1
         for key, _ in self.cache.entries():
             if key[0] in uids:
@@ -325,7 +326,7 @@ class BindGroups:
                 self._users[uid].discard(key)
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Drop all bind groups."""
         self.changes += 1
         self.cache.clear()
         self._users.clear()

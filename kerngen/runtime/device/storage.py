@@ -1,4 +1,4 @@
-"""Memory: blocks, and the leases through which tensors share them."""
+"""Blocks of memory, and the leases by which tensors share them."""
 
 from __future__ import annotations
 

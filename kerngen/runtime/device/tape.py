@@ -1,4 +1,4 @@
-"""What a capture records on a device, and how it is run again.
+"""The tape: a capture's recording on a device, and its replay.
 
 A tape takes the recorder's place while the block runs: the launcher that works on it
 checks, plans, leases and binds as ever, and what it then records goes to the tape.  A
@@ -42,7 +42,7 @@ _numbers: Final = count(2)
 @final
 @dataclass(frozen=True, slots=True)
 class Dispatches:
-    """Dispatches in a row, with nothing between them; `origins` name them in profiles."""
+    """Consecutive dispatches; `origins` name them in profiles."""
 
     commands: Commands
     origins: tuple[tuple[str, Step], ...]
@@ -73,9 +73,10 @@ class Clear:
 @final
 @dataclass(slots=True)
 class Call:
-    """A call with scalars that replays change: it is packed and bound at each replay.
+    """A call with scalars that replays may change: packed and bound at each replay.
 
-    Its uniforms can't lie where those of an earlier replay lay, which may not have run.
+    Its uniforms need new memory at each replay, as an earlier replay may not have run
+    yet.
     """
 
     kernel: Kernel
@@ -85,7 +86,7 @@ class Call:
     names: Mapping[int, str]
 
     def changed(self, changes: Mapping[str, float]) -> tuple[Any, ...]:
-        """Return the scalars after changes, checked."""
+        """Return the call's scalars with changes applied, checked."""
         dims = self.plan.signature.values
         return changed(self.kernel, dims, self.scalars, self.names, changes)
 
@@ -95,7 +96,7 @@ Part: TypeAlias = Dispatches | Copy | Clear | Call | BoundDispatch
 
 @final
 class Tape:
-    """What a capture's block records on a device; needs the context's lock throughout.
+    """The recording of a capture's block; needs the context's lock throughout.
 
     While the block runs it is a `Recording`; afterwards `replay` encodes its parts.
     """
@@ -137,7 +138,7 @@ class Tape:
 
     @property
     def kernels(self) -> Collection[Kernel]:
-        """The kernels that it runs."""
+        """The kernels that the tape runs."""
         return self._kernels
 
     # ---- recording
@@ -150,7 +151,9 @@ class Tape:
         bound: Sequence[Ready],
         offset: int,
     ) -> None:
-        """Note the dispatches of a call, or the call if replays change its scalars."""
+        """Record a call's dispatches,
+        or the call itself if replays may change its scalars.
+        """
         self._kernels[kernel] = None
         self._names[kernel.name] = None
         self.leases += [tensor.lease for tensor in slots]
@@ -170,7 +173,7 @@ class Tape:
             self._origins.append((kernel.name, step))
 
     def record_bound(self, call: BoundDispatch) -> None:
-        """Note a dispatch of a bound pipeline."""
+        """Record a dispatch of a pipeline that `kerngen bind` generated."""
         self._end_row()
         self._names[call.name] = None
         self.leases += call.leases
@@ -187,31 +190,31 @@ class Tape:
         offset: int,
         nbytes: int,
     ) -> None:
-        """Note a copy."""
+        """Record a copy."""
         self._end_row()
         self._use(source, target)
         target.writes += 1
         self._parts.append(Copy(source, start, target, offset, nbytes))
 
     def clear(self, target: Block[Buffer], offset: int, nbytes: int) -> None:
-        """Note a fill with zeros."""
+        """Record a fill with zeros."""
         self._end_row()
         self._use(target)
         target.writes += 1
         self._parts.append(Clear(target, offset, nbytes))
 
     def has(self, block: Block[Buffer]) -> bool:
-        """Refuse an upload."""
+        """Refuse an upload: a capture can't record one."""
         del block
         raise within_capture("an upload")
 
     def stage(self, nbytes: int) -> Block[Buffer]:
-        """Refuse an upload."""
+        """Refuse an upload: a capture can't record one."""
         del nbytes
         raise within_capture("an upload")
 
     def check_allows(self, what: str) -> None:
-        """Refuse what can't be recorded."""
+        """Refuse an operation that a capture can't record."""
         raise within_capture(what)
 
     def relieve(self) -> None:
@@ -221,12 +224,12 @@ class Tape:
         """Do nothing: what a block records never runs by itself."""
 
     def finish(self) -> None:
-        """Close the block: make the commands ready, and upload their uniforms."""
+        """End the block: prepare the commands, and upload their uniforms."""
         self._end_row()
         self.arena.upload(self._device.queue)
 
     def release(self) -> None:
-        """Give the memory back."""
+        """Free the tape's memory."""
         self._parts.clear()
         self._used.clear()
         self._writes.clear()
@@ -251,7 +254,9 @@ class Tape:
     # ---- replaying
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Encode all parts so many times; nothing is encoded if the changes don't fit."""
+        """Encode the recording `times` times;
+        nothing is encoded if a change is invalid.
+        """
         with self._opened():
             self._replay(times, changes)
 
@@ -317,7 +322,7 @@ class Tape:
 
 @final
 class TapeLauncher:
-    """Launches kernels on a tape, as `Launcher` does on the recorder."""
+    """A launcher that records on a tape, as `Launcher` does on the recorder."""
 
     def __init__(self, tape: Tape, capture: Capture, launcher: Launcher) -> None:
         """Launch by a launcher that records on the capture's tape."""

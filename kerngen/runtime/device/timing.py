@@ -1,4 +1,4 @@
-"""Time on the device's own clock: timestamps around compute passes."""
+"""Timing on the device's own clock: timestamps around compute passes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BYTES = 16
 
 @final
 class Span:
-    """What a `timed()` block took."""
+    """The duration of a `timed()` block."""
 
     __slots__ = ("_read", "_seconds")
 
@@ -40,12 +40,12 @@ class Span:
         self._seconds: float | None = None
 
     def finish(self, read: Callable[[], float]) -> None:
-        """Let the seconds be known from now on; `read` waits for them."""
+        """Set how the seconds are found: `read` waits for them."""
         self._read = read
 
     @property
     def seconds(self) -> float:
-        """The time from begin to end; waits for the device.
+        """The time from the block's begin to its end; waits for the device.
 
         Raises StateError within the block, and if an error lost what it recorded.
         """
@@ -56,14 +56,14 @@ class Span:
         return self._seconds
 
     def __repr__(self) -> str:
-        """Say how long, if that is known."""
+        """Return the seconds, if they are known."""
         known = "not read yet" if self._seconds is None else f"{self._seconds} s"
         return f"Span({known})"
 
 
 @final
 class Slots:
-    """Room for the timestamps of some passes, of one submission or of several."""
+    """A query set with a buffer: timestamps for a number of passes."""
 
     def __init__(self, device: Device, passes: int) -> None:
         """Make room for `passes` passes."""
@@ -82,7 +82,7 @@ class Slots:
         self._ticks: Ticks | None = None
 
     def take(self) -> Descriptor:
-        """Return what lets one more compute pass write its two timestamps."""
+        """Return the `timestamp_writes` of one more compute pass."""
         begin = 2 * self.taken
         self.taken += 1
         self.room -= 1
@@ -93,16 +93,17 @@ class Slots:
         }
 
     def resolve(self, encoder: Encoder, first: int, passes: int) -> None:
-        """Record what makes the timestamps of such passes readable, and no others.
+        """Record commands that make the timestamps of these passes readable.
 
-        Those that an error lost were never written: a device may wait for them for ever.
+        Timestamps of lost passes were never written, and a device may wait for them for
+        ever.
         """
         buffer, size = self._resolved, passes * _BYTES
         encoder.resolve_query_set(self._queries, 2 * first, 2 * passes, buffer, 0)
         encoder.copy_buffer_to_buffer(buffer, 0, self._readable, first * _BYTES, size)
 
     def read(self) -> Ticks:
-        """Wait for all passes that were submitted, after the last of them."""
+        """Wait for all submitted passes, and return their ticks."""
         if self._ticks is None:
             memory, size = self._readable, self.taken * _BYTES
             try:
@@ -117,13 +118,13 @@ class Slots:
 
 @final
 class Stamps:
-    """The timestamps of passes of one submission, the next of some slots.
+    """The timestamps of the passes of one submission, from the next free slot on.
 
     They can be read once they are `submitted`; all else needs the context's lock.
     """
 
     def __init__(self, slots: Slots) -> None:
-        """Begin where the slots are free; one `Stamps` takes them at a time."""
+        """Begin at the first free slot; only one `Stamps` uses the slots at a time."""
         self.submitted = False
         self._slots = slots
         self._first = slots.taken
@@ -131,20 +132,20 @@ class Stamps:
 
     @property
     def room(self) -> int:
-        """How many more passes there is room for."""
+        """The number of passes that there is still room for."""
         return self._slots.room
 
     def next_pass(self) -> Descriptor:
-        """Return what lets one more compute pass write its two timestamps."""
+        """Return the `timestamp_writes` of one more compute pass."""
         self._passes += 1
         return self._slots.take()
 
     def resolve(self, encoder: Encoder) -> None:
-        """Record, behind the passes, what makes their timestamps readable."""
+        """Record, after the passes, commands that make their timestamps readable."""
         self._slots.resolve(encoder, self._first, self._passes)
 
     def read(self) -> Ticks:
-        """Wait for the passes; return the ticks at the begin and the end of each."""
+        """Wait for the passes; return the ticks at the begin and end of each."""
         if not self.submitted:
             raise StateError(
                 "The recorded work was lost by an error, so nothing was timed."
@@ -153,7 +154,7 @@ class Stamps:
 
 
 def within_timed(what: str) -> StateError:
-    """Return the error of a block that holds more than one pass can."""
+    """Return the error for an operation that does not fit the single pass of `timed()`."""
     return StateError(
         f"timed(): the block needs {what}, which would end its compute pass. Do that "
         f"before the block or after it."

@@ -1,4 +1,4 @@
-"""What a profile collects while work is recorded, and reads when it has run."""
+"""The tracer of a profile: timestamps of each dispatch, read when all has run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Noted:
 
 @final
 class Tracer:
-    """Timestamps around single dispatches; needs the context's lock but for `read`."""
+    """Timestamps around single dispatches; needs the context's lock, except for `read`."""
 
     def __init__(self, device: Device) -> None:
         """Start with nothing noted."""
@@ -38,7 +38,7 @@ class Tracer:
         self._events: tuple[Event, ...] | None = None
 
     def note(self, recording: int, call: int, kernel: str, step: Step) -> Stamps:
-        """Note a dispatch of a recording; return the timestamps of its pass."""
+        """Add a dispatch to the profile; return the timestamps of its pass."""
         if self._slots is None or not self._slots.room:
             self._slots = Slots(self._device, PASSES)
             self._recording = -1
@@ -51,7 +51,7 @@ class Tracer:
         return stamps
 
     def read(self) -> tuple[Event, ...]:
-        """Wait for what was submitted, once; return it without what errors lost."""
+        """Wait for submitted work, once, and return its events; lost work has none."""
         if self._events is None:
             self._events = self._read()
         return self._events

@@ -33,7 +33,9 @@ same memory again: 400 MB take 44 ms instead of 98 to an H200.
 @final
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Reads under way: one mapping, its buffer, and where in it the wanted bytes are."""
+    """Reads under way: their staging buffer, its mapping,
+    and where each range is in it.
+    """
 
     block: Block[Buffer]
     mapping: Mapping
@@ -41,7 +43,7 @@ class Reading:
     """The first byte and the number of bytes of each read."""
 
     def finish(self, into: Sequence[Bytes] = ()) -> list[Bytes]:
-        """Return the bytes of each read, once the mapping is there; `into`, if given."""
+        """Return the bytes of each range once mapped, in the memory `into` if given."""
         mapped = np.frombuffer(self.mapping.view(), np.uint8)
         found = [mapped[start : start + nbytes] for start, nbytes in self.pieces]
         data = copied(found, into)
@@ -63,7 +65,7 @@ class Transfers:
         *,
         map_: Map,
     ) -> None:
-        """Work on a device's memory; `map_` maps staging buffers for readers that wait."""
+        """Copy to and from `memory`; `map_` maps the staging buffers of blocking reads."""
         self._map = map_
         self._queue = device.queue
         self._memory = memory
@@ -89,7 +91,7 @@ class Transfers:
         self._recorder.relieve()
 
     def begin_reads(self, ranges: Sequence[Range], map_: Map | None = None) -> Reading:
-        """Submit what is recorded, and begin to read ranges, all in one staging buffer."""
+        """Submit recorded work, and begin to read ranges by one staging buffer."""
         recorder = self._recorder
         recorder.check_allows("a read")
         total = sum(_words(offset, nbytes)[1] for _, offset, nbytes in ranges)
@@ -116,11 +118,11 @@ class Transfers:
             at += length
 
     def end_reads(self, reading: Reading) -> None:
-        """Take the staging buffer of reads back."""
+        """Return the staging buffer of finished reads to its pool."""
         self._memory.readbacks.release(reading.block)
 
     def read(self, lease: Lease[Buffer], offset: int, nbytes: int) -> Bytes:
-        """Return a range, waiting for it."""
+        """Return the bytes of a range; waits for them."""
         reading = self.begin_reads([(lease, offset, nbytes)])
         reading.mapping.wait()
         (data,) = reading.finish()

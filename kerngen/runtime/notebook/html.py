@@ -53,19 +53,19 @@ def _cell(tag: str, text: str) -> Html:
 
 
 def folded(summary: Html | str, *children: Html | str) -> Html:
-    """Return what is shown once its summary is clicked."""
+    """Return content that is hidden until its summary is clicked."""
     return element("details", element("summary", summary), *children)
 
 
 def code(text: str) -> Html:
-    """Return lines of code, or of what is shown like it."""
+    """Return lines of code, or of other text in a fixed-width font."""
     return _lines(text)
 
 
 def equations(text: str) -> Html:
-    """Return lines of the kernel language, in the colours of Jupyter's theme.
+    """Return lines of the kernel language with syntax highlighting.
 
-    Shaders have none: they have so many words that a notebook would be three times as
+    Shaders are not highlighted: their many tokens would make a notebook three times as
     large.
     """
     return _lines(*_coloured(text))

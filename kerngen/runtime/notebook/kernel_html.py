@@ -1,4 +1,4 @@
-"""How a notebook shows generated functions and modules: what their kernels are.
+"""The notebook display of generated functions and modules.
 
 All comes from what the module holds: its documentation, its kernels' descriptions, and
 the shaders where they lie.

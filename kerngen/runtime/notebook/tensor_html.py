@@ -1,4 +1,4 @@
-"""How a notebook shows a tensor: its type, its context, and its values as NumPy's.
+"""The notebook display of a tensor: its type, its context, and its values.
 
 Of a large tensor only the values that NumPy would show are read from the device.
 """

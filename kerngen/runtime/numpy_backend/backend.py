@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @final
 class NumpyBackend:
-    """Host memory and NumPy, with the checks and the errors of a device."""
+    """The backend on NumPy, with the same checks and errors as on a device."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -198,7 +198,7 @@ class NumpyBackend:
         self.counters.calls += 1
 
     def dispatch(self, call: Dispatch, grid: Size) -> None:
-        """Refuse: of a bound shader there is no NumPy reference."""
+        """Refuse: a shader from `kerngen bind` has no NumPy reference."""
         del grid
         raise FeatureError(
             f"'{call.pipeline.SHADER.name}' is a shader without a NumPy reference: open "
@@ -206,7 +206,7 @@ class NumpyBackend:
         )
 
     def choices(self, kernel: Kernel, dims: Dims) -> tuple[Choice, ...]:
-        """Return that the reference runs every stage, whatever the dims."""
+        """Return the reference as the choice for every stage."""
         del dims
         stages = stages_of(kernel.body)
         return tuple(Choice(stage, "reference", ()) for stage in stages)
@@ -218,7 +218,7 @@ class NumpyBackend:
 
     @contextmanager
     def batch(self) -> Generator[None, None, None]:
-        """Keep other threads waiting until the end of a block."""
+        """Block other threads' calls until the end of a block."""
         with self._locked():
             yield
 
@@ -230,7 +230,7 @@ class NumpyBackend:
 
     @contextmanager
     def capture(self) -> Generator[Capture, None, None]:
-        """Keep what a block calls, to be replayed; the block runs nothing."""
+        """Record the calls of a block, to be replayed; the block runs nothing."""
         with self._locked():
             self._check_not_captured("another capture()")
             self._check_untimed("a capture()")
@@ -256,7 +256,7 @@ class NumpyBackend:
             raise within_capture(what)
 
     def invalidate_after_fork(self) -> None:
-        """Go on in a process that was forked: NumPy works there too."""
+        """Do nothing: NumPy works in a forked process, too."""
 
     def forget_kernels(self, kernels: frozenset[Kernel]) -> None:
         """End the captures of kernels that were reloaded."""

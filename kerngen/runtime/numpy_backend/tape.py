@@ -1,4 +1,4 @@
-"""What a capture keeps in a reference context, where NumPy runs it again."""
+"""A capture on the NumPy backend: its calls, which a replay runs again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that is checked, with a tensor for every output."""
+    """A checked call, with a tensor for every output."""
 
     kernel: Kernel
     signature: Signature
@@ -28,7 +28,7 @@ class Call:
 
     @property
     def written(self) -> tuple[AnyTensor, ...]:
-        """The tensors that it changes."""
+        """The tensors that the call writes."""
         given = zip(self.kernel.inputs, self.tensors, strict=True)
         updated = [tensor for spec, tensor in given if spec.access == "update"]
         return (*updated, *self.outputs)
@@ -37,13 +37,15 @@ class Call:
 @final
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A call, and the names of the scalars that replays change, by position."""
+    """A captured call,
+    and the names of the scalars that replays may change, by position.
+    """
 
     call: Call
     names: Mapping[int, str]
 
     def changed(self, changes: Mapping[str, float]) -> Captured:
-        """Return it after changes, checked."""
+        """Return the call with changes applied, checked."""
         call = self.call
         dims = call.signature.values
         scalars = changed(call.kernel, dims, call.scalars, self.names, changes)
@@ -63,7 +65,7 @@ class NumpyTape:
         opened: Callable[[], AbstractContextManager[None]],
         run: Callable[[Call], None],
     ) -> None:
-        """Start with none; `opened` locks the context, `run` runs a call."""
+        """Start empty; `opened` locks the context, `run` runs a call."""
         self.parts: list[Part] = []
         self.capture: Capture | None = None
         """Whose tape it is, while the block runs."""
@@ -72,19 +74,19 @@ class NumpyTape:
 
     @property
     def kernels(self) -> Collection[Kernel]:
-        """The kernels that it runs."""
+        """The kernels that the tape runs."""
         calls = [part.call for part in self.parts if isinstance(part, Captured)]
         return {call.kernel for call in calls}
 
     def add(self, call: Call, scalars: tuple[object, ...]) -> None:
-        """Keep a call; `scalars` are those that it was given."""
+        """Add a call; `scalars` are its arguments as the caller gave them."""
         names = cast("Capture", self.capture).changeable(call.kernel, scalars)
         for tensor in call.written:
             tensor.lease.block.writes += 1
         self.parts.append(Captured(call, names))
 
     def replay(self, times: int, changes: Mapping[str, float]) -> None:
-        """Run all of it so many times; nothing is run if the changes don't fit."""
+        """Run all calls `times` times; nothing runs if a change is invalid."""
         with self._opened():
             self.parts = [
                 part.changed(changes) if isinstance(part, Captured) else part

@@ -1,1 +1,1 @@
-"""Values that calls take: element types, structs, vectors, and their bytes."""
+"""Types and values of calls: element types, structs, vectors, and their bytes."""

@@ -1,4 +1,5 @@
-"""Between NumPy and the bytes of a tensor, never losing a value unsaid.
+"""Conversion between NumPy arrays and a tensor's bytes;
+values that don't fit are errors.
 
 A vector or matrix has axes of its own in NumPy, behind those of the tensor; in memory
 there may be gaps between its parts.  A struct is a record of its `DTYPE`.
@@ -30,7 +31,7 @@ _HINTS = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
 
 
 def guess_element(array: Values) -> type[Element]:
-    """Return the element type that an array has already, or refuse."""
+    """Return the element type that matches an array's dtype, or raise."""
     dtype = as_array(array).dtype
     element = BY_DTYPE.get(dtype.newbyteorder("<"))
     if element is not None:
@@ -46,7 +47,7 @@ def guess_element(array: Values) -> type[Element]:
 
 
 def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shape]:
-    """Return an array as a tensor's memory holds it, and the shape of the tensor."""
+    """Return an array in the tensor's memory format, and the tensor's shape."""
     if not is_leaf(element):
         records = _records(array, cast("type[Struct]", element))
         return records, records.shape
@@ -64,9 +65,9 @@ def to_memory(array: Values, element: type[Element]) -> tuple[NDArray[Any], Shap
 def window(
     data: NDArray[np.uint8], element: type[Element], shape: Shape
 ) -> NDArray[Any]:
-    """Return a view of bytes of memory as the elements that they hold.
+    """Return a view of memory as an array of elements.
 
-    Of elements that share bytes it is a copy, as NumPy has none that do.
+    For packed elements it is a copy, as NumPy has no dtype for them.
     """
     if is_leaf(element) and is_packed(element):
         return unpack4(data, shape, element)
@@ -88,7 +89,7 @@ def from_memory(
 def copied(
     found: Sequence[NDArray[np.uint8]], into: Sequence[NDArray[np.uint8]]
 ) -> list[NDArray[np.uint8]]:
-    """Return copies of bytes: in the memory that is given for them, else in their own."""
+    """Return copies of byte arrays: in the memory `into`, or else in new memory."""
     if not into:
         return [each.copy() for each in found]
     for each, goal in zip(found, into, strict=True):
@@ -97,7 +98,7 @@ def copied(
 
 
 def check_out(out: object, element: type[Element], shape: Shape) -> None:
-    """Refuse memory that can't take a tensor's elements as `numpy()` returns them.
+    """Refuse an `out=` array that can't take a tensor's elements.
 
     Raises:
         DtypeError: If it is no array, or of another dtype.
@@ -120,17 +121,17 @@ def check_out(out: object, element: type[Element], shape: Shape) -> None:
 
 
 def as_elements(array: ArrayLike, element: type[Element]) -> NDArray[Any]:
-    """Return what a reference computed, in the type that the tensor has."""
+    """Return a reference's result in the tensor's element type."""
     return np.asarray(array, dtype=array_dtype(element))
 
 
 def array_dtype(element: type[Element]) -> np.dtype[Any]:
-    """Return the dtype of a NumPy array of elements; axes of vectors are the array's."""
+    """Return the dtype of the NumPy array for an element type, without vectors' axes."""
     return element.number.dtype if is_leaf(element) else element.DTYPE
 
 
 def as_value(array: NDArray[Any], element: type[Element]) -> Any:
-    """Return the only element of an array as Python has it."""
+    """Return the only element of an array as a Python value."""
     if not is_leaf(element):
         return cast("type[Struct]", element).unpack(array.tobytes())
     if not element.shape:
@@ -139,7 +140,7 @@ def as_value(array: NDArray[Any], element: type[Element]) -> Any:
 
 
 def numpy_shape(shape: Shape, element: type[Element]) -> Shape:
-    """Return the shape of the NumPy array of a tensor."""
+    """Return the shape of a tensor's NumPy array, with the axes of vectors."""
     return (*shape, *element.shape) if is_leaf(element) else shape
 
 

@@ -1,7 +1,7 @@
-"""The bits of a NaN, which the usual conversions of floats change.
+"""Conversion of NaNs that keeps their bits, where NumPy and `struct` would change them.
 
 Between f32 or f16 and Python's floats, `struct` and NumPy make a signalling NaN quiet,
-and some drop what else it says.  Here its sign and its fraction stay as they are, the
+and some drop its other bits.  Here its sign and its fraction stay as they are, the
 fraction at the upper end of the wider one.
 """
 
@@ -31,11 +31,11 @@ class Narrow:
 
     @property
     def dropped(self) -> int:
-        """How many bits of fraction a double has more."""
+        """How many fraction bits a double has beyond this format."""
         return _FRACTION - self.fraction
 
     def nan_bits(self, value: float) -> int:
-        """Return the bits of a NaN; one that would become an infinity is made quiet."""
+        """Return a NaN's bits in this format; if no fraction bit is left, a quiet NaN."""
         wide: int = struct.unpack("<Q", struct.pack("<d", value))[0]
         fraction = (wide & ((1 << _FRACTION) - 1)) >> self.dropped
         fraction = fraction or 1 << (self.fraction - 1)
@@ -43,7 +43,7 @@ class Narrow:
         return (wide >> 63) << (self.exponent + self.fraction) | exponent | fraction
 
     def nan(self, bits: int) -> float:
-        """Return the NaN of these bits."""
+        """Return the NaN with these bits, as a double."""
         fraction = bits & ((1 << self.fraction) - 1)
         sign = bits >> (self.exponent + self.fraction)
         wide = sign << 63 | 0x7FF << _FRACTION | fraction << self.dropped
@@ -59,9 +59,9 @@ NARROW = {
 
 
 def widen(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the floats of an array as doubles, NaNs as they are.
+    """Return an array of floats as doubles, with the NaNs' bits kept.
 
-    Longdoubles beyond the doubles become infinities.
+    A longdouble too large for a double becomes an infinity.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         wide = array.astype(np.float64)

@@ -1,4 +1,6 @@
-"""A struct's values as bytes and back, by one precompiled `struct.Struct`."""
+"""Conversion of a struct's values to bytes and back,
+by one precompiled `struct.Struct`.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,13 @@ Readable: TypeAlias = bytes | Writable
 
 @final
 class Codec:
-    """Packs and unpacks flat values: the numbers of all fields in order.
+    """Packs and unpacks a struct's flat values: the numbers of all fields in order.
 
-    A struct inside another is its bytes.  NaNs keep their bits.
+    A nested struct is packed as its bytes. The bits of NaNs are kept.
     """
 
     def __init__(self, name: str, fields: tuple[Field, ...], size: int) -> None:
-        """Take the stated offsets and size, which must leave no value overlapping."""
+        """Compile the format for fields at these offsets; they must not overlap."""
         self._fields = fields
         self._size = size
         end = 0
@@ -51,7 +53,7 @@ class Codec:
 
     @cached_property
     def structs(self) -> tuple[tuple[int, type[Element]], ...]:
-        """Where structs are among the flat values, and their classes."""
+        """The positions of nested structs among the flat values, and their classes."""
         kinds = (f.type for f in self._fields for _ in range(f.count))
         return tuple(place for place in enumerate(kinds) if not is_leaf(place[1]))
 
@@ -66,7 +68,9 @@ class Codec:
             self._write_nans(buffer, offset, values)
 
     def unpack(self, data: Readable) -> tuple[Any, ...]:
-        """Return the values that these bytes hold, which must be as many as there are."""
+        """Return the flat values in these bytes;
+        their number must be the struct's size.
+        """
         values = self._struct.unpack(data)
         total = sum(values if self._pick is None else self._pick(values))
         if total != total:  # noqa: PLR0124 - NaN alone differs from itself
@@ -74,7 +78,7 @@ class Codec:
         return values
 
     def first_misfit(self, values: Sequence[Any]) -> tuple[int, Any] | None:
-        """Return the number and the value of the first that does not fit its place."""
+        """Return the first value that does not fit its field, with its position."""
         for number, (place, value) in enumerate(
             zip(self._places, values, strict=False)
         ):

@@ -1,4 +1,4 @@
-"""Values of fields and parameters: checked, and kept as numbers and nested tuples."""
+"""Checks of values of fields and parameters, and their stored form: nested tuples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ One: TypeAlias = Callable[[Any], object]
 
 @final
 class Misfit(Exception):  # noqa: N818 - it never reaches the user
-    """A value that does not fit; `path` leads to it, and `kind` is the error to raise."""
+    """A value that does not fit; `path` is where it is, `kind` the exception to raise."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class Misfit(Exception):  # noqa: N818 - it never reaches the user
         given: str,
         rule: str,
     ) -> None:
-        """Say what was given, and what it breaks."""
+        """Describe a value by its fault; the path is added on the way up."""
         super().__init__()
         self.kind = kind
         self.path: tuple[int, ...] = ()
         self._texts = given, rule
 
     def error(self, name: str, before: str = "") -> Exception:
-        """Return the error for a value of that name; `before` precedes the name."""
+        """Return the exception, with the value's name; `before` precedes the name."""
         given, rule = self._texts
         path = "".join(f"[{index}]" for index in self.path)
         return self.kind(f"{before}'{name}{path}' is {given}; {rule}.")
@@ -86,7 +86,7 @@ def _shown(value: object) -> str:
 
 
 def of_number(number: Number) -> One:
-    """Return what checks the numbers of a type."""
+    """Return a function that checks numbers of a type."""
     return _integers(number) if number.is_integer else _reals(number)
 
 
@@ -152,7 +152,7 @@ def _out_of_range(number: Number, value: object) -> Misfit:
 
 
 def not_a(wanted: type, value: object) -> Misfit:
-    """Return the misfit of a value that is no instance of a struct's class."""
+    """Return the misfit for a value that is not an instance of a struct's class."""
     actual, expected = type(value).__name__, wanted.__name__
     if actual == expected:
         actual = f"{type(value).__module__}.{actual}"

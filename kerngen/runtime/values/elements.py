@@ -21,9 +21,9 @@ from kerngen.runtime.values.shapes import Shape
 @final
 @dataclass(frozen=True, slots=True)
 class Number:
-    """How memory keeps a number: its NumPy dtype, `struct` code, and finite range.
+    """A number type in memory: its NumPy dtype, `struct` code, and finite range.
 
-    `limit` is what the magnitude of a real must stay below, or it rounds to infinity.
+    Reals must be below `limit` in magnitude, or they round to infinity.
     """
 
     name: str
@@ -37,17 +37,17 @@ class Number:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer."""
+        """Whether the type is an integer type."""
         return not self.limit
 
     @property
     def shares_bytes(self) -> bool:
-        """Whether two of them are in one byte, so that NumPy's type holds more."""
+        """Whether two numbers share one byte, as those of `u4` do."""
         return self.bits == 4
 
     @property
     def size(self) -> int:
-        """The bytes of one; of a whole one, where two share a byte."""
+        """The size of a number in bytes: 1 where two share a byte."""
         return self.dtype.itemsize
 
 
@@ -63,7 +63,7 @@ I4 = Number("i4", np.dtype("i1"), "b", -8, 7, bits=4)
 
 
 class Element:
-    """What all element types have: the dtype of one in memory, gaps included."""
+    """The base of all element types: `dtype` is an element in memory, gaps included."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class Element:
 
 
 class Leaf(Element):
-    """A scalar, vector or matrix: numbers of one type, in memory as WGSL keeps them.
+    """The base of scalars, vectors and matrices: numbers of one type, in WGSL's layout.
 
     `shape` is that of a value: () of a scalar, (columns, rows) of a matrix.  `stride`
     is the distance from one vector to the next, in a tensor of them or in a matrix.
@@ -88,7 +88,7 @@ class Leaf(Element):
     def __init_subclass__(
         cls, *, of: Number, shape: Shape = (), stride: int = 0
     ) -> None:
-        """Describe the type: `shape` numbers, and what vectors are rounded up to."""
+        """Set the type's shape, its numbers, and the stride of its vectors."""
         super().__init_subclass__()
         cls.number, cls.shape, cls.stride = of, shape, stride or of.size
         cls.DTYPE = leaf_dtype(of, shape, cls.stride, in_array=True)
@@ -98,9 +98,10 @@ class Leaf(Element):
 
 
 def spaced(dtype: DTypeLike, stride: int) -> np.dtype[Any]:
-    """Return a dtype for elements `stride` bytes apart: a record of one field, `value`.
+    """Return a dtype for elements `stride` bytes apart:
+    a record with one field, `value`.
 
-    If they lie one behind the other, it is their own.
+    If elements are adjacent, it is their own dtype.
     """
     own: np.dtype[Any] = np.dtype(dtype)
     if own.itemsize == stride:
@@ -116,7 +117,7 @@ def arrayed(dtype: np.dtype[Any], lengths: Shape) -> np.dtype[Any]:
 def leaf_dtype(
     number: Number, shape: Shape, stride: int, *, in_array: bool = False
 ) -> np.dtype[Any]:
-    """Return the dtype of a value; `stride` is that of vectors, as in `Leaf`."""
+    """Return the dtype of a scalar, vector or matrix; `stride` is that of its vectors."""
     if not shape:
         return number.dtype
     vector = arrayed(number.dtype, shape[-1:])
@@ -204,7 +205,7 @@ _NEAREST: Final = {"f": "f32", "i": "i32", "u": "u32", "b": "u32"}
 
 
 def as_element(element: type[E] | NumpyType) -> type[E]:
-    """Return an element type; NumPy's float32, float16, int32 and uint32 name theirs.
+    """Return an element type; NumPy's float32, float16, int32, uint32 are converted.
 
     Raises:
         DtypeError: If it is none.

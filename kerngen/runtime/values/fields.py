@@ -1,4 +1,4 @@
-"""The fields of structs, as generated modules state them."""
+"""The fields of structs, as generated modules declare them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kerngen.runtime.values.shapes import Shape
 
 
 class Place(NamedTuple):
-    """Where a number lies in a struct, or another struct: in `struct`'s words."""
+    """The place of a number, or of a nested struct, in a struct's bytes."""
 
     offset: int
     code: str
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a struct: what lies at `offset` bytes from its start.
+    """A field of a struct: its name, type and offset in bytes.
 
     `type` is that of the value or, of a fixed array, of each element: a scalar, a
     vector, a matrix, or the class of a struct.  An array has `lengths`, the outermost
@@ -59,12 +59,12 @@ class Field:
 
     @property
     def count(self) -> int:
-        """How many numbers, or structs, the value holds."""
+        """The number of numbers, or of structs, in the value."""
         return math.prod(self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The field's own dtype; that of what has a shape is a sub-array."""
+        """The field's dtype; one with a shape is a sub-array."""
         one = self.type.DTYPE
         if is_leaf(self.type):
             leaf = self.type
@@ -73,11 +73,11 @@ class Field:
 
     @property
     def size(self) -> int:
-        """The bytes that the field takes."""
+        """The size of the field in bytes."""
         return self.dtype.itemsize
 
     def places(self) -> Iterator[Place]:
-        """Yield where each number lies, or each struct."""
+        """Yield the place of each number, or of each nested struct."""
         starts: Iterable[int] = (self.offset,)
         if self.lengths:
             end = self.offset + self.stride * math.prod(self.lengths)
@@ -95,7 +95,7 @@ class Field:
 
 
 def holds_half(element: type[Element]) -> bool:
-    """Return whether an element type holds f16 numbers."""
+    """Whether an element type contains f16 numbers."""
     if is_leaf(element):
         return element.number is F16
     fields: tuple[Field, ...] = getattr(element, "FIELDS", ())
@@ -103,5 +103,5 @@ def holds_half(element: type[Element]) -> bool:
 
 
 def is_leaf(element: type[Element]) -> TypeGuard[type[Leaf]]:
-    """Return whether an element type is a scalar, a vector or a matrix."""
+    """Whether an element type is a scalar, a vector or a matrix."""
     return issubclass(element, Leaf)

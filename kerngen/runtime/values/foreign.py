@@ -1,4 +1,4 @@
-"""What users hand over as an array: NumPy's, another library's, or nested lists."""
+"""Array arguments from users: NumPy's, another library's, or nested lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kerngen.runtime.values.kinds import kind_of
 
 
 def as_array(values: object) -> NDArray[Any]:
-    """Return what NumPy makes of values, without a copy where it needs none.
+    """Return values as a NumPy array, copied only if need be.
 
     Raises:
         ShapeError: If they form no array, because rows differ in length.

@@ -1,4 +1,4 @@
-"""What values are called in messages, with an article."""
+"""The names of values' types in messages, with an article."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BEGINS_WITH_Y: Final = re.compile(r"uni|use|uu|u\d")
 
 
 def kind_of(value: object) -> str:
-    """Return `an int`, `a torch.Tensor` or `None`: other libraries have tensors, too."""
+    """Return a value's type in words: `an int`, `a torch.Tensor`, `None`."""
     if value is None:
         return "None"
     kind = type(value)
@@ -21,7 +21,7 @@ def kind_of(value: object) -> str:
 
 
 def with_article(name: str) -> str:
-    """Return `a list`, or `an int`."""
+    """Return a name with its article: `a list`, `an int`."""
     word = name.lower()
     begins_with_vowel = word[0] in "aeiou" and not _BEGINS_WITH_Y.match(word)
     return f"{'an' if begins_with_vowel else 'a'} {name}"

@@ -1,4 +1,4 @@
-"""Integers of 4 bits, two to a byte, and how many bytes the elements of a tensor take.
+"""Integers of 4 bits, packed two to a byte, and the byte sizes of tensors.
 
 Of two neighbours the first is in the lower half of their byte, and bytes follow each other
 across the rows; the last half is 0 where the number of elements is odd.
@@ -26,7 +26,7 @@ _HALF = 4
 
 
 def is_packed(element: type[Element]) -> bool:
-    """Return whether two elements share a byte."""
+    """Whether two elements of this type share a byte."""
     return issubclass(element, Leaf) and element.number.shares_bytes
 
 
@@ -37,7 +37,7 @@ def element_bytes(element: type[Element], shape: Shape) -> int:
 
 
 def pack4(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return integers of 4 bits, signed or not, as bytes of two each.
+    """Return integers of 4 bits, signed or not, packed two to a byte.
 
     Raises:
         DtypeError: If one is below -8 or above 15, or the array is none of integers.
@@ -56,7 +56,7 @@ def pack4(array: NDArray[Any]) -> NDArray[np.uint8]:
 def unpack4(
     packed: NDArray[np.uint8], shape: Shape, element: type[Leaf]
 ) -> NDArray[Any]:
-    """Return what `pack4` packed, as uint8 for `u4` and int8 for `i4`.
+    """Return the integers that `pack4` packed, as uint8 for `u4` and int8 for `i4`.
 
     Raises:
         ShapeError: If there are not as many bytes as the shape needs.

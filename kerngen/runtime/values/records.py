@@ -1,4 +1,4 @@
-"""Arrays of records: converted to a struct's own layout, field by field."""
+"""Arrays of records, converted to a struct's own layout, field by field."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def conform(records: NDArray[Any], element: type[Struct]) -> NDArray[np.void]:
-    """Return records in a struct's `DTYPE`, contiguous.
+    """Return records converted to a struct's `DTYPE`, contiguous.
 
-    They must have its fields and the types of those, at whatever offsets.
+    Records must have the struct's fields and types, at any offsets.
     """
     if records.dtype.names is None:
         raise DtypeError(
@@ -66,7 +66,7 @@ def _fill_field(
 
 
 def numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of the numbers in an array, some of which lie apart in records."""
+    """Return a view of an array's numbers, without the gaps of records."""
     return array["value"] if array.dtype.names == ("value",) else array
 
 

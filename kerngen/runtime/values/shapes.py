@@ -1,4 +1,4 @@
-"""Shapes: what a user may write for one, and arithmetic on them."""
+"""Shapes: the forms that users may write, and arithmetic on them."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Attention:
 
     @property
     def tensors(self) -> frozenset[Tensor]:
-        """All that a pass reads and writes."""
+        """All tensors that the pass over the keys reads or writes."""
         product, kept = self.product, [write for _, write in self.beside]
         steps = (*self.finish.steps, *kept)
         values = [product.left, product.right, self.score, self.value]
@@ -94,7 +94,9 @@ class Attention:
 
     @property
     def batch(self) -> tuple[Index, ...]:
-        """The other indices of the result: each of them has keys of its own."""
+        """The indices of the result besides row and column;
+        each value has its own keys.
+        """
         own = (self.row, self.column)
         return tuple(index for index in self.finish.domain if index not in own)
 
@@ -104,7 +106,7 @@ class _NoAttention(Exception):  # noqa: N818 - an answer, not an error
 
 
 def attention_of(task: Task) -> Attention | str:
-    """Return the attention that begins with a stage, or why there is none."""
+    """Return the attention that begins with a stage, or why none does."""
     found = contraction_of(task)
     if isinstance(found, str):
         return found
@@ -343,7 +345,7 @@ def _tensors(*values: Expr) -> Iterator[Tensor]:
 
 
 def with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
-    """Replace locals whose values are known."""
+    """Return an expression with its local values replaced by the expressions given."""
     if isinstance(expr, LocalValue) and expr.name in values:
         return values[expr.name]
     return map_children(expr, lambda part: with_locals(part, values))
@@ -355,7 +357,9 @@ def with_locals(expr: Expr, values: Mapping[str, Expr]) -> Expr:
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`exp(score - TOP)` times `factors` of each key, and then by what is the same for all."""
+    """A term of a sum over keys:
+    `exp(score - TOP)` times `factors` and a row's constant.
+    """
 
     score: Expr
     factors: tuple[Expr, ...] = ()
@@ -367,7 +371,9 @@ class Term:
 
 
 def weighted(expr: Expr, key: Index) -> Term | None:
-    """Take a term apart; a condition of it becomes one of its score."""
+    """Split a term into weight and factors;
+    a condition on it becomes part of the score.
+    """
     match expr:
         case BuiltinCall("exp", (Binary("-", score, LocalValue() as top),)):
             return Term(score) if top == TOP and not _is_summed(score) else None
@@ -432,9 +438,10 @@ def _is_of_row(condition: Expr, key: Index) -> bool:
 
 
 def scaled(total: LocalValue, mean: LocalValue, term: Term, keys: Extent) -> Expr:
-    """Return what each term is multiplied with, outside of the sum; of nothing 0.
+    """Return the factor outside of the sum that every term has;
+    for a total of 0 it is 0.
 
-    `mean` is what a sum of values is, divided by the total of the weights.
+    `mean` is the sum of values divided by the total of weights.
     """
     if not term.outer:
         return total
@@ -476,7 +483,7 @@ def _times(left: Expr, right: Expr) -> Expr:
 
 
 def is_computed(expr: Expr) -> bool:
-    """Whether a value depends on what a pass computes."""
+    """Whether an expression uses a value that the pass computes, such as `TOTAL`."""
     return any(node in (DOT, TOP, TOTAL, SUM) for node in walk(expr))
 
 

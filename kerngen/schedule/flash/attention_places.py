@@ -1,4 +1,4 @@
-"""Values of tiles at other places, and conditions in one form."""
+"""Rewriting expressions for tiles: other indices, and conditions in a normal form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from kerngen.gradient.forms import form_of, value_of
+from kerngen.gradient.integers.forms import form_of, value_of
 from kerngen.ir.analysis.linear import length_of
 from kerngen.ir.nodes import (
     Affine,
@@ -36,11 +36,13 @@ _COMPARISONS: Final[Mapping[BinaryOp, BinaryOp]] = {
 
 
 class NoSumsError(Exception):
-    """Why stages are no sums over tiles that are made again: an answer, not an error."""
+    """Raised inside recognition,
+    with the reason why stages are no gradient of attention.
+    """
 
 
 def moved(expr: Expr, places: Mapping[Index, Subscript]) -> Expr:
-    """Return a value at other places: the indices are replaced, in subscripts too."""
+    """Return an expression with indices replaced by other subscripts."""
     match expr:
         case IndexValue(index):
             return _value_at(places[index], index) if index in places else expr
@@ -77,7 +79,7 @@ def _moved_subscript(
 
 
 def ordered(score: Expr | None) -> Expr | None:
-    """Return a score with each condition in one form: derivation writes them anew.
+    """Return a score with its conditions in normal form, as gradients write them anew.
 
     `s + j <= t + i` and `j <= i + (t - s)` are both `j - i + s - t <= 0`.
     """

@@ -1,4 +1,4 @@
-"""Recognise sums over tiles that are made again: the gradients of attention.
+"""Recognise the gradients of attention: sums over tiles of scores that are recomputed.
 
     score[i, j]  = scale * sum[p] q[i, p] * k[j, p];
     dweight[i, j] = sum[c] dy[i, c] * v[j, c];
@@ -68,12 +68,12 @@ _ZERO: Final = identity_of("sum", Scalar.F32)
 
 
 def product(number: int) -> LocalValue:
-    """Return what functions of a tile call one of its products."""
+    """Return the local value for product `number` of a tile, as its functions name it."""
     return LocalValue(f"product {number}", Scalar.F32)
 
 
 def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
-    """Return what a row's weighted sum is called, and its weighted mean."""
+    """Return the local values for a row's weighted sum and for its weighted mean."""
     names = (f"weighted sum {number}", f"weighted mean {number}")
     first, second = (LocalValue(name, Scalar.F32) for name in names)
     return first, second
@@ -82,7 +82,7 @@ def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
 @final
 @dataclass(frozen=True)
 class Tiles:
-    """Which tiles a pass makes: of a row index and a key index, out of products."""
+    """The tiles that a pass computes: their row and key index, and their products."""
 
     batch: tuple[Index, ...]
     row: Index
@@ -95,8 +95,8 @@ class Tiles:
 class Statistics:
     """One pass over the keys of each row: the largest score, and sums of weights.
 
-    `factors` are what the weights are multiplied with, in sum after sum.  `numbers` are
-    the values that are kept of each row; those of `stored` are written to tensors, too.
+    `factors` multiply the weights, one for each sum. `numbers` are the values kept of
+    each row; those in `stored` are also written to tensors.
     """
 
     tiles: Tiles
@@ -108,7 +108,7 @@ class Statistics:
 
     @property
     def tensors(self) -> frozenset[Tensor]:
-        """All that it reads, and the tensors that are stored."""
+        """All tensors that the pass reads, and those that it stores."""
         read = _read(self.tiles, (self.score, *self.factors))
         return frozenset((*read, *(tensor for tensor, _ in self.stored)))
 
@@ -118,8 +118,8 @@ class Statistics:
 class TileSum:
     """One pass over the keys for each row and column: the sum of `weight * value`.
 
-    `outer` are indices that it sums over besides the keys.  It `is_turned` where its keys
-    are the rows that numbers are kept of.
+    `outer` are the indices besides the keys that it sums over. It `is_turned` if its
+    keys are the softmax's rows, as in the gradient by k.
     """
 
     tiles: Tiles
@@ -132,7 +132,7 @@ class TileSum:
 
     @property
     def tensors(self) -> frozenset[Tensor]:
-        """All that it reads and writes."""
+        """All tensors that the pass reads or writes."""
         ends = tuple(step.value for step in self.finish.steps)
         read = _read(self.tiles, (self.weight, self.value, *ends))
         return frozenset((*read, *_written(self.finish)))
@@ -141,7 +141,7 @@ class TileSum:
 @final
 @dataclass(frozen=True)
 class AttentionSums:
-    """Stages that run together: the statistics of rows, then sums."""
+    """Stages of attention's gradients that run together: row statistics, then the sums."""
 
     stages: tuple[Stage, ...]
     statistics: Statistics
@@ -150,7 +150,7 @@ class AttentionSums:
 
 
 def attention_sums_of(task: Task) -> AttentionSums | str:
-    """Return the sums whose tiles begin with a stage, or why there are none."""
+    """Return the gradient sums that begin with this stage, or why there are none."""
     found = contraction_of(task)
     if isinstance(found, str):
         return found

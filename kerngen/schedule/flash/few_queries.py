@@ -1,4 +1,4 @@
-"""Strategy `flash` for few queries, as one that is decoded: many workgroups share the keys.
+"""Strategy `flash` for few queries, as when decoding: many workgroups share the keys.
 
 A workgroup has four rows, and some of the keys: a part.  Its lanes read the keys in runs,
 and add up the products of each key through workgroup memory; then they have a key each,
@@ -67,12 +67,12 @@ class KeySplit:
 
     @property
     def heads(self) -> HeadGroup | None:
-        """Which heads are rows of the same keys."""
+        """The group of heads whose queries read the same keys, if there is one."""
         return head_group(self.found)
 
     @property
     def outer(self) -> tuple[Index, ...]:
-        """The indices that keep keys of their own."""
+        """The indices whose values each have keys of their own."""
         heads = self.heads
         own = None if heads is None else heads.index
         return tuple(index for index in self.found.batch if index != own)
@@ -87,7 +87,7 @@ class KeySplit:
 
     @property
     def tiles(self) -> Size:
-        """How many workgroups there are for each part of the keys."""
+        """The number of workgroups that share one part of the keys."""
         heads, columns = self.heads, extent_size(self.found.column.extent)
         count = ONE if heads is None else heads.count
         row_tiles, column_tiles = ceil_div(self.rows, VECTOR), ceil_div(
@@ -97,7 +97,9 @@ class KeySplit:
 
     @property
     def parts(self) -> Size:
-        """How many parts there are: as many as keep a device busy, of 128 keys or more."""
+        """The number of parts: enough to keep a device busy,
+        with 128 keys or more each.
+        """
         fill = ceil_div(GROUPS, maximum(self.tiles, 1))
         keys = ceil_div(extent_size(self.found.key.extent), SIZE)
         return maximum(minimum(fill, keys), 1)
@@ -106,7 +108,7 @@ class KeySplit:
 @final
 @dataclass
 class FlashRows:
-    """Writes the shaders; what is `whole` reads vectors of four."""
+    """Writes both shaders for few queries; a `whole` variant reads vectors of four."""
 
     task: Task
     found: Attention
@@ -129,14 +131,14 @@ class FlashRows:
         self.rows: list[dict[Index, t.Expr]] = []
 
     def wide(self) -> set[str]:
-        """Return the tensors that are read in vectors."""
+        """Return the names of the tensors that are bound as vectors."""
         product, found = self.found.product, self.found
         names = tensors_in_runs((product.left,), product.last)
         names |= tensors_in_runs((product.right,), product.last)
         return names | tensors_in_runs((found.value,), found.column)
 
     def scratch(self) -> tuple[Scratch, ...]:
-        """Return what the parts leave: sums, and each row's largest score and total."""
+        """Return the buffers for each part's sums, largest scores and totals."""
         found = self.found
         rows = domain_size((*found.batch, found.row)) * self.split.parts
         return (
@@ -158,7 +160,7 @@ class FlashRows:
         return name
 
     def shader(self) -> Shader:
-        """Return the first dispatch."""
+        """Return the first dispatch: each workgroup handles one part of the keys."""
         s = self.builder
         first = t.Ident(s.fresh("first_key"))
         self._place()
@@ -508,7 +510,7 @@ class FlashRows:
     # The second dispatch
 
     def joining(self) -> Shader:
-        """Return the second dispatch: an invocation for each result."""
+        """Return the second dispatch: one invocation joins the parts of each result."""
         found = self.found
         task = replace(self.task, label=f"{self.task.label}.join")
         s = ShaderBuilder(task, {})

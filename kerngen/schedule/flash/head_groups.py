@@ -1,4 +1,4 @@
-"""Heads of queries that share their keys: an index that keys and values divide.
+"""Grouped-query attention: several heads of queries that read the same keys and values.
 
 Where keys and values are read at `g / (h / r)` alone, the `h / r` heads of one quotient are
 rows of the same product, and what is read of keys and values serves them all.
@@ -39,7 +39,7 @@ class HeadGroup:
 
 
 def head_group(found: Attention) -> HeadGroup | None:
-    """Return which heads share their keys, if any do."""
+    """Return the group of heads that share keys and values, or None."""
     for index in found.batch:
         uses = [*_uses(found.product.right, index), *_uses(found.value, index)]
         sizes = set(uses)

@@ -1,4 +1,4 @@
-"""Which keys a tile of queries attends to: tiles that a mask leaves empty are skipped.
+"""The range of keys that a tile of queries attends to: masked tiles are skipped.
 
 `j <= i + (t - s)`, as of a causal mask, bounds the keys j from above: by its last row.  So
 does `j <= at + i` with a position `at` that the device has, as of a cache with room.
@@ -56,7 +56,9 @@ class KeyBounds:
 
     @classmethod
     def of(cls, score: Expr, row: Index, key: Index) -> KeyBounds:
-        """Return the bounds of a score; none, if it has no mask that is known."""
+        """Return the bounds that a score's mask sets;
+        no bounds if the mask is not known.
+        """
         return cls.of_mask(_masked(score), row, key)
 
     @classmethod
@@ -65,7 +67,7 @@ class KeyBounds:
     ) -> KeyBounds:
         """Return the bounds of a mask, if there is one.
 
-        Where it `is_turned`, the keys are the rows that have a softmax.
+        It `is_turned` if the keys are the softmax's rows.
         """
         none = cls((), needs_keys=False, row=row, key=key)
         if mask is None:
@@ -90,9 +92,9 @@ class KeyBounds:
         rows: tuple[t.Expr, t.Expr],
         step: int,
     ) -> tuple[t.Expr, t.Expr]:
-        """Name the first key of a tile, a multiple of `step`, and the one past its last.
+        """Name the first key of a tile, a multiple of `step`, and the end of its keys.
 
-        `rows` are the first row and the last one.
+        `rows` are the first and the last row of the tile.
         """
         extent = shader.extent(self.key.extent)
         if not self.bounds:
@@ -145,7 +147,9 @@ class KeyBounds:
     def checks(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
     ) -> Iterator[t.Expr]:
-        """Yield what holds where every row has a key: bounds are linear, so at the ends."""
+        """Yield conditions that hold if every row has a key; bounds are linear,
+        so at the ends.
+        """
         for row in ends:
             lows = [t.Literal("0i"), *self._sides(lowerer, row, is_upper=False)]
             highs = [
@@ -163,7 +167,7 @@ class KeyBounds:
 
 
 def mask_of(weight: Expr) -> Mask | None:
-    """Return the mask of a weight, which is 0 where that is false.
+    """Return the mask of a weight: the condition without which the weight is 0.
 
     Of the exponential of a score it is the score's: 0 in rows that have keys.
     """

@@ -1,4 +1,4 @@
-"""The numbers of rows while their keys go by: the largest score, and totals of weights.
+"""Online softmax: running maxima and totals of rows while a pass goes over the keys.
 
 Where a tile raises the largest score of a row, the totals so far are scaled to it.
 """
@@ -17,10 +17,10 @@ from kerngen.shader import tree as t
 
 @final
 class OnlineRows:
-    """Writes what becomes of the numbers of rows; each vector is of four rows.
+    """Writes the updates of the running numbers; each vector is of four rows.
 
-    `sums` are how many sums of weights times factors are kept of a row, besides the
-    total of the weights.
+    `sums` is the number of weighted sums kept of a row, besides the total of the
+    weights.
     """
 
     def __init__(self, run: KeyPass, weights: Weights, sums: int = 0) -> None:
@@ -37,7 +37,7 @@ class OnlineRows:
         self.joined: list[list[t.Ident]] = []
 
     def declare(self) -> list[t.Stmt]:
-        """Declare the numbers, as of no keys."""
+        """Declare the running numbers, with their values before any key."""
         lowest = t.call("vec4f", t.Literal(repr(-F32_MAX)))
         body: list[t.Stmt] = []
         for b in self._blocks:
@@ -52,10 +52,10 @@ class OnlineRows:
         scaled: Callable[[int], Sequence[t.Ident]] = lambda _: (),
         factors: Sequence[Rows] = (),
     ) -> list[t.Stmt]:
-        """Raise the largest score of each row, and turn scores into weights.
+        """Take a tile of scores: raise the maxima, and turn the scores into weights.
 
-        `scaled` returns what else is scaled of a row; `factors` has what the weights are
-        multiplied with, for each sum.
+        `scaled` returns further values of a row to scale; `factors` are what the
+        weights are multiplied with, for each sum.
         """
         s, run = self._run.builder, self._run
         new = [t.Ident(s.fresh(f"new_{b}")) for b in self._blocks]
@@ -96,7 +96,7 @@ class OnlineRows:
         return body
 
     def join(self) -> list[t.Stmt]:
-        """Add the totals of all invocations of a row."""
+        """Join the totals of all invocations that share a row."""
         s, body = self._run.builder, list[t.Stmt]()
         for each in self.totals:
             names = [t.Ident(s.fresh(f"whole_{b}")) for b in self._blocks]
@@ -105,7 +105,7 @@ class OnlineRows:
         return body
 
     def of_row(self, r: int) -> tuple[t.Expr, ...]:
-        """Return the largest score and the totals of a row of this invocation."""
+        """Return the largest score and the totals of row `r` of this invocation."""
         b, component = divmod(r, VECTOR)
         vectors = (self.top[b], *(joined[b] for joined in self.joined))
         return tuple(t.Member(vector, COMPONENTS[component]) for vector in vectors)

@@ -1,4 +1,4 @@
-"""Weights of a pass over keys as shares: exp(score - largest), divided by a power of two.
+"""Weights of attention scaled by a power of two, so that their sums can't overflow.
 
 The total of as many shares as there are keys is at most 1.  So a weighted mean is no
 larger than the largest value on the way, either, and overflows nowhere where the equations
@@ -19,14 +19,18 @@ _ONE = 127
 
 
 def share(shader: ShaderBuilder, keys: Extent) -> t.Expr:
-    """Return the part of a weight: 1 / 2^n, where 2^n is the number of keys or more."""
+    """Return the scale of the weights: 1 / 2^n,
+    where 2^n is at least the number of keys.
+    """
     return _power(t.Binary("-", t.u32(_ONE), _doublings(shader, keys)))
 
 
 def row_values(
     shader: ShaderBuilder, keys: Extent, row: tuple[t.Expr, t.Expr]
 ) -> dict[str, Value]:
-    """Return what `TOP` and `TOTAL` are of a row's largest score and total of shares."""
+    """Return the values of `TOP` and `TOTAL`,
+    from a row's largest score and scaled total.
+    """
     top, total = row
     none = infinity(shader, negative=True)
     largest = t.call("select", top, none, total.equals(t.Literal("0.0")))
@@ -36,7 +40,7 @@ def row_values(
 def sum_values(
     shader: ShaderBuilder, keys: Extent, value: Value, total: t.Expr
 ) -> dict[str, Value]:
-    """Return what `SUM` and `MEAN` are of a sum, or four, of values times shares."""
+    """Return the values of `SUM` and `MEAN`, from one scaled sum or a vector of four."""
     return {
         SUM.name: Value(value.expr * _whole(shader, keys), value.wide),
         MEAN.name: Value(t.Binary("/", value.expr, total), value.wide),

@@ -42,7 +42,7 @@ _OF_ROW: Final = {"row_top": "f32", "row_total": "f32"}
 
 
 def wide_tensors(found: Attention) -> set[str]:
-    """Return the tensors that are read or written in vectors."""
+    """Return the names of the tensors that are read or written as vectors of four."""
     return (
         in_vectors((found.product,), found.row, found.key)
         | values_in_vectors(found.value, found.key, found.column, found.finish)

@@ -51,7 +51,9 @@ Found: TypeAlias = Attention | AttentionSums
 
 
 def flash_of(task: Task) -> Found | str:
-    """Return what begins with a stage, or say why it is no attention."""
+    """Return the attention, or its gradients, that begin with a stage;
+    or why none does.
+    """
     found = attention_of(task)
     if isinstance(found, str):
         sums = attention_sums_of(task)
@@ -60,7 +62,7 @@ def flash_of(task: Task) -> Found | str:
 
 
 def fits_flash(task: Task) -> str:
-    """Say why no attention begins with the stage; empty if one does."""
+    """Return why no attention begins with the stage, or "" if one does."""
     found = flash_of(task)
     return found if isinstance(found, str) else ""
 
@@ -72,7 +74,7 @@ def flash_run(task: Task) -> tuple[Stage, ...]:
 
 
 def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a variant for whole vectors and turns, and one for any size."""
+    """Yield a variant for sizes that vectors and tiles divide, and one for any size."""
     found, tiling = flash_of(task), flash_tiling(options)
     assert not isinstance(found, str), found
     if isinstance(found, AttentionSums):
@@ -91,7 +93,7 @@ def lower_flash(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def suits_flash(task: Task, options: Options) -> str:
-    """Say why attention does not suit the options; empty if it does."""
+    """Return why attention does not suit the options, or "" if it does."""
     found = flash_of(task)
     assert not isinstance(found, str), found
     if not flash_tiling(options).rows:

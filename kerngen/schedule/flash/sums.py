@@ -1,4 +1,5 @@
-"""The shaders of strategy `flash` for gradients: numbers of rows, and sums of remade tiles.
+"""The shaders for gradients of attention: row statistics,
+then sums of recomputed tiles.
 
 The first dispatch goes over the keys of each row, and stores a few numbers of it: the largest
 score, the total of the weights, and sums of weights times factors.  Each of the others makes
@@ -57,14 +58,14 @@ _BEYOND: Final = "beyond the last key there is none."
 
 
 def wide_in_numbers(found: Statistics) -> set[str]:
-    """Return the tensors that the pass over numbers reads in vectors."""
+    """Return the tensors that the pass for row statistics reads as vectors."""
     tiles = found.tiles
     names = in_vectors(tiles.products, tiles.row, tiles.key)
     return names | tensors_in_runs((found.score, *found.factors), tiles.key)
 
 
 def wide_in_sum(found: TileSum) -> set[str]:
-    """Return the tensors that a sum reads or writes in vectors."""
+    """Return the tensors that the pass for a sum reads or writes as vectors."""
     tiles = found.tiles
     return (
         in_vectors(tiles.products, tiles.row, tiles.key)
@@ -188,7 +189,7 @@ class _Remade(KeyPass):
 
 @final
 class NumbersShader(_Remade):
-    """Writes the shader of the numbers of rows."""
+    """Writes the shader that computes the row statistics."""
 
     def __init__(
         self, task: Task, found: AttentionSums, tiling: FlashTiling, *, whole: bool
@@ -267,7 +268,7 @@ class NumbersShader(_Remade):
 
 @final
 class SumShader(_Remade):
-    """Writes the shader of a sum."""
+    """Writes the shader of one gradient sum."""
 
     def __init__(
         self, task: Task, found: TileSum, tiling: FlashTiling, *, whole: bool

@@ -1,4 +1,4 @@
-"""What the shaders of strategy `flash` have in common: passes over keys, in tiles.
+"""The common parts of the shaders of strategy `flash`: passes over keys, in tiles.
 
 A workgroup has a tile of rows, and goes over the keys.  Each turn computes the products of
 its rows with some keys in registers, as `gemm` does, and makes weights of them.  The weights
@@ -39,14 +39,16 @@ Rows: TypeAlias = Sequence[Sequence[t.Ident]]
 
 
 def weighted_values(value: Expr, key: Index, column: Index, row: Index) -> Contraction:
-    """Return the product of weights, which no tensor has, and values."""
+    """Return the product of weights and values as a contraction;
+    no tensor has the weights.
+    """
     left, right = LocalValue(LEFT, Scalar.F32), LocalValue(RIGHT, Scalar.F32)
     term = Binary("*", left, right, Scalar.F32)
     return Contraction("sum", (key,), left, value, term, column, row)
 
 
 def in_vectors(products: Sequence[Contraction], row: Index, key: Index) -> set[str]:
-    """Return the tensors that products read in vectors."""
+    """Return the tensors that several products read as vectors."""
     names: set[str] = set()
     for each in products:
         for factor, own in ((each.left, row), (each.right, key)):
@@ -57,7 +59,7 @@ def in_vectors(products: Sequence[Contraction], row: Index, key: Index) -> set[s
 def values_in_vectors(
     value: Expr, key: Index, column: Index, finish: Stage
 ) -> set[str]:
-    """Return the tensors that are read for values, and at the end, in vectors."""
+    """Return the tensors that the values and the last stage read or write as vectors."""
     names = tensors_in_runs((value,), tile_axis(value, key, column))
     ends = tuple(step.value for step in finish.steps)
     return names | vector_tensors(finish, ends, column)
@@ -77,7 +79,9 @@ class Product:
 @final
 @dataclass
 class Weights:
-    """The tile of weights in workgroup memory: for each key, vectors of four rows."""
+    """The tile of weights in workgroup memory: a line per key,
+    vectors of four rows in it.
+    """
 
     builder: ShaderBuilder
     tiling: Tiling
@@ -96,23 +100,23 @@ class Weights:
 
     @property
     def counter(self) -> str:
-        """What counts the keys."""
+        """The name of the variable that counts the keys."""
         return self.key.name
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the tile."""
+        """Return the variable of the tile."""
         del buffer
         return self._tile
 
     def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
-        """Return the weights of four rows, of a line of the tile."""
+        """Return the weights of four rows, read from a line of the tile."""
         return self.place(line, block, at, term // VECTOR % self._turn)
 
     def place(self, line: t.Expr, block: int, at: t.Expr, turn: t.Expr) -> t.Expr:
-        """Return the place of a vector in a line.
+        """Return where a vector is in its line of the tile.
 
-        Neighbouring lanes store to lines below each other: without an exchange of places
-        they would meet in few banks of workgroup memory.
+        Places are XORed with a part of the line's number: else neighbouring lanes,
+        which store to adjacent lines, would meet in few banks of workgroup memory.
         """
         if turn != t.ZERO:
             at = t.Binary("^", at, turn)
@@ -123,16 +127,18 @@ class Weights:
         return min(self.across, BANKS)
 
     def own(self, line: t.Expr, column: t.Expr, row: t.Expr, block: int) -> t.Expr:
-        """Return where an invocation puts a vector of what its column has."""
+        """Return the element of the tile to which an invocation writes a vector of
+        weights.
+        """
         return self.place(self._tile[line], block, row, column % self._turn)
 
 
 class KeyPass:
-    """Writes one shader; what is `whole` needs no care at the ends of vectors.
+    """Writes a shader that passes over the keys; a `whole` one has no ragged vectors.
 
-    `task` is of all stages together.  `batch` are the indices that each have rows and keys
-    of their own, `outer` those that it loops over around the keys, `bounded` is whether it
-    skips keys.
+    `task` has the steps of all stages. `batch` are indices with keys of their own,
+    `outer` are indices to loop over around the keys, and `bounded` is whether masked
+    keys are skipped.
     """
 
     def __init__(
@@ -164,7 +170,9 @@ class KeyPass:
         self._shared_tiles: dict[tuple[str, str], t.Expr] = {}
 
     def name_places(self) -> None:
-        """Name an invocation's place in a tile, and the counter of keys."""
+        """Write variables for an invocation's place in a tile,
+        and for the counter of keys.
+        """
         s = self.builder
         self.column, self.row = (t.Ident(s.fresh(n)) for n in ("column", "row"))
         self.first = t.Ident(s.fresh("first_key"))
@@ -177,9 +185,9 @@ class KeyPass:
         over: tuple[Index, ...],
         tiling: Tiling,
     ) -> Operand:
-        """Return what brings a factor into workgroup memory; `q` is of the rows.
+        """Return the writer that brings a factor into workgroup memory.
 
-        Products take turns: those of one form have one tile.
+        Operands with tiles of one form share the tile, as they are used in turn.
         """
         is_left = name == "q"
         micro = tiling.micro_m if is_left else tiling.micro_n
@@ -198,7 +206,7 @@ class KeyPass:
         )
 
     def operands(self, found: Contraction) -> tuple[Operand, Operand]:
-        """Return the operands of a product of rows and keys."""
+        """Return the writers for both factors of a product of rows and keys."""
         return (
             self.operand("q", found.left, self.row_index, found.over, self.rows),
             self.operand("k", found.right, self.key_index, found.over, self.rows),
@@ -207,7 +215,7 @@ class KeyPass:
     # Where this workgroup works
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
-        """Name a value."""
+        """Write a `let` and return its name."""
         name = t.Ident(self.builder.fresh(wanted))
         self.body.append(t.Let(name.name, value))
         return name
@@ -226,7 +234,9 @@ class KeyPass:
         return domain_size(self.batch) * rows * columns
 
     def place(self, column: Index | None, bounds: KeyBounds) -> None:
-        """Name the batch indices, the tile's first row and column, and its keys."""
+        """Write where the workgroup's tile is: batch indices,
+        first row and column, keys.
+        """
         s = self.builder
         group = self.let("group", linear_group(s))
         tile_rows, tile_columns = self.tiled_axes(column)
@@ -251,7 +261,7 @@ class KeyPass:
     # Products
 
     def multiply(self, product: Product) -> list[t.Stmt]:
-        """Write the loop over the terms of a product, as that of `gemm`."""
+        """Return the loop over a product's terms, as in `gemm`."""
         s, operands = self.builder, (product.rows, product.keys)
         first, following = (t.Ident(s.fresh(n)) for n in ("first", "following"))
         end, terms = s.size(product.found.over), self.tiling.terms
@@ -341,7 +351,7 @@ class KeyPass:
         columns: Sequence[t.Expr],
         products: Sequence[t.Ident],
     ) -> t.Expr:
-        """Return a function's value at a row of the tile and four keys."""
+        """Return a call of such a function, for a row of the tile and four keys."""
         places = [self.at[index] for index in (*self.batch, *self.outer)]
         row = self.tile_row + i
         keys = [self.first + j for j in columns]
@@ -359,7 +369,9 @@ class KeyPass:
     # Rows
 
     def across(self, kind: str, vectors: Sequence[t.Ident]) -> t.Expr:
-        """Return the largest component of vectors, or the sum of all."""
+        """Return the largest component of several vectors,
+        or the sum of all components.
+        """
         if kind == "sum":
             one: t.Expr = vectors[0]
             for vector in vectors[1:]:
@@ -379,7 +391,7 @@ class KeyPass:
         joined: Sequence[t.Ident],
         kind: str,
     ) -> list[t.Stmt]:
-        """Join what the invocations of a row have, in a fixed order."""
+        """Join the numbers that the invocations of a row have, in a fixed order."""
         body = list[t.Stmt]()
         for b, value in enumerate(own):
             place = weights.own(self.column, self.column, self.row, b)
@@ -402,7 +414,7 @@ class KeyPass:
     def add_values(
         self, rows: Rows, weights: Weights, values: Operand, sums: RegisterTile
     ) -> list[t.Stmt]:
-        """Add the weights times the values, some keys at a time."""
+        """Add weights times values to the sums, some keys at a time."""
         s, turns = self.builder, self.tiling.turns
         body: list[t.Stmt] = []
         for block in range(self.rows.micro_n // VECTOR):
@@ -467,10 +479,10 @@ class KeyPass:
         locals_: Callable[[tuple[t.Ident, ...]], Mapping[str, Value]],
         vector: Index | None = None,
     ) -> str:
-        """Declare the function that does steps for one element, or for four.
+        """Declare a function that does a stage's steps for one element, or for four.
 
-        `given` are its arguments behind the indices, with their types, and `locals_` what
-        the steps use of them.
+        `given` are further parameters with their types, and `locals_` the local values
+        that the steps use.
         """
         s = self.builder
         name = s.fresh(wanted)
@@ -496,7 +508,9 @@ class KeyPass:
         sums: RegisterTile,
         beside: Callable[[int], tuple[t.Expr, ...]] = lambda _: (),
     ) -> list[t.Stmt]:
-        """Hand every sum to the function that does the last stage's steps."""
+        """Return the calls that hand every sum to the function for the last stage's
+        steps.
+        """
         body = list[t.Stmt]()
         wide = self.whole and domain[-1] == column
         for number, (i, columns, total) in enumerate(sums.results()):
@@ -517,7 +531,7 @@ class KeyPass:
 
 
 def rows_of(block: int) -> range:
-    """Return the rows of a block of four."""
+    """Return the numbers of the rows in a block of four."""
     return range(block * VECTOR, (block + 1) * VECTOR)
 
 

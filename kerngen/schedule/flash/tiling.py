@@ -1,4 +1,4 @@
-"""The numbers of attention in one pass, and what they must satisfy."""
+"""The tile sizes of strategy `flash`, and the conditions that they must satisfy."""
 
 from __future__ import annotations
 
@@ -50,11 +50,13 @@ class FlashTiling:
 
     @property
     def turns(self) -> int:
-        """In how many turns the weights of each block of keys go through memory."""
+        """The number of rounds in which a block's weights go through workgroup memory."""
         return self.scores.columns * VECTOR // self.weights
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the numbers, in the user's words; the first only."""
+        """Yield the first fault of the tile sizes, in the user's words,
+        if there is one.
+        """
         if self.rows:
             if self.columns not in ROW_COLUMNS:
                 listed = ", ".join(map(str, ROW_COLUMNS))

@@ -109,26 +109,28 @@ class Operand:
         )
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the tile; of two, the one of that number."""
+        """Return the variable of the tile; of two that alternate,
+        the one numbered `buffer`.
+        """
         return self._tile if buffer is None else self._tile[buffer]
 
     @property
     def lanes(self) -> int:
-        """How many elements an address counts as one."""
+        """The number of elements in what one address counts: 1 or 4."""
         return LANES if self.whole else 1
 
     @property
     def counter(self) -> str:
-        """What counts the terms: the reduction's index, where there is one."""
+        """The name of the variable that counts terms: that of the reduction's index."""
         return self.over[0].name if len(self.over) == 1 else "term"
 
     @property
     def vector_type(self) -> str:
-        """What four neighbours are in WGSL."""
+        """The WGSL type of four neighbours."""
         return wgsl_type(self.factor.type, LANES)
 
     def place(self, batch: dict[Index, t.Expr]) -> list[t.Stmt]:
-        """Find this invocation's vectors in the tile."""
+        """Write which vectors of the tile this invocation brings."""
         self.batch = dict(batch)
         turns = -(-self.count // self.tiling.invocations)
         self._neighbours, self._digits = [], []
@@ -177,13 +179,13 @@ class Operand:
         return [stmt for unit in self._units for stmt in unit.guarded(unit.stage(tile))]
 
     def inside(self, outer: t.Expr) -> t.Expr:
-        """Return the place of a vector, or of a line, that is not beyond the end."""
+        """Return a position along `outer`, moved back to the last one that exists."""
         if not self.whole:
             return outer
         return self._before_end(outer, 1 if self.turns_over else VECTOR)
 
     def vector_from(self, linear: Linear, address: t.Expr) -> t.Expr:
-        """Return the four neighbours in memory that begin at an address."""
+        """Return a call that reads four neighbours from an address on."""
         if self.whole:
             return self._at_address(linear.indices, address, [])
         if not self._vector:
@@ -198,7 +200,7 @@ class Operand:
         return lowerer.lower(self.factor).expr
 
     def vector(self, outer: t.Expr, over: t.Expr, block: list[t.Stmt]) -> t.Expr:
-        """Return four neighbours in memory."""
+        """Return four neighbours in memory at a position along `outer` and `over`."""
         if not self.whole:
             if not self._vector:
                 self._vector = self._declare_vector()
@@ -210,14 +212,15 @@ class Operand:
         return lowerer.widen(lowerer.lower(self.factor), self.factor.type)
 
     def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
-        """Return what an invocation reads of a block, of the tile's line of a term."""
+        """Return the vector that an invocation reads from a block of a tile's line."""
         if not self.along_terms:
             return line[at + block * self.across]
         turn = self.exchange(term)
         return line[block][at if turn == t.ZERO else t.Binary("^", at, turn)]
 
     def exchange(self, term: t.Expr) -> t.Expr:
-        """Return what a vector's place in its block is exchanged by, by its term.
+        """Return the number that a vector's place in its block is XORed with, by its
+        term.
 
         Neighbouring lanes store the terms of one line, which lie below each other:
         without that they would meet in few banks of workgroup memory.
@@ -229,13 +232,15 @@ class Operand:
         return term // VECTOR * VECTOR // (self.tiling.k // BANKS)
 
     def clear(self, count: t.Expr) -> list[t.Stmt]:
-        """Set the terms in registers to 0 that are not among the first `count`."""
+        """Return statements that set loaded terms to 0 from number `count` on."""
         return [stmt for unit in self._units for stmt in unit.clear(count)]
 
     # Windows
 
     def neighbours(self, name: str) -> tuple[Neighbours, bool]:
-        """Return the places of a turn's vector, and whether another turn has found them."""
+        """Return the places of a turn's vector,
+        and whether an earlier turn computed them.
+        """
         if self._neighbours and not self.along_terms and self._same(self.line):
             return self._neighbours[0], True
         found = Neighbours(self.builder, self.group, name, self.gap)
@@ -243,14 +248,16 @@ class Operand:
         return self._neighbours[-1], False
 
     def digits(self, name: str) -> tuple[Digits, bool]:
-        """Return the indices of a turn's term, and whether another turn has found them."""
+        """Return the indices of a turn's term,
+        and whether an earlier turn computed them.
+        """
         if self._digits and self.along_terms and self._same(self.tiling.k):
             return self._digits[0], True
         self._digits.append(Digits(self.builder, self.over, name, self.tiling.k))
         return self._digits[-1], False
 
     def window(self, form: Expr, neighbours: Neighbours, digits: Digits) -> t.Expr:
-        """Return four elements of a term, of a form of the factor."""
+        """Return four elements of a term, read by one form of the factor."""
         return self._reader.vector(form, self.batch, neighbours, digits.at)
 
     def _same(self, length: int) -> bool:
@@ -289,7 +296,7 @@ class Operand:
         return f"Four elements along {self.outer.name}, {self.gap} apart,"
 
     def first(self, vector: t.Expr, line: int = 0) -> t.Expr:
-        """Return where along its own index a vector of the tile begins, or a line of it."""
+        """Return where a vector of the tile, or one of its lines, begins along `outer`."""
         width = 1 if self.gap > 1 else VECTOR
         return self.origin + (vector * width + line)
 

@@ -1,4 +1,4 @@
-"""Windows of one element: where a convolution reads its image as a product reads a matrix.
+"""Convolutions of 1 x 1: windows of one element read the image as a plain matrix.
 
 `x[n, q, i * step + u * skip - edge]`, or 0 beyond the axis, is `x[n, q, i]` where the window
 has one element, the step is 1 and there is no edge: that is a convolution of 1 x 1.  Neither
@@ -38,7 +38,8 @@ _BESIDE: Final = identity_of("sum", Scalar.F32)
 @final
 @dataclass(frozen=True, slots=True)
 class Pointwise:
-    """The element that a factor is where each window has one, and what must hold there.
+    """The element that a factor reads where each window has one,
+    and the conditions for it.
 
     `numbers` are integers of the call with the values that they must have, `single` the
     lengths that must be 1; of each pair in `within`, the first length is at most the other.
@@ -66,9 +67,9 @@ _Places: TypeAlias = Sequence[_Place]
 def pointwise_of(
     factor: Expr, over: tuple[Index, ...], function: Callable[[str], Function]
 ) -> Pointwise | None:
-    """Return what a factor that does not divide is for windows of one element.
+    """Return the plain form of a factor that is read in windows, or None.
 
-    None if it is none that is read in windows, with 0 beside the axes.
+    The factor must be a read in windows that is 0 outside of the axes.
     """
     match factor:
         case Select(condition, Load() as load, otherwise) if otherwise == _BESIDE:

@@ -24,38 +24,42 @@ class Factor(Protocol):
 
     @property
     def name(self) -> str:
-        """What its registers are called."""
+        """The name of its registers."""
         ...
 
     @property
     def blocks(self) -> int:
-        """How many vectors an invocation reads of it, for each term."""
+        """How many vectors an invocation reads of the factor, for each term."""
         ...
 
     @property
     def counter(self) -> str:
-        """What counts the terms."""
+        """The name of the variable that counts the terms."""
         ...
 
     def tile(self, buffer: t.Expr | None) -> t.Expr:
-        """Return the tile; of two, the one of that number."""
+        """Return the variable of the tile; of two that alternate,
+        the one numbered `buffer`.
+        """
         ...
 
     def vector_of(self, line: t.Expr, block: int, at: t.Expr, term: t.Expr) -> t.Expr:
-        """Return what an invocation reads of a block, of the tile's line of a term."""
+        """Return the vector that an invocation reads from a block of a tile's line."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Conditions of a term, by the rows and by the vectors of columns of an invocation."""
+    """The conditions under which a term counts, by row and by vector of columns."""
 
     rows: tuple[t.Expr, ...] = ()
     columns: tuple[t.Expr, ...] = ()
 
     def at(self, row: int, vector: int) -> t.Expr | None:
-        """Return where the term is one of a row and of four columns; None: always."""
+        """Return the condition for a row and four columns,
+        or None if the term always counts.
+        """
         if not self.columns:
             return self.rows[row] if self.rows else None
         if not self.rows:
@@ -66,7 +70,7 @@ class Kept:
 
 @final
 class RegisterTile:
-    """Accumulators, and the arithmetic on them."""
+    """The accumulators of one invocation, and the arithmetic on them."""
 
     def __init__(
         self,
@@ -106,15 +110,17 @@ class RegisterTile:
         return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
 
     def put(self, column: t.Ident, row: t.Ident) -> None:
-        """Take the place that another tile of the same invocations has."""
+        """Use the place that another register tile of the same invocations has
+        computed.
+        """
         self._column, self._row = column, row
 
     def row_of(self, r: int) -> list[t.Ident]:
-        """Return the accumulators of a row of this invocation."""
+        """Return the accumulators of row `r` of this invocation, side by side."""
         return [self._sums[r, v] for v in self._vectors]
 
     def own_place(self) -> tuple[t.Expr, t.Expr]:
-        """Return the column and the row of this invocation in the tile."""
+        """Return this invocation's column and row among the invocations of the tile."""
         t_, lane = self._tiling, self._builder.lane
         across = t_.columns // t_.lane_columns
         group, within = lane // GROUP, lane % GROUP
@@ -144,11 +150,11 @@ class RegisterTile:
 
     @property
     def totals(self) -> list[t.Expr]:
-        """The accumulators, those of a row side by side."""
+        """Return all accumulators, those of a row side by side."""
         return [self._sums[r, v] for r in self._rows for v in self._vectors]
 
     def place_of(self, number: t.Expr) -> tuple[t.Expr, list[t.Expr]]:
-        """Return the row and the columns of the total that has a number."""
+        """Return the row and the four columns in the tile of accumulator `number`."""
         t_, vectors = self._tiling, len(self._vectors)
         r, v = number // vectors, number % vectors
         row_scale = VECTOR if self._row_gap == 1 else 1
@@ -159,18 +165,20 @@ class RegisterTile:
         return row + r % VECTOR * self._row_gap, columns
 
     def vector_of(self, number: t.Expr) -> t.Expr:
-        """Return which vector of a row of the tile the total of a number is."""
+        """Return the number of an accumulator's vector within its row of the tile."""
         return self._column + number % len(self._vectors) * self._tiling.columns
 
     def tile_row(self, r: int) -> t.Expr:
-        """Return the place in the tile of a row of this invocation."""
+        """Return where row `r` of this invocation is in the tile."""
         block, within = divmod(r, VECTOR)
         if self._row_gap > 1:
             return self._row + (block * self._tiling.rows + within * self._row_gap)
         return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
 
     def tile_columns(self, v: int) -> list[t.Expr]:
-        """Return the places in the tile of four columns of this invocation."""
+        """Return where the four columns of vector `v` of this invocation are in the
+        tile.
+        """
         if self._column_gap > 1:
             first = v * self._tiling.columns
             every = range(first, first + VECTOR * self._column_gap, self._column_gap)
@@ -181,7 +189,8 @@ class RegisterTile:
     def accumulate(
         self, p: int, buffer: t.Expr | None, left_over: t.Expr | None
     ) -> t.Stmt:
-        """Take the term `p` of a turn, if it is one of those `left_over`.
+        """Add term `p` of a turn to the accumulators,
+        unless it lies beyond `left_over`.
 
         Rows go there and back over the columns, so that neighbouring statements share
         a factor.
@@ -193,7 +202,7 @@ class RegisterTile:
     def accumulate_some(
         self, p: t.Expr, buffer: t.Expr | None, kept: Kept
     ) -> list[t.Stmt]:
-        """Take a term of a turn for the rows and the columns that have it."""
+        """Add a term only to the accumulators of rows and columns for which it counts."""
         body, terms = self._take(p, buffer, kept)
         return body + terms
 

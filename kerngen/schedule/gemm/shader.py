@@ -57,7 +57,7 @@ from kerngen.shader import tree as t
 
 
 def wide_tensors(found: Contraction, row: Index) -> set[str]:
-    """Return the tensors that the factors of a product read in vectors."""
+    """Return the names of the tensors that a product's factors read as vectors of four."""
     names: set[str] = set()
     for factor, own in ((found.left, row), (found.right, found.column)):
         names |= tensors_in_runs((factor,), tile_axis(factor, found.last, own))
@@ -70,7 +70,7 @@ _SIDES: Final = ("row", "column")
 @final
 @dataclass
 class GemmShader:
-    """Writes one shader; what is `whole` needs no care at the ends of vectors.
+    """Writes the shader of a product; a `whole` one has no ragged vectors.
 
     Its turns are whole, too, but where terms are `padded`: a constant of the pipeline, as
     the padding costs 5 % of a large product.

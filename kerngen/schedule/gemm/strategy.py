@@ -35,7 +35,7 @@ ms with 8 x 8 sums, 3.52 with 8 x 16."""
 
 
 def fits_gemm(task: Task) -> str:
-    """Say why `gemm` does not fit the stage; empty if it does."""
+    """Return why `gemm` does not fit the stage, or "" if it does."""
     found = bounded_contraction_of(task)
     if isinstance(found, str):
         return found
@@ -49,12 +49,12 @@ def fits_gemm(task: Task) -> str:
 
 
 def row_of(task: Task) -> Index:
-    """Return the row of a stage that fits."""
+    """Return the row index of a stage that `gemm` fits: that of the left factor."""
     return product_of(task)[1]
 
 
 def lower_gemm(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield variants for whole vectors, with whole turns and without, and one for any size."""
+    """Yield the variants: whole vectors with and without whole turns, then any size."""
     tiling = tiling_of(options)
     vectors = _whole_vectors(task)
     if vectors != NEVER:

@@ -68,9 +68,10 @@ NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
 @final
 @dataclass(frozen=True, slots=True)
 class TermShares:
-    """How workgroups share the turns of all tiles.
+    """How the workgroups share the loop turns of all tiles.
 
-    `m`, `n` and `k` are those of a tile, and `most` the workgroups there are at most.
+    `m`, `n` and `k` are the sizes of a tile, and `most` is the greatest number of
+    workgroups.
     """
 
     task: Task
@@ -81,7 +82,7 @@ class TermShares:
 
     @classmethod
     def of(cls, task: Task, tiling: Tiling) -> TermShares:
-        """Return how the workgroups of a tiling share them."""
+        """Return the shares for a stage and a tiling."""
         return cls(task, *map(Literal, _numbers(tiling)))
 
     @property
@@ -115,7 +116,7 @@ class TermShares:
 
     @property
     def trips(self) -> Size:
-        """How often the loops of a workgroup run: over its turns, and over their tiles."""
+        """The most trips of a workgroup's loops: over its turns, and over their tiles."""
         return add(self.share, ceil_div(self.share, self.turns), 1)
 
     @property
@@ -125,14 +126,15 @@ class TermShares:
 
     @property
     def joined(self) -> Size:
-        """How many tiles the second dispatch looks at, each with several slots or none.
+        """The number of tiles that the second dispatch looks at.
 
-        Where shares are shorter than tiles, all; else those that a share ends within.
+        These are all tiles if shares are shorter than tiles, else those inside of which
+        a share ends.
         """
         return select(compare("<", self.share, self.turns), self.tiles, self.groups)
 
     def if_joined(self, size: Size) -> Size:
-        """Return a size where a second dispatch adds what tiles have in slots, else 0."""
+        """Return `size` if some tiles are split among workgroups, else 0."""
         return select(compare("!=", remainder(self.share, self.turns), 0), size, 0)
 
 
@@ -150,7 +152,9 @@ def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
 @final
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """The tiles of a product in a shader: `sizes` are those that are variables there."""
+    """Variables of a shader for the tiles of a product;
+    `sizes` maps sizes to variables.
+    """
 
     shader: ShaderBuilder
     body: list[t.Stmt]
@@ -158,33 +162,33 @@ class Tiles:
     sizes: dict[Size, t.Expr]
 
     def __getitem__(self, size: Size) -> t.Expr:
-        """Return a size as the shader has it."""
+        """Return a size as a WGSL expression: its variable, if it has one."""
         return to_wgsl(size, self.shader, self.sizes)
 
     def let(self, wanted: str, value: t.Expr) -> t.Ident:
-        """Write a variable."""
+        """Write a `let` and return its name."""
         variable = t.Ident(self.shader.fresh(wanted))
         self.body.append(t.Let(variable.name, value))
         return variable
 
     def name(self, *sizes: tuple[str, Size]) -> None:
-        """Write variables for sizes."""
+        """Write a variable for each of some sizes."""
         for wanted, size in sizes:
             self.sizes[size] = self.let(wanted, self[size])
 
     def name_axes(self) -> None:
-        """Write variables for how many tiles there are along rows and columns."""
+        """Write variables for the numbers of tiles along rows and columns."""
         rows, columns = self.shares.tiled_axes
         self.name(("tile_rows", rows), ("tile_columns", columns))
 
     def name_shares(self) -> None:
-        """Write variables for the turns of a tile, those of all, and a share."""
+        """Write variables for the turns of a tile, of all tiles, and of a share."""
         of = self.shares
         self.name_axes()
         self.name(("turns", of.turns), ("all_turns", of.all_turns), ("share", of.share))
 
     def place(self, tile: t.Expr) -> tuple[dict[Index, t.Expr], t.Ident, t.Ident]:
-        """Write where a tile is: the batch's indices, its first row and first column."""
+        """Write the batch indices, the first row and the first column of tile `tile`."""
         rows, columns = (self[axis] for axis in self.shares.tiled_axes)
         batch = batch_of(self.shares.task)
         at = unravel(self.shader, self.body, batch, tile // columns // rows)
@@ -203,10 +207,9 @@ def keep_total(
     at: tuple[t.Expr, t.Expr],
     total: t.Expr,
 ) -> t.Stmt:
-    """Return the statement that stores four totals of a row in a slot.
+    """Return the statement that stores four neighbouring totals in a workgroup's slot.
 
-    `at` is their row in the tile, and which of the row's vectors they are: a slot has
-    whole ones wherever the matrix ends.
+    `at` is the row in the tile, and the number of the vector in that row.
     """
     kept = shader.scratch("parts", reduction_of(shader.task).type, written=True)
     row, number = at
@@ -215,12 +218,14 @@ def keep_total(
 
 
 def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
-    """Return the slot of a workgroup for a tile that it has `begun`, or goes on with."""
+    """Return the number of a workgroup's slot:
+    it has one for its first and its last tile.
+    """
     return group * 2 + t.call("u32", begun)
 
 
 def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> Shader:
-    """Return the second dispatch: it adds the slots of each tile that has several.
+    """Return the second dispatch: it adds up the slots of each tile that has several.
 
     A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
     first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share
@@ -301,7 +306,8 @@ def _finished(
 class Slots:
     """Where a workgroup of the second dispatch finds what it adds.
 
-    `tile` has slots of the workgroups `first` to `last` of the first dispatch.
+    They are the slots of the first dispatch's workgroups `first` to `last`, for the
+    tile `tile`.
     """
 
     number: t.Expr
@@ -366,13 +372,13 @@ def _joined_rows(shader: ShaderBuilder, reduce: Reduce, total: t.Ident) -> list[
 
 
 def leave_outside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Stmt:
-    """Return the statement that leaves an element beyond the rows or the columns."""
+    """Return the statement that skips an element beyond the last row or column."""
     rows, columns = map(shader.size, sides_of(shader.task))
     return t.If(t.any_of(row >= rows, column >= columns), (t.Return(),))
 
 
 def is_inside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Expr:
-    """Return whether an element is one of the rows and of the columns."""
+    """Return the condition that an element lies within the rows and the columns."""
     rows, columns = map(shader.size, sides_of(shader.task))
     return t.all_of(row < rows, column < columns)
 
@@ -380,7 +386,9 @@ def is_inside(shader: ShaderBuilder, row: t.Expr, column: t.Expr) -> t.Expr:
 def side_places(
     shader: ShaderBuilder, body: list[t.Stmt], side: tuple[Index, ...], at: t.Expr
 ) -> dict[Index, t.Expr]:
-    """Return the index of a side at a place, or write its indices if it has several."""
+    """Return the values of a side's indices at position `at`;
+    several are written first.
+    """
     if len(side) == 1:
         return {side[0]: at}
     if not isinstance(at, t.Ident):

@@ -1,4 +1,4 @@
-"""The numbers of a tiled matrix product, and what they must satisfy."""
+"""The tile sizes of strategy `gemm`, and the conditions that they must satisfy."""
 
 from __future__ import annotations
 
@@ -40,21 +40,23 @@ class Tiling:
 
     @property
     def columns(self) -> int:
-        """Invocations along n."""
+        """The number of invocations of a workgroup along n."""
         return self.n // self.micro_n
 
     @property
     def rows(self) -> int:
-        """Invocations along m."""
+        """The number of invocations of a workgroup along m."""
         return self.m // self.micro_m
 
     @property
     def invocations(self) -> int:
-        """Invocations of a workgroup."""
+        """The number of invocations of a workgroup."""
         return self.rows * self.columns
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the numbers, in the user's words; the first only."""
+        """Yield the first fault of the tile sizes, in the user's words,
+        if there is one.
+        """
         tile, micro = (self.m, self.n, self.k), (self.micro_m, self.micro_n)
         lanes = (self.lane_columns, self.lane_rows)
         if any(size % VECTOR or not size for size in (*micro, self.k)):
@@ -101,7 +103,7 @@ _LANES: Final = ((8, 4), (4, 8), (16, 2), (2, 16), (32, 1), (1, 32))
 def tiling_of(options: Options) -> Tiling:
     """Return the tiling that a schedule's options ask for.
 
-    Lanes that are not given are arranged as suits the tile.
+    Lanes without an option get an arrangement that suits the tile.
     """
     given = {
         field: value

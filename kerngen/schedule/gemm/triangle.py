@@ -1,4 +1,4 @@
-"""Products of a part of the terms: `sum[p when p <= i] a[i, p] * b[p, j]`, a triangle.
+"""Products of a part of the terms, as with a triangular matrix.
 
 A workgroup takes the turns that have a term of any of its elements.  Turns at the edge,
 which have terms of some elements alone, test each term; all others do as without bounds.
@@ -43,7 +43,9 @@ _MOST: Final = t.Literal("2147483647i")
 @final
 @dataclass
 class TermRange:
-    """The terms that the elements of a tile have: of row and column `bounds`."""
+    """The range of terms that any element of a tile needs,
+    from `bounds` by row and column.
+    """
 
     tiles: Tiles
     tiling: Tiling
@@ -56,8 +58,8 @@ class TermRange:
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
         """Name where the tile's turns begin and end, of those between `begin` and `end`.
 
-        `origin` are the tile's first row and first column.  Before the first term there
-        are `padding` others.
+        `origin` is the tile's first row and column; `padding` terms come before the
+        first.
         """
         self.origin, self.padding = origin, padding
         let, k = self.tiles.let, self.tiling.k
@@ -86,7 +88,9 @@ class TermRange:
         return begin, end
 
     def has_all(self, following: t.Expr) -> t.Expr:
-        """Return whether all elements have all terms of the turn before `following`."""
+        """Return the condition that every element of the tile needs every term of a
+        turn.
+        """
         end, first = t.call("i32", following), t.call("i32", self._first(following))
         return t.all_of(
             *(
@@ -106,9 +110,10 @@ class TermRange:
         buffer: t.Expr | None,
         left_over: t.Expr | None,
     ) -> list[t.Stmt]:
-        """Write the loop over the terms of a turn that tests each one.
+        """Return the loop over a turn's terms that tests for each element if a term
+        counts.
 
-        It is not unrolled: few turns come here.
+        The loop is not unrolled, as few turns need it.
         """
         body: list[t.Stmt] = []
         s = self.tiles.shader

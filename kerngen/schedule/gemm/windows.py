@@ -1,4 +1,4 @@
-"""Factors of a product that are no matrices, as the image of a convolution is none.
+"""Factors of a product that are read in windows, as the image of a convolution.
 
 `x[n, q, i * step + u, j * step + v]` depends on several indices of the result, here n, i
 and j, and of the reduction, q, u and v.  One counter goes over each group, and to find the
@@ -27,7 +27,7 @@ from kerngen.shader import tree as t
 
 @final
 class Neighbours:
-    """Where four elements along a group of indices are; behind the last, the last."""
+    """The places of four neighbours along a group of indices, the last place at most."""
 
     def __init__(
         self, builder: ShaderBuilder, group: tuple[Index, ...], name: str, gap: int
@@ -46,7 +46,7 @@ class Neighbours:
         ]
 
     def find(self, first: t.Expr) -> Iterator[t.Stmt]:
-        """Write the indices of the place `first`, and of the three that follow."""
+        """Write the indices of position `first`, and of its three neighbours."""
         s = self._builder
         last = t.Binary("-", s.size(self._group), t.ONE)
         for n, (flat, named) in enumerate(zip(self._flat, self.at, strict=True)):
@@ -78,13 +78,13 @@ class Digits:
 
     @property
     def at(self) -> dict[Index, t.Expr]:
-        """The indices; behind the last term, those of any."""
+        """The current indices; beyond the last term, those of any term."""
         first = self._over[0]
         last = t.Binary("-", self._builder.extent(first.extent), t.ONE)
         return {**self._named, first: t.call("min", self._named[first], last)}
 
     def declare(self) -> Iterator[t.Stmt]:
-        """Declare them."""
+        """Declare the variables of the indices."""
         for index, value in places(
             self._builder, self._over, t.u32(self._step)
         ).items():
@@ -92,12 +92,12 @@ class Digits:
             yield t.Var(self._named[index].name, None, "u32")
 
     def begin(self, term: t.Expr) -> Iterator[t.Stmt]:
-        """Write the indices of a term: the divisions."""
+        """Write the indices of the first term, by divisions."""
         for index, value in places(self._builder, self._over, term).items():
             yield t.Assign(self._named[index], value)
 
     def advance(self) -> Iterator[t.Stmt]:
-        """Write the indices of the term a step further on."""
+        """Write the indices of the term that is `step` further on, without divisions."""
         for index in self._over:
             yield t.Assign(self._named[index], self._steps[index], "+=")
         inner_first = [*reversed(self._over)]
@@ -112,10 +112,10 @@ class Digits:
 
 @final
 class WindowReader:
-    """Reads four elements of a factor, each by the function for one.
+    """Reads four elements of a factor, each by a call of a function for one element.
 
-    A factor that divides by numbers of the call has another function for where these are 1,
-    and one that is read in windows for where these have one element (`pointwise.py`).
+    A factor that divides by integers of the call has a second function for divisors of
+    1, and one read in windows has another for windows of one element (`pointwise.py`).
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class WindowReader:
         return self._undivided != self._factor
 
     def declare(self) -> Iterator[t.Stmt]:
-        """Name the conditions of the forms."""
+        """Write variables for the conditions of the factor's special forms."""
         s, lowerer = self._builder, Lowerer(self._builder, {}, [])
         ones: list[t.Expr] = []
         if self._divides:
@@ -162,7 +162,7 @@ class WindowReader:
             yield t.Let(self._is_single.name, t.all_of(*conditions))
 
     def cases(self) -> Iterator[tuple[Expr, t.Expr | None]]:
-        """Yield the forms of the factor, each with the condition that it has."""
+        """Yield each form of the factor with its condition; the general form has None."""
         others: list[t.Expr] = []
         if self._single:
             yield self._single.element, self._is_single

@@ -65,7 +65,7 @@ class _Reading:
 
 
 def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Return the variants that do a block of rows and columns, one of any size."""
+    """Return the variants for a block of rows and columns, the last for any size."""
     split = _split_of(task, shape)
     for reading in _readings(task, _contraction(task), one_part=split is None):
         first = _Columnwise(task, shape, reading, split).shader()

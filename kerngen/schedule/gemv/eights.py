@@ -54,7 +54,9 @@ fn {function}(at: u32) -> vec4f {{
 
 
 def takes_eights(right: Expr, over: tuple[Index, ...], names: set[str]) -> bool:
-    """Whether the right factor of a sum over an index reads narrow integers along it."""
+    """Whether the right factor reads narrow integers along a reduction's index, by
+    eights.
+    """
     return len(over) == 1 and any(_is_code(x, over[0], names) for x in walk(right))
 
 
@@ -70,7 +72,7 @@ def _is_code(expr: Expr, index: Index, names: set[str]) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class Eight:
-    """Eight neighbours of a right factor: two vectors, and what both are multiplied with."""
+    """Eight neighbours of a right factor: two vectors, and the factor that both share."""
 
     halves: tuple[Value, ...]
     same: t.Expr | None
@@ -79,7 +81,7 @@ class Eight:
 @final
 @dataclass
 class EightReader:
-    """Reads a right factor at the eight places from `to.at[index]` on, a multiple of 8."""
+    """Writes reads of a right factor at eight places, from a multiple of 8 on."""
 
     to: Lowerer
     index: Index
@@ -91,7 +93,7 @@ class EightReader:
     )
 
     def read(self, right: Expr) -> Eight:
-        """Write what reads them."""
+        """Write the reads of eight neighbours, and return them."""
         factors = [*_factors(right)]
         base = replace(self.to, vector=None)
         same = [base.lower(x).expr for x in factors if self._is_same(x)]

@@ -1,4 +1,4 @@
-"""Neighbouring rows of a product that one invocation sums together.
+"""Blocks of neighbouring rows of a product, which one invocation sums together.
 
 What they have in common, the right factor, is read once for all of them.
 """
@@ -43,17 +43,17 @@ class RowBlock:
 
     @property
     def needed(self) -> Size:
-        """How many blocks hold all rows."""
+        """Return the number of blocks that all rows need."""
         if self.row is None:
             return ONE
         return ceil_div(extent_size(self.row.extent), self.count)
 
     def outer(self, domain: tuple[Index, ...]) -> tuple[Index, ...]:
-        """Return a domain without the rows of a block."""
+        """Return the indices of a domain without that of the rows."""
         return tuple(index for index in domain if index != self.row)
 
     def place(self, number: t.Expr) -> list[t.Stmt]:
-        """Name the rows of the block of a number."""
+        """Write variables for the rows of block `number`."""
         if self.row is None:
             return []
         last = self._extent(self.row) - 1
@@ -66,14 +66,16 @@ class RowBlock:
         ]
 
     def at(self, position: t.Expr) -> tuple[dict[Index, t.Expr], list[t.Expr]]:
-        """Return the row at a position in the block, and that its name is one."""
+        """Return the row at a position in the block,
+        and the condition that the row exists.
+        """
         if self.row is None:
             return {}, []
         name = t.Ident(self._shader.name(self.row.name))
         return {self.row: self.first + position}, [name < self._extent(self.row)]
 
     def lefts(self, inner: Lowerer) -> list[Value]:
-        """Return the left factor of every row."""
+        """Return the left factor of each row."""
         if self.row is None:
             return [inner.lower(self.found.left)]
         places = [{**inner.at, self.row: row} for row in self._rows]
@@ -84,5 +86,7 @@ class RowBlock:
 
 
 def suffix(*places: tuple[int, int]) -> str:
-    """Return the suffix of one of several names: `_2_0`, from numbers and counts."""
+    """Return a suffix for numbered names, as `_2_0`;
+    a number whose count is 1 is left out.
+    """
     return "".join(f"_{number}" for number, count in places if count > 1)

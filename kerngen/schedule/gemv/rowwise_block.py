@@ -47,7 +47,7 @@ from kerngen.shader import tree as t
 
 
 def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Return the variants that do a block of rows and columns in one dispatch."""
+    """Return the variants that compute blocks of rows and columns in one dispatch."""
 
     def variant(name: str, when: Guard, names: set[str]) -> Variant:
         return Variant(name, when, (_Rowwise(task, shape, names).shader(),))

@@ -1,4 +1,4 @@
-"""How groups of lanes join the totals that each lane has of several results.
+"""How the lanes of a group join their totals: several results of each lane at once.
 
 As many totals as fit everywhere go through workgroup memory at once.  Of several, every
 lane sums one, over some of its group: that takes a single barrier.  A tree of lanes does
@@ -25,9 +25,10 @@ AT_ONCE: Final = 4
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What lanes hold after `before`: where `holds`, the `value` of a result.
+    """A round of joining: after `before`,
+    lanes for which `holds` have a result in `value`.
 
-    It is total number `total` of the lanes in group `group`.
+    The result is that of total number `total`, of the lanes in group `group`.
     """
 
     before: list[t.Stmt]

@@ -1,4 +1,4 @@
-"""What the options of `gemv` come to: how the lanes of a workgroup share a product."""
+"""The options of `gemv` as numbers: how the lanes of a workgroup share a product."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class GemvShape:
 
     @property
     def lanes(self) -> int:
-        """Invocations of a workgroup."""
+        """The number of lanes of a workgroup."""
         return self.along * self.across
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the numbers, in the user's words; the first only."""
+        """Yield the first fault of the numbers, in the user's words, if there is one."""
         sizes = (self.along, self.across)
         if any(size & (size - 1) for size in sizes):
             yield f"lanes{sizes} are not powers of two"
@@ -59,9 +59,10 @@ NOT_FOR: Final = {True: ("split",), False: ("columns", "unroll")}
 
 
 def shape_of(options: Options, *, along_rows: bool) -> GemvShape:
-    """Return what a schedule's options ask for; a matrix lies along the reduction or not.
+    """Return the shape for a schedule's options; the matrix lies `along_rows` or not.
 
-    A lane with few results takes several terms at once, so that it waits less often.
+    If a lane has few results, it takes several terms at once, so that it waits less
+    often.
     """
 
     def one(name: str, default: int) -> int:

@@ -17,7 +17,7 @@ from kerngen.schedule.task import Options, Task
 
 
 def fits_gemv(task: Task) -> str:
-    """Say why `gemv` does not fit the stage; empty if it does."""
+    """Return why `gemv` does not fit the stage, or "" if it does."""
     found = contraction_of(task)
     if isinstance(found, str):
         return found
@@ -30,7 +30,7 @@ def fits_gemv(task: Task) -> str:
 
 
 def suits_gemv(task: Task, options: Options) -> str:
-    """Say why a stage that `gemv` fits does not suit the options; empty if it does."""
+    """Return why a stage that `gemv` fits does not suit the options, or "" if it does."""
     found, along_rows = _oriented(task)
     shape = shape_of(options, along_rows=along_rows)
     if fault := next(shape.faults(), ""):
@@ -46,12 +46,12 @@ def suits_gemv(task: Task, options: Options) -> str:
 
 
 def settled_gemv(options: Options) -> tuple[GemvShape, GemvShape]:
-    """Return what options come to, whichever way the matrix lies."""
+    """Return the shapes for a schedule's options: for either direction of the matrix."""
     return shape_of(options, along_rows=True), shape_of(options, along_rows=False)
 
 
 def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
-    """Return the variants for the way in which the matrix lies."""
+    """Return the variants for the direction in which the matrix lies in memory."""
     _, along_rows = _oriented(task)
     shape = shape_of(options, along_rows=along_rows)
     lower = lower_rowwise_block if along_rows else lower_columnwise_block

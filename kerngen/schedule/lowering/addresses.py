@@ -24,9 +24,10 @@ def row_major(
 def vector_address(
     shader: ShaderBuilder, extents: tuple[Extent, ...], at: list[t.Expr]
 ) -> t.Expr:
-    """Return the number of a vector of four, where rows are made of whole ones.
+    """Return the number of a vector of four, where rows are multiples of four.
 
-    Unlike `row_major(...) / 4`, what it divides changes from turn to turn in few loops.
+    It is cheaper than `row_major(...) / 4` in a loop, as the division is of a
+    loop-invariant.
     """
     *outer, last = extents
     row = row_major(shader, tuple(outer), at[:-1])
@@ -35,7 +36,7 @@ def vector_address(
 
 
 def is_contiguous(load: Load, index: Index) -> bool:
-    """Whether the last subscript is `index` itself, and no other may depend on it.
+    """Whether the last subscript is `index` itself, and no other depends on it.
 
     A local may depend on any index of its stage.
     """
@@ -46,7 +47,7 @@ def is_contiguous(load: Load, index: Index) -> bool:
 
 
 def is_run(load: Load, index: Index) -> bool:
-    """Whether neighbours along `index` are neighbours in memory, wherever they start."""
+    """Whether neighbours along `index` are neighbours in memory, wherever a run starts."""
     if not load.subscripts:
         return False
     *outer, last = load.subscripts
@@ -59,7 +60,7 @@ def is_run(load: Load, index: Index) -> bool:
 
 
 def varies(load: Load, index: Index) -> bool:
-    """Whether a read may be of another element for another `index`."""
+    """Whether a read can be of different elements at different values of `index`."""
     return any(_may_depend(s, index) for s in load.subscripts)
 
 

@@ -1,4 +1,6 @@
-"""Lower affine subscripts in u32 arithmetic: what lies in its axis comes out exact."""
+"""Lower affine subscripts in u32 arithmetic,
+which is exact for results within the axis.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def lower_affine(to: Lowerer, form: AffineForm) -> Value:
-    """Return the value of a form as a u32, or four; what is added comes first."""
+    """Return an affine form as a u32, or as four; positive terms come first."""
     added: list[t.Expr] = []
     taken: list[t.Expr] = []
     for index, coefficient in form.terms.items():

@@ -1,4 +1,4 @@
-"""The place of the greatest or least number: how shaders find it.
+"""Shaders for `argmax` and `argmin`: the position of the greatest or least number.
 
 Partial results are pairs, of the number's rank and its place.  A rank is an i32 that
 orders numbers of any type, by their bits, so that NaN is ordered too: as in NumPy it is
@@ -29,25 +29,25 @@ _NOWHERE: Final = t.Literal("-1")
 
 
 def partial_type(reduce: Reduce) -> ValueType:
-    """Return the type of what some of the terms are joined to."""
+    """Return the type of a partial result of a reduction."""
     return Vector(Scalar.I32, 2) if reduce.finds_place else reduce.type
 
 
 def no_place(shader: ShaderBuilder) -> t.Expr:
-    """Return the pair of no term at all: its place is -1."""
+    """Return the partial result of no terms: its position is -1."""
     shader.helper(BETTER, 1)
     return t.Call("vec2i", (_LOWEST, _NOWHERE))
 
 
 def best_in_subgroup(shader: ShaderBuilder) -> str:
-    """Return the name of the function that joins the pairs of a subgroup."""
+    """Declare the function that joins the pairs of a subgroup, and return its name."""
     return shader.helper("best_in_subgroup", 1)
 
 
 def term_of(lowerer: Lowerer, reduce: Reduce, *, wide: bool) -> t.Expr:
-    """Return one more term of a reduction, or four where that is `wide`.
+    """Return the next term of a reduction, or four terms where `wide`.
 
-    Of a place it is a pair, and the best pair of four.
+    For `argmax` and `argmin` a term is a pair, and of four pairs the best one.
     """
     if not reduce.finds_place:
         value = lowerer.lower(reduce.body)
@@ -62,12 +62,12 @@ def term_of(lowerer: Lowerer, reduce: Reduce, *, wide: bool) -> t.Expr:
 
 
 def whole_of(reduce: Reduce, partial: Value) -> Value:
-    """Return the value of a reduction whose terms are joined."""
+    """Return a reduction's result, from its final partial result."""
     return Value(t.Member(partial.expr, "y")) if reduce.finds_place else partial
 
 
 def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
-    """Find a place in a serial loop; or four, where the terms are those of four elements."""
+    """Write a serial loop that finds a position, or four for four elements."""
     shader, label = lowerer.shader, f"{lowerer.label}_{reduce.kind}"
     best, found = (t.Ident(shader.fresh(f"{label}{end}")) for end in ("_rank", ""))
     inner = lowerer.nested(lowerer.counters(reduce.indices))

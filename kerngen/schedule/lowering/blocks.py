@@ -1,4 +1,4 @@
-"""A lane's loop over a reduction, several terms a turn: all are read before any is added.
+"""A lane's loop over a reduction that reads several terms before it adds any.
 
 for (var i = start; i < end; i += turn) {
     let i1 = i + step;
@@ -30,7 +30,7 @@ Term: TypeAlias = Callable[[t.Ident, list[t.Stmt]], t.Expr]
 @final
 @dataclass(frozen=True)
 class Blocks:
-    """How a lane goes over the terms: `at_once` of them, `step` apart, in each turn."""
+    """How a lane goes over the terms: in each turn `at_once` terms, `step` apart."""
 
     counter: str
     start: t.Expr
@@ -47,9 +47,9 @@ def accumulate_blocks(
     blocks: Blocks,
     term: Term,
 ) -> list[t.Stmt]:
-    """Write the loop that leaves in `total` what a lane has reduced.
+    """Write the loop that reduces a lane's terms into `total`.
 
-    `reduced` has the kind, the body, and how many bodies lie side by side in a term.
+    `reduced` has the kind, the type, and the number of values side by side in a term.
     """
     kind, type_, width = reduced
     counter = t.Ident(blocks.counter)

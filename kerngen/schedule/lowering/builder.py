@@ -40,7 +40,7 @@ SUBGROUP: Final = (
 class Buffer:
     """A storage binding as the shader sees it: 1 or 4 elements wide.
 
-    What is loaded and stored are values; those that memory keeps as f16 are converted.
+    Scalars that memory has as f16 are converted when loaded and stored.
     """
 
     name: str
@@ -52,22 +52,24 @@ class Buffer:
 
     @property
     def laid(self) -> Laid:
-        """How an element lies in memory."""
+        """The layout of an element in memory."""
         return lay_out(self.memory, Space.STORAGE)
 
     @property
     def is_half(self) -> bool:
-        """Whether memory keeps scalars as f16."""
+        """Whether the buffer has its scalars as f16."""
         return isinstance(self.memory, Leaf) and self.memory.is_half
 
     def load(self, address: t.Operand) -> t.Expr:
-        """Return what lies at an address: one element, or a vector of four."""
+        """Return the element at an address, or the vector of four."""
         if self.reader:
             return t.call(self.reader(self.lanes), address)
         return self._read(self.expr[address], self.lanes)
 
     def element(self, address: t.Expr) -> t.Expr:
-        """Return the element at its own address, also where vectors are bound."""
+        """Return the element at its own address,
+        even where the buffer is bound as vectors.
+        """
         if self.reader:
             return t.call(self.reader(1), address)
         if self.lanes == 1:
@@ -134,9 +136,9 @@ class ShaderBuilder:
 
     @property
     def subgroup(self) -> tuple[t.Ident, ...]:
-        """How many lanes a subgroup has, and which of them the own one is.
+        """Return built-in values: the subgroup's size, and the lane's number in it.
 
-        A shader that asks enables them, and runs where the adapter has subgroups.
+        The shader then enables subgroups, and runs only on adapters that have them.
         """
         if not self._subgroup:
             names = (self.fresh(name) for _, name, _ in SUBGROUP)
@@ -146,7 +148,7 @@ class ShaderBuilder:
     # Names
 
     def name(self, wanted: str, space: str = "value", suffix: str = "") -> str:
-        """Return the shader's name for a user's value, constant or function.
+        """Return the WGSL name of a user's value, constant or function.
 
         `suffix` distinguishes the forms of one function.
         """
@@ -157,7 +159,7 @@ class ShaderBuilder:
         return self._names[key]
 
     def fresh(self, wanted: str) -> str:
-        """Return a name that nothing else in the shader has."""
+        """Return an unused name that resembles `wanted`."""
         return self._namer.claim(wanted)
 
     # Values from the host
@@ -168,7 +170,7 @@ class ShaderBuilder:
         return t.Member(t.Ident(self._uniform), self._members[field])
 
     def laid_uniform(self, field: str) -> Laid:
-        """Return how a field of the uniform struct is laid out."""
+        """Return the layout of a field of the uniform struct."""
         return self.task.layout.field(field).laid
 
     def extent(self, extent: Extent) -> t.Expr:
@@ -189,12 +191,12 @@ class ShaderBuilder:
         return self._storage(tensor.name, tensor.memory)
 
     def scratch(self, wanted: str, element: ValueType, *, written: bool) -> Buffer:
-        """Return the binding of a private buffer, which no tensor is named like."""
+        """Return the binding of a scratch buffer, whose name no tensor has."""
         name = self.task.scratch_name(wanted)
         return self._storage(name, Leaf(element), written=written)
 
     def atomics(self, wanted: str) -> Buffer:
-        """Return the binding of a private buffer of u32 that atomic operations change."""
+        """Return the binding of a scratch buffer of u32 for atomic operations."""
         buffer = self.scratch(wanted, Scalar.U32, written=True)
         key = f"buffer {buffer.name}"
         plain = self._declared[key]
@@ -247,9 +249,9 @@ class ShaderBuilder:
         return t.Ident(shown)
 
     def override(self, wanted: str, value: int) -> t.Ident:
-        """Return a constant whose value the pipeline gives.
+        """Return an override: a constant whose value is set when the pipeline is made.
 
-        Shaders that differ in nothing but such values are one file.
+        Shaders that differ only in overrides share one file.
         """
         name = self.fresh(wanted)
         self._declared[f"override {name}"] = wgsl.Override(name)
@@ -257,15 +259,15 @@ class ShaderBuilder:
         return t.Ident(name)
 
     def has(self, key: str) -> bool:
-        """Whether a declaration of that key was made."""
+        """Whether a declaration with this key was added."""
         return key in self._declared
 
     def declare(self, key: str, declaration: wgsl.Declaration) -> None:
-        """Add a declaration once."""
+        """Add a declaration, unless one with this key was added before."""
         self._declared.setdefault(key, declaration)
 
     def helper(self, name: str, lanes: int) -> str:
-        """Return the name of a helper at a width, declaring it."""
+        """Declare a helper function for 1 or 4 lanes, and return its name."""
         suffix = str(lanes) if lanes > 1 else ""
         text = self._helpers[name].format(
             T=wgsl_type(Scalar.F32, lanes),
@@ -297,7 +299,8 @@ class ShaderBuilder:
     ) -> Shader:
         """Return the shader whose entry point has `body`.
 
-        `workgroup_name` is the override that has the value `workgroup_size`, if one has.
+        `workgroup_name` is the override with the value `workgroup_size`, if there is
+        one.
         """
         known = (self.workgroup, self.grid, self.lane, *self._subgroup)
         inputs = tuple(

@@ -1,4 +1,4 @@
-"""Lower what vectors and matrices do that scalars don't.
+"""Lower operations on vectors and matrices that scalars don't have.
 
 WGSL computes with constants when it compiles, and refuses what overflows or divides by
 zero there.  Scalars are folded before (`kerngen.ir.fold`); a constant vector becomes a
@@ -40,12 +40,12 @@ _FAILING: Final = frozenset({"/", "%", "<<", ">>"})
 
 
 def lanes_of(type_: ValueType, value: Value) -> int:
-    """Return how many components a value has in the shader."""
+    """Return how many components a value has in the shader: 1 for a scalar."""
     return type_.width if isinstance(type_, Vector) else value.lanes
 
 
 def lower_part(to: Lowerer, expr: Part) -> t.Expr:
-    """Return a component or column by its number, straight from memory if it can be."""
+    """Return a component or column by its number, read alone from memory if possible."""
     match expr.operand:
         case Load():
             place, laid = place_of_load(to, expr.operand)
@@ -80,7 +80,7 @@ def _is_place(to: Lowerer, expr: Expr) -> bool:
 
 
 def variable(to: Lowerer, value: t.Expr) -> t.Expr:
-    """Keep a value in a variable, which WGSL does not see through."""
+    """Write a variable for a value, so that WGSL does not compute with a constant."""
     return _declared(to, t.Var, value)
 
 
@@ -97,7 +97,7 @@ def _operand(to: Lowerer, expr: Expr, *, apart: bool) -> t.Expr:
 
 
 def lower_operation(to: Lowerer, expr: Binary) -> t.Expr:
-    """Return an operation with vectors or matrices."""
+    """Return a binary operation on vectors or matrices."""
     both = is_constant(expr)
     left = _operand(to, expr.left, apart=both)
     fails = expr.op in _FAILING and scalar_of(expr.type).is_integer
@@ -115,7 +115,7 @@ def _splat(type_: Vector, expr: Expr, value: t.Expr) -> t.Expr:
 
 
 def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
-    """Return a built-in of vectors that works on each component."""
+    """Return a call of a built-in that works on each component of vectors."""
     assert isinstance(expr.type, Vector), "called for vectors"
     width, apart = expr.type.width, is_constant(expr)
     arguments = [_operand(to, part, apart=apart) for part in expr.arguments]
@@ -137,7 +137,7 @@ def lower_componentwise(to: Lowerer, expr: BuiltinCall) -> t.Expr:
 def lower_geometry(
     to: Lowerer, expr: BuiltinCall, operands: tuple[t.Expr, ...]
 ) -> t.Expr:
-    """Return a call of a function of whole vectors or matrices.
+    """Return a call of a built-in of whole vectors or matrices, such as `dot`.
 
     Mesa's drivers crash on a product of two transposes that are not both square; they
     don't see one in a variable.
@@ -152,14 +152,14 @@ def lower_geometry(
 
 
 def named(to: Lowerer, value: t.Expr) -> t.Expr:
-    """Give a value a name, if it has none."""
+    """Write a `let` for a value, unless it is a name already."""
     return value if isinstance(value, t.Ident) else _declared(to, t.Let, value)
 
 
 def lower_choice(
     to: Lowerer, expr: Select, sides: tuple[t.Expr, t.Expr], condition: t.Expr
 ) -> t.Expr:
-    """Return one of two vectors or matrices, of which `select` takes the columns only.
+    """Return one of two vectors or matrices; WGSL's `select` has no matrices.
 
     naga panics where it chooses between constants that are made of vectors.
     """
@@ -176,7 +176,7 @@ def lower_choice(
 
 
 def halved_columns(to: Lowerer, value: t.Expr, type_: Matrix) -> t.Expr:
-    """Round the columns of a matrix as a tensor of f16 does."""
+    """Return a matrix with its components rounded to f16, column by column."""
     whole = named(to, value)
     helper = to.shader.helper("nearest_f16", type_.rows)
     columns = (t.call(helper, whole[n]) for n in range(type_.columns))

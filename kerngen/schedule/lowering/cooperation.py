@@ -1,4 +1,4 @@
-"""What the lanes of a workgroup do together: join what each has found, then finish.
+"""Reductions by the lanes of a workgroup: join their partial results, then finish.
 
 The order of every sum is fixed, so the same input gives the same bits each time.
 """
@@ -35,7 +35,7 @@ BYTES: Final = 4
 
 
 def reduction_of(task: Task) -> Reduce:
-    """Return the stage's reduction, which the caller has made sure of."""
+    """Return the stage's reduction; the caller has checked that there is one."""
     reduce = task.reduction
     if reduce is None:
         message = f"stage '{task.stage.name}' holds no reduction"
@@ -44,7 +44,7 @@ def reduction_of(task: Task) -> Reduce:
 
 
 def reduction_label(task: Task) -> str:
-    """Return the name of the value that the reduction is part of."""
+    """Return the name of the value that the reduction belongs to."""
     for step in task.stage.steps:
         if any(outer_reductions(step.value)):
             return step.local.name if isinstance(step, Define) else step.tensor.name
@@ -54,20 +54,22 @@ def reduction_label(task: Task) -> str:
 def shared_array(
     shader: ShaderBuilder, reduce: Reduce, lanes: int, width: int = 1
 ) -> t.Expr:
-    """Declare one value per lane in workgroup memory."""
+    """Declare an array in workgroup memory with one value per lane."""
     type_ = f"array<{wgsl_type(partial_type(reduce), width)}, {lanes}>"
     size = lanes * width * value_bytes(partial_type(reduce))
     return shader.workgroup_array("partial", type_, size)
 
 
 def value_bytes(type_: ValueType) -> int:
-    """Return what an element of an array of values takes, in bytes."""
+    """Return the size of an array element of this type, in bytes."""
     laid = lay_out(Leaf(type_), Space.STORAGE)
     return round_up(laid.align, laid.size)
 
 
 def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
-    """Return what adds a term, or a vector of four, to a total."""
+    """Return a function that writes how a term, or a vector of four,
+    is added to `total`.
+    """
 
     def take(inner: Lowerer) -> None:
         term = term_of(inner, reduce, wide=width > 1)
@@ -77,15 +79,15 @@ def into(total: t.Ident, reduce: Reduce, width: int) -> Take:
 
 
 def counted_terms(reduce: Reduce) -> Size:
-    """Return what a counter of all terms counts up to, where that may overflow.
+    """Return the number of terms, if a 32-bit counter of all terms may overflow.
 
-    One index alone is no longer than an axis, which can't.
+    A single index can't overflow it, as it is no longer than an axis.
     """
     return domain_size(reduce.indices) if len(reduce.indices) > 1 else ZERO
 
 
 def own_total(reduce: Reduce, total: t.Ident, width: int) -> t.Expr:
-    """Return a lane's total as one number."""
+    """Return a lane's total as one number: the components of a vector are joined."""
     joins = width == LANES and not reduce.finds_place
     return across(reduce.kind, total) if joins else total
 
@@ -127,7 +129,9 @@ def join(
 def finish_steps(
     lowerer: Lowerer, task: Task, reduce: Reduce, value: Value, only: t.Expr | None
 ) -> None:
-    """Do the stage's steps with what the reduction's terms join to, where `only` holds, if given."""
+    """Write the stage's steps, given the reduction's value;
+    only lanes where `only` holds.
+    """
     inner = lowerer.nested({})
     inner = replace(inner, reduced={reduce: whole_of(reduce, value)}, locals={})
     write_steps(inner, task.stage)

@@ -94,7 +94,7 @@ class Lowerer:
     counts_vectors: bool = False
 
     def lower(self, expr: Expr) -> Value:
-        """Return the value of an expression."""
+        """Return the shader's value of an expression; what it needs is written first."""
         match expr:
             case Constant(value, type_):
                 return Value(self._literal(value, type_))
@@ -141,7 +141,9 @@ class Lowerer:
                 assert_never(expr)
 
     def uniform_place(self, value: UniformValue) -> tuple[t.Expr, Laid]:
-        """Return the place of a parameter's part, and how it is laid out."""
+        """Return where a parameter, or a part of one, is in the uniform,
+        and its layout.
+        """
         place = self.shader.uniform(value.name)
         laid = self.shader.laid_uniform(value.name)
         return memory.follow(self, place, laid, value.path)
@@ -149,21 +151,23 @@ class Lowerer:
     # Widths
 
     def widen(self, value: Value, type_: ValueType | Struct) -> t.Expr:
-        """Return a value as a vector."""
+        """Return a value as a vector: a narrow one is splat."""
         if value.wide:
             return value.expr
         assert isinstance(type_, Scalar), "vectors are not widened"
         return t.call(wgsl_type(type_, LANES), value.expr)
 
     def together(self, *parts: tuple[Value, ValueType]) -> tuple[bool, list[t.Expr]]:
-        """Bring values to one width: wide if any of them is."""
+        """Return whether any value is wide, and all values at that width."""
         wide = any(value.wide for value, _ in parts)
         if not wide:
             return False, [value.expr for value, _ in parts]
         return True, [self.widen(value, type_) for value, type_ in parts]
 
     def named(self, value: Value, wanted: str) -> Value:
-        """Name a wide value, so that its elements can be read one by one."""
+        """Return a wide value under a name,
+        so that its elements can be read one by one.
+        """
         if not value.wide:
             return value
         name = self.shader.fresh(wanted)
@@ -206,8 +210,8 @@ class Lowerer:
     def storable(self, expr: Expr) -> Value:
         """Return a value that can become an f16.
 
-        WGSL refuses to convert a constant expression that no f16 holds; at run time it
-        is infinite, so that is where it is left to.
+        WGSL refuses to convert a constant beyond f16's range; as a variable it becomes
+        infinite.
         """
         value, constant = self.lower(expr), constant_value(expr)
         if constant is None or abs(constant) <= F16_MAX:
@@ -392,7 +396,7 @@ class Lowerer:
         return t.count_up(name, along.begin, along.end, 1, *inner.block), wide
 
     def counters(self, indices: tuple[Index, ...]) -> dict[Index, t.Expr]:
-        """Return what the counters of serial loops are called."""
+        """Return unused names for the counters of serial loops."""
         return {index: t.Ident(self.shader.name(index.name)) for index in indices}
 
     def serial_loops(
@@ -406,7 +410,7 @@ class Lowerer:
         return body
 
     def nested(self, at: dict[Index, t.Expr]) -> Lowerer:
-        """Return a lowerer for an inner block, with more indices."""
+        """Return a lowerer for an inner block, where more indices are known."""
         return replace(self, at={**self.at, **at}, block=[])
 
 

@@ -1,4 +1,4 @@
-"""The reductions: where they start, and how they take one more term."""
+"""Reductions in WGSL: their neutral values, and how two partial results are combined."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _START: dict[tuple[ReduceKind, Scalar], str] = {
 
 
 def infinity(shader: ShaderBuilder, *, negative: bool = False) -> t.Expr:
-    """Return infinity, or what is below all numbers."""
+    """Return an infinity; where types have none, the largest or smallest number."""
     value = t.call(shader.helper("infinity", 1))
     return t.Unary("-", value) if negative else value
 
@@ -38,7 +38,7 @@ def infinity(shader: ShaderBuilder, *, negative: bool = False) -> t.Expr:
 def identity(
     shader: ShaderBuilder, kind: ReduceKind, type_: ValueType, lanes: int = 1
 ) -> t.Expr:
-    """Return the value that a reduction starts from; of vectors, in each component."""
+    """Return the value that a reduction starts from, for each component of a vector."""
     if kind in {"argmax", "argmin"}:
         return no_place(shader)
     scalar = scalar_of(type_)
@@ -58,7 +58,7 @@ def identity(
 
 
 def combine(kind: ReduceKind, left: t.Expr, right: t.Expr) -> t.Expr:
-    """Return two partial results as one."""
+    """Return the combination of two partial results."""
     match kind:
         case "sum":
             return t.Binary("+", left, right)
@@ -71,7 +71,7 @@ def combine(kind: ReduceKind, left: t.Expr, right: t.Expr) -> t.Expr:
 
 
 def in_pairs(kind: ReduceKind, values: Sequence[t.Expr]) -> t.Expr:
-    """Return partial results as one, combined in pairs of neighbours; a power of two."""
+    """Return several partial results combined pairwise; their number is a power of two."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=True)
         values = [combine(kind, left, right) for left, right in pairs]
@@ -79,7 +79,7 @@ def in_pairs(kind: ReduceKind, values: Sequence[t.Expr]) -> t.Expr:
 
 
 def accumulate(kind: ReduceKind, total: t.Expr, term: t.Expr) -> t.Stmt:
-    """Return the statement that takes one more term."""
+    """Return the statement that adds one more term to `total`."""
     match kind:
         case "sum":
             return t.Assign(total, term, "+=")

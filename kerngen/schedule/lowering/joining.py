@@ -1,4 +1,4 @@
-"""How the lanes that share a row join what each has found: a function of the shader.
+"""A function of the shader that joins the partial results of lanes that share a row.
 
 Either by a tree over workgroup memory, or where the adapter has them by subgroups: each
 joins its lanes without a barrier, then all join what the subgroups found.  Every lane
@@ -25,7 +25,7 @@ JOINED: Final = 4
 
 
 def left_to_join(lanes: int) -> int:
-    """Return how many values the last step joins, of a power of two: 4 or 2."""
+    """Return how many values are left for the last step: 4 or 2, of a power of two."""
     while lanes > JOINED:
         lanes //= JOINED
     return lanes
@@ -37,7 +37,7 @@ def by_subgroups(options: Options) -> bool:
 
 
 def suits_subgroups(type_: ValueType) -> str:
-    """Say why values can't be joined by subgroups; empty if they can."""
+    """Return why values can't be joined by subgroups, or "" if they can."""
     is_matrix = isinstance(type_, Matrix)
     return "no subgroup joins matrices" if is_matrix else ""
 
@@ -45,7 +45,7 @@ def suits_subgroups(type_: ValueType) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """Numbers of lanes that a pipeline chooses from: overrides of the shader.
+    """How many lanes share a row, where the pipeline decides: overrides of the shader.
 
     `lanes` share a row, a power of two of up to `most`; `last` is what is left of them to
     join in the last step, 4 or 2.
@@ -59,10 +59,10 @@ class Rungs:
 
 @final
 class Joiner:
-    """Writes the functions that join, one for each kind and type.
+    """Writes the joining functions, one for each kind of reduction and type.
 
-    What a function declares has the same name in every shader, so that the entry points
-    of a file share it.
+    Variables in these functions have the same names in every shader, so that the entry
+    points of a file share the functions.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Joiner:
         self._arrays: dict[ValueType, t.Expr] = {}
 
     def joined(self, kind: ReduceKind, type_: ValueType, part: t.Expr) -> t.Expr:
-        """Return the call that joins the parts of all lanes, which all must make."""
+        """Return a call that joins the parts of all lanes; every lane must make it."""
         if (kind, type_) not in self._functions:
             name = self._shader.fresh(f"row_{kind}")
             self._functions[kind, type_] = name

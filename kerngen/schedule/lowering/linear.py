@@ -1,4 +1,4 @@
-"""Factors that are one element at bare indices, whose address grows evenly with them.
+"""Factors that read one element at bare indices: their address grows by a fixed step.
 
 It is known before a loop over the terms, and each turn adds the same to it.
 """
@@ -21,7 +21,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """What a factor reads: the element at `indices`, of axes of these `extents`.
+    """A read of the element at `indices`, in a tensor whose axes have these `extents`.
 
     Addresses count elements, or, with four `lanes`, vectors.
     """
@@ -32,14 +32,14 @@ class Linear:
     def address(
         self, shader: ShaderBuilder, at: Mapping[Index, t.Expr], lanes: int
     ) -> t.Expr:
-        """Return where the element lies whose indices are `at`."""
+        """Return the address of the element at the index values `at`."""
         form = vector_address if lanes == LANES else row_major
         return form(shader, self.extents, [at[index] for index in self.indices])
 
     def step(
         self, shader: ShaderBuilder, index: Index, count: t.Expr, lanes: int
     ) -> t.Expr:
-        """Return what `count` steps along an index add to an address."""
+        """Return how much `count` steps along an index add to an address."""
         inner = self.extents[self.indices.index(index) + 1 :]
         if not inner:
             return count // lanes
@@ -55,7 +55,7 @@ class Linear:
 @final
 @dataclass(frozen=True, slots=True)
 class FlatTerms:
-    """A factor whose last axes are the reduction's indices: terms are neighbours in memory.
+    """A factor whose last axes are the reduction's indices: its terms are contiguous.
 
     `k[f, q, u, v]`, summed over q, u and v, lies at `f * terms + term`: nothing has to be
     divided to find it.
@@ -71,7 +71,7 @@ class FlatTerms:
         terms: t.Expr,
         term: t.Expr,
     ) -> t.Expr:
-        """Return where the element of a term lies; there are `terms` of them."""
+        """Return the address of term number `term`, of `terms` in all."""
         places = [at[index] for index in self.indices[: len(self.outer)]]
         if not places:
             return term
@@ -79,7 +79,7 @@ class FlatTerms:
 
 
 def flat_terms(factor: Expr, over: tuple[Index, ...]) -> FlatTerms | None:
-    """Return what a factor reads, if it is one element, in the order of the terms."""
+    """Return the read of a factor whose terms are contiguous and in order, or None."""
     load = factor
     while isinstance(load, Cast):
         load = load.operand
@@ -97,9 +97,9 @@ def flat_terms(factor: Expr, over: tuple[Index, ...]) -> FlatTerms | None:
 def linear_read(
     factor: Expr, outer: Index, over: tuple[Index, ...], axis: Index
 ) -> Linear | None:
-    """Return what a factor reads, if it is one element, in runs along an axis.
+    """Return a factor's read if it is of one element, contiguous along `axis`; or None.
 
-    It depends on an index of its own and on the reduction's, which must be one.
+    The factor depends on `outer` and on the reduction's only index.
     """
     if len(over) > 1:
         return None

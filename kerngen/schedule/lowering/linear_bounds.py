@@ -36,14 +36,14 @@ _OPPOSITE: Final[dict[BinaryOp, BinaryOp]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class LinearBound:
-    """`slope * row + offset`: the index that is bounded is at most that, or at least."""
+    """A bound of one index by another: at most, or at least, `slope * row + offset`."""
 
     is_upper: bool
     slope: int
     offset: Expr
 
     def at(self, lowerer: Lowerer, row: t.Expr) -> t.Expr:
-        """Return the bound of a row, in i32."""
+        """Return the bound at a row, as an i32."""
         offset = t.call("i32", lower_fixed(lowerer, self.offset))
         match self.slope:
             case 0:
@@ -55,19 +55,19 @@ class LinearBound:
                 return t.Binary("+", scaled, offset)
 
     def widest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return the bound that holds for all rows from the first to the last."""
+        """Return the loosest bound of the rows from `first` to `last`."""
         least_first = (self.slope < 0) == self.is_upper
         return self.at(lowerer, first if least_first else last)
 
     def narrowest(self, lowerer: Lowerer, first: t.Expr, last: t.Expr) -> t.Expr:
-        """Return the bound of the row that it leaves the fewest."""
+        """Return the tightest bound of the rows from `first` to `last`."""
         return self.widest(lowerer, last, first)
 
 
 def bound_of(
     condition: Expr, row: Index, key: Index, *, holds: bool
 ) -> LinearBound | None:
-    """Return the bound that a comparison sets to the index `key`, if any."""
+    """Return the bound that a comparison, or its negation, sets to `key`, or None."""
     if not isinstance(condition, Binary) or condition.op not in _OPPOSITE:
         return None
     if condition.left.type is not Scalar.I32:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def lower_load(to: Lowerer, load: Load) -> Value:
-    """Return the element of a read, or with a vector index four of them."""
+    """Return the element that a read yields; with a vector index, four elements."""
     buffer = to.shader.buffer(load.tensor)
     if not isinstance(load.tensor.element, Scalar):
         return Value(memory.read(*place_of_load(to, load)))
@@ -44,7 +44,7 @@ def lower_load(to: Lowerer, load: Load) -> Value:
 
 
 def place_of_load(to: Lowerer, load: Load) -> tuple[t.Expr, Laid]:
-    """Return the place of a read in its buffer, and how what lies there is laid out."""
+    """Return a read's place in its buffer, and the layout of the element there."""
     buffer = to.shader.buffer(load.tensor)
     if to.element is not None and is_at(load, to.element[0]):
         address: t.Expr = to.element[1]

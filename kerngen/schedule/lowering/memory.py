@@ -1,4 +1,4 @@
-"""Read and write what lies in buffers: values that are kept in another form there."""
+"""Read and write elements of buffers, converting between memory's form and values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def follow(to: Lowerer, place: t.Expr, laid: Laid, path: Path) -> tuple[t.Expr, Laid]:
-    """Return what a path leads to from a place in a buffer, and how that is laid out."""
+    """Return the place that a path leads to, from a place in a buffer, and its layout."""
     for step in path:
         match step, laid:
             case Field(name), StructLayout():
@@ -39,12 +39,12 @@ def follow(to: Lowerer, place: t.Expr, laid: Laid, path: Path) -> tuple[t.Expr, 
 
 
 def lower_at(to: Lowerer, at: At) -> t.Expr:
-    """Return the place in a fixed array, or in a vector or matrix, as a u32."""
+    """Return a subscript of a fixed array, vector or matrix as a u32."""
     return lower_subscript(to, at.place, at.length).expr
 
 
 def element(place: t.Expr, array: ArrayLayout, index: t.Operand) -> tuple[t.Expr, Laid]:
-    """Return an element of an array, and how it is laid out once its carrier is left."""
+    """Return an element of a fixed array, and its layout."""
     carried = place[index]
     if array.in_words:
         assert isinstance(array.element, LeafLayout), "words carry f16"
@@ -71,7 +71,7 @@ def _from_words(words: t.Expr, type_: ValueType) -> t.Expr:
 
 
 def read(place: t.Expr, laid: Laid) -> t.Expr:
-    """Return the value of a scalar, vector or matrix that lies at a place."""
+    """Return the value of the scalar, vector or matrix at a place in memory."""
     match laid:
         case LeafLayout(leaf=leaf) if not leaf.is_half:
             return place
@@ -93,7 +93,7 @@ def read(place: t.Expr, laid: Laid) -> t.Expr:
 
 
 def read_part(place: t.Expr, laid: Laid, index: t.Expr) -> t.Expr:
-    """Return a component of a vector or a column of a matrix, read by itself."""
+    """Return a component of a vector, or a column of a matrix, read alone from memory."""
     match laid:
         case LeafLayout(leaf=leaf):
             part = place[index]
@@ -110,7 +110,7 @@ def read_part(place: t.Expr, laid: Laid, index: t.Expr) -> t.Expr:
 
 
 def stored(value: t.Expr, laid: Laid) -> t.Expr:
-    """Return a value in the form in which storage keeps it; a matrix must be named."""
+    """Return a value in memory's form; a matrix must have a name."""
     assert isinstance(laid, LeafLayout), "in storage, values lie as WGSL has them"
     leaf = laid.leaf
     if not leaf.is_half:

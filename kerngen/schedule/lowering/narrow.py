@@ -26,10 +26,10 @@ fn {function}(at: u32) -> vec4{kind} {{
 
 
 def reader(function: str, name: str, storage: Storage, lanes: int) -> str:
-    """Return the text of the function that reads one of a tensor's elements, or four.
+    """Return the text of a WGSL function that reads one narrow integer, or four.
 
-    `function` and `name` are what the shader calls the function and the tensor; four are
-    read by their number, as a vector.
+    `function` and `name` are the names in the shader of the function and of the tensor.
+    Four integers are read by their vector's number.
     """
     bits, count = storage.bits, storage.per_word
     signed = storage in {Storage.I8, Storage.I4}

@@ -47,7 +47,7 @@ _Bound: TypeAlias = tuple[BinaryOp, Expr]
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a loop: `begin <= index < end`; all, if `is_whole`."""
+    """The range of a loop: `begin <= index < end`; all terms if `is_whole`."""
 
     begin: t.Expr
     end: t.Expr
@@ -55,10 +55,10 @@ class Terms:
 
 
 def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Terms:
-    """Return where a loop over an index begins, at a multiple of `step`, and ends.
+    """Write where a loop over an index begins, at a multiple of `step`, and ends.
 
-    Names for both are defined in the block at hand.  What is left out is so for all
-    elements that the invocation computes.
+    Variables for both are written to the block. Terms outside are left out for all
+    elements of the invocation.
     """
     length = to.shader.extent(index.extent)
     bounds, decides = [*_bounds(to, reduce, index)], [*_deciding(to, reduce)]
@@ -82,9 +82,9 @@ def terms_along(to: Lowerer, reduce: Reduce, index: Index, step: int = 1) -> Ter
 
 
 def is_window(reduce: Reduce) -> bool:
-    """Whether each result has terms around its own place: `sum[p when p > j - w and p <= j]`.
+    """Whether both ends of the terms move along: `sum[p when p > j - w and p <= j]`.
 
-    Both ends move with the same indices, so that the terms are as many for every result.
+    Both ends move with the same indices, so every result has the same number of terms.
     """
     if len(reduce.indices) != 1:
         return False

@@ -1,4 +1,4 @@
-"""Greatest and least floats as those of integers, so that NaN counts on every adapter.
+"""`max` and `min` of floats by integer ranks, so that NaN wins on every adapter.
 
 WGSL lets `max` and `min` of f32 return either argument if one is not a number.  So shaders
 compare ranks, integers in the order of floats, with NaN beyond all others:
@@ -33,7 +33,7 @@ _HELPERS: Final[Mapping[str, str]] = {
 
 
 def helper_of(builtin: str) -> str:
-    """Return the function that a shader declares for a built-in, or "" where WGSL has one."""
+    """Return the name of the helper for a built-in, or "" where WGSL has a function."""
     if builtin in _HELPERS:
         return _HELPERS[builtin]
     helper = BUILTINS[builtin].helper

@@ -1,4 +1,4 @@
-"""Loops that may end early: once a step changes nothing, no later one does.
+"""Recurrences that may stop early: once a step changes nothing, no later one does.
 
 That holds where a step depends on nothing but the one before, as in `z * z + c`; the
 first step is another one, chosen by a condition such as `s > 0`.  What is compared are
@@ -26,7 +26,7 @@ _FAR: Final = I32_MAX
 
 
 def settles(stage: Stage) -> bool:
-    """Whether the loop of a stage may end at the first step that changes nothing."""
+    """Whether a stage's loop may end at the first step that changes no bit."""
     loop = stage.loop
     if loop is None or loop.descending:
         return False
@@ -42,7 +42,7 @@ def settles(stage: Stage) -> bool:
 
 
 def same_bits(state: State, now: t.Expr, before: t.Expr) -> t.Expr:
-    """Return whether the bits of a value are those of the turn before."""
+    """Return the condition that a value's bits equal those of the turn before."""
     type_ = state.now.type
     if scalar_of(type_) is Scalar.F32:
         now, before = (t.call(f"bitcast<{_bits(type_)}>", x) for x in (now, before))

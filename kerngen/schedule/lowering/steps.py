@@ -68,7 +68,7 @@ def _write_at(lowerer: Lowerer, step: Write, at: StoreAt) -> None:
 def store_at(
     lowerer: Lowerer, tensor: Tensor, at: tuple[Subscript, ...], value: Value
 ) -> None:
-    """Store a scalar at a position, or four; those that are no run are stored one by one."""
+    """Store a scalar, or four, at a position; four that are not contiguous one by one."""
     buffer = lowerer.shader.buffer(tensor)
     if lowerer.vector is None or buffer.lanes == LANES:
         places = _places(replace(lowerer, vector=None), tensor, at)
@@ -171,7 +171,7 @@ def _own_address(lowerer: Lowerer, stage: Stage, step: Write) -> t.Expr:
 
 
 def in_runs(tensor: Tensor, places: tuple[Subscript, ...], index: Index) -> bool:
-    """Whether neighbours along `index` are stored to neighbours in memory, aligned."""
+    """Whether neighbours along `index` are stored contiguously and aligned."""
     return is_contiguous(Load(tensor, places), index)
 
 
@@ -181,10 +181,10 @@ def _writes_runs(step: Write, index: Index) -> bool:
 
 
 def is_flat(stage: Stage) -> bool:
-    """Whether the domain's indices appear only as reads of the own element.
+    """Whether the stage reads only the own element, so that one address serves all.
 
-    What is read must be as long as the domain along every axis, so that an element has
-    one address everywhere.
+    Every tensor that is read must have the domain's shape, so that an element has one
+    address everywhere.
     """
     extents = tuple(index.extent for index in stage.domain)
 
@@ -206,7 +206,7 @@ def is_flat(stage: Stage) -> bool:
 def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[str]:
     """Return the tensors that are read or written in aligned runs along `index`.
 
-    A stage's writes count where `index` is the last of its domain.
+    Writes count if `index` is the domain's last index.
     """
     found = tensors_in_runs(exprs, index)
     if stage.domain and stage.domain[-1] == index:
@@ -219,9 +219,9 @@ def vector_tensors(stage: Stage, exprs: tuple[Expr, ...], index: Index) -> set[s
 
 
 def tensors_in_runs(exprs: tuple[Expr, ...], index: Index) -> set[str]:
-    """Return the tensors that are read in aligned runs along `index`.
+    """Return the tensors whose reads are all contiguous and aligned along `index`.
 
-    None is that is also read otherwise along it.
+    A tensor that is also read otherwise along it is left out.
     """
     reads = [load for expr in exprs for load in loads(expr)]
     found = {load.tensor.name for load in reads if is_contiguous(load, index)}
@@ -235,7 +235,7 @@ def tensors_in_runs(exprs: tuple[Expr, ...], index: Index) -> set[str]:
 def last_extents(
     stage: Stage, exprs: tuple[Expr, ...], names: set[str]
 ) -> list[str | int]:
-    """Return the lengths of the last axes of the tensors named."""
+    """Return the lengths of the last axes of some tensors."""
     tensors = {load.tensor for expr in exprs for load in loads(expr)} | {
         step.tensor for step in stage.steps if isinstance(step, Write)
     }

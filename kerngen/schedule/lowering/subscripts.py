@@ -1,4 +1,4 @@
-"""Lower subscripts: what they are in an axis, and clamped where they may leave it."""
+"""Lower subscripts to u32; those that may leave their axis are clamped to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lowering yields: shader values, one or four elements wide."""
+"""Shader values: one element wide, or four."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ COMPONENTS: Final = "xyzw"
 @final
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A shader expression, and whether it holds four elements."""
+    """A shader expression, and whether it is four elements wide."""
 
     expr: t.Expr
     wide: bool = False
 
     @property
     def lanes(self) -> int:
-        """1 or 4."""
+        """The number of elements: 1 or 4."""
         return LANES if self.wide else 1
 
     def lane(self, component: str) -> t.Expr:
-        """Return one element of a named value; a narrow one is the same for all."""
+        """Return one element of a named value; a narrow value is the same for all four."""
         return t.Member(self.expr, component) if self.wide else self.expr

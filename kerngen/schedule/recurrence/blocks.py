@@ -1,4 +1,4 @@
-"""Loops of recurrences along the last axis: four turns at a time.
+"""Loops of recurrences along memory: blocks of four turns, read and written as vectors.
 
 Neighbours in memory are turns that follow each other, so that an invocation reads and
 writes vectors of four.  On its way along a row it would otherwise touch a whole cache
@@ -26,13 +26,13 @@ from kerngen.shader import tree as t
 
 
 def turns_of(stage: Stage) -> tuple[Step, ...]:
-    """Return the steps of every turn."""
+    """Return the steps of a turn that the stage does for every element."""
     loop = loop_of(stage)
     return stage.steps[loop.first : loop.end]
 
 
 def in_vectors(stage: Stage) -> set[str]:
-    """Return the tensors that are read or written by fours, if all is that is written."""
+    """Return the tensors that can be read or written as vectors, or none if some can't."""
     loop = loop_of(stage)
     index = stage.domain[loop.axis]
     if index != stage.domain[-1]:
@@ -63,7 +63,7 @@ def in_vectors(stage: Stage) -> set[str]:
 
 
 def write_blocks(lowerer: Lowerer, stage: Stage, names: set[str]) -> t.Stmt:
-    """Return the loop over blocks of four turns, which reads and writes `names` whole."""
+    """Return the loop over blocks of four turns; tensors in `names` are whole vectors."""
     shader, loop = lowerer.shader, loop_of(stage)
     index = stage.domain[loop.axis]
     end, block = shader.extent(index.extent), t.Ident(shader.fresh("block"))
@@ -84,7 +84,7 @@ def write_blocks(lowerer: Lowerer, stage: Stage, names: set[str]) -> t.Stmt:
 
 
 def store_written(lowerer: Lowerer, stage: Stage, written: dict[str, t.Expr]) -> None:
-    """Store the vectors of a block."""
+    """Write the stores of a block's vectors."""
     for write in turns_of(stage):
         if isinstance(write, Write):
             buffer = lowerer.shader.buffer(write.tensor)
@@ -104,20 +104,20 @@ def _read_whole(lowerer: Lowerer, stage: Stage, names: set[str]) -> dict[Load, t
 
 
 def in_blocks(stage: Stage, names: set[str]) -> tuple[Load, ...]:
-    """Return the reads of turns that are of `names`, each once."""
+    """Return the distinct reads of a turn that are of the tensors in `names`."""
     found = (load for step in turns_of(stage) for load in loads(step.value))
     return tuple(dict.fromkeys(x for x in found if x.tensor.name in names))
 
 
 def vector_read(lowerer: Lowerer, load: Load) -> t.Expr:
-    """Return the vector of a block that a turn reads a component of."""
+    """Return the vector from memory whose components a block's turns read."""
     at = [lowerer.at[s.index] for s in load.subscripts if _is_bare(s)]
     address = vector_address(lowerer.shader, load.tensor.extents, at)
     return lowerer.shader.buffer(load.tensor).load(address)
 
 
 def declare_written(lowerer: Lowerer, stage: Stage) -> dict[str, t.Expr]:
-    """Declare the vectors that a block writes; return what each is called."""
+    """Declare a vector for each tensor that a block writes, and return their names."""
     found: dict[str, t.Expr] = {}
     for step in turns_of(stage):
         if isinstance(step, Write):
@@ -137,7 +137,7 @@ def write_turn(
     whole: dict[Load, t.Expr],
     written: dict[str, t.Expr],
 ) -> None:
-    """Write one of the turns of a block, which takes one component of each vector."""
+    """Write one turn of a block: it uses one component of each vector."""
     index = stage.domain[loop_of(stage).axis]
     turn.at[index] = at
     visit = of_component(turn, component, whole)
@@ -156,7 +156,7 @@ def write_turn(
 def of_component(
     turn: Lowerer, component: str, whole: dict[Load, t.Expr]
 ) -> Callable[[Expr], Expr]:
-    """Return what puts a component of the vectors into expressions of a turn."""
+    """Return a function that replaces reads by a component of the block's vectors."""
     known = {
         load: LocalValue(f"{n} of a block", load.type) for n, load in enumerate(whole)
     }

@@ -1,4 +1,4 @@
-"""Strategy `fold`: a recurrence and what reduces its states, which are then not stored.
+"""Strategy `fold`: a recurrence whose states are reduced at once and never stored.
 
     let h[n, t, i, k] = ... h[n, t - 1, i, k] ...;    y[n, t, i] = sum[k] c[n, t, k] * h[n, t, i, k];
 
@@ -71,7 +71,7 @@ MOST_TURNS: Final = 16
 @final
 @dataclass(frozen=True)
 class Folded:
-    """A recurrence, and the stage behind it that reduces its states.
+    """A recurrence, and the stage after it that reduces its states.
 
     `names` has the recurrence's index for each of the second stage's, and for `own`, that
     of the reduction.  `local` is the state, as a term of the reduction reads it.
@@ -85,22 +85,26 @@ class Folded:
 
     @property
     def along(self) -> Index:
-        """The index of the recurrence."""
+        """The index of the recurrence: its turns."""
         return self.steps.domain[loop_of(self.steps).axis]
 
     @property
     def own(self) -> Index:
-        """The index of the recurrence that the reduction goes over."""
+        """The recurrence's index that the second stage reduces over:
+        one state per lane.
+        """
         return self.names[self.reduce.indices[0]]
 
     @property
     def elements(self) -> tuple[Index, ...]:
-        """The indices of the recurrence that lanes of one element have in common."""
+        """The recurrence's other indices,
+        which lanes that share a result have in common.
+        """
         return tuple(x for x in self.steps.others if x != self.own)
 
 
 def fits_fold(task: Task) -> str:
-    """Say why no recurrence with a reduction of it begins here; empty if one does."""
+    """Return why no such pair of stages begins here, or "" if one does."""
     found = folded(task)
     return found if isinstance(found, str) else ""
 
@@ -112,7 +116,7 @@ def fold_run(task: Task) -> tuple[Stage, ...]:
 
 
 def folded(task: Task) -> Folded | str:
-    """Return the recurrence and its reduction, or say why there are none."""
+    """Return the recurrence and its reduction, or why there is no such pair."""
     stage = task.stage
     if refusal := fits_recur(task):
         return refusal

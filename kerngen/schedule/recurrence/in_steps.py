@@ -32,7 +32,7 @@ _BARRIER: Final = t.Evaluate(t.Call("storageBarrier", ()))
 
 
 def fits_steps(task: Task) -> str:
-    """Say why a stage is not one of steps; empty if it is."""
+    """Return why a stage is no recurrence in steps, or "" if it is."""
     loop = task.stage.loop
     if loop is None:
         return "the stage is no recurrence"

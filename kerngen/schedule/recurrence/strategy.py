@@ -1,4 +1,4 @@
-"""Strategies `recur` and `loop`: one invocation per element of the other indices.
+"""Strategies `recur` and `loop`: one invocation runs all turns of a recurrence's row.
 
 It goes along the index of a recurrence in order, and keeps the turns before in variables.
 `recur` stores something in each turn; `loop` only what is left after the last one.
@@ -29,7 +29,7 @@ SIZE: Final = 64
 
 
 def fits_recur(task: Task) -> str:
-    """Say why a stage is no recurrence that registers can hold; empty if it is."""
+    """Return why `recur` does not fit a stage, or "" if it does."""
     loop = task.stage.loop
     if loop is None:
         return "the stage is no recurrence"
@@ -39,7 +39,7 @@ def fits_recur(task: Task) -> str:
 
 
 def fits_loop(task: Task) -> str:
-    """Say why a stage is none of which only the end is stored; empty if it is."""
+    """Return why a stage stores more than a recurrence's end, or "" if `loop` fits."""
     refusal = fits_recur(task)
     if refusal:
         return refusal
@@ -48,7 +48,7 @@ def fits_loop(task: Task) -> str:
 
 
 def lower_recurrence(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield a shader of four turns at a time where it applies, and one for any."""
+    """Yield a variant that runs four turns at a time, where sizes allow, then any."""
     del options
     stage = task.stage
     names, extent = in_vectors(stage), stage.domain[loop_of(stage).axis].extent

@@ -1,4 +1,4 @@
-"""A turn of a recurrence's loop: the registers that it leaves to the next one."""
+"""A turn of a recurrence's loop, and the registers that carry values to the next one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kerngen.shader import tree as t
 
 
 def loop_of(stage: Stage) -> Loop:
-    """Return the loop of a stage, which the caller has made sure of."""
+    """Return the loop of a stage; the caller has checked that there is one."""
     assert stage.loop is not None, "the strategy fits recurrences alone"
     return stage.loop
 
 
 def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
-    """Declare what turns leave to later ones, and to the end; WGSL fills it with zeros.
+    """Declare the registers that turns leave to later turns; WGSL sets them to 0.
 
-    With a vector index, they leave that of four neighbours.
+    With a vector index, registers have the values of four neighbours.
     """
     wide = lowerer.vector is not None
     kept = [local for state in loop.states for local in state.before]
@@ -36,7 +36,7 @@ def declare_registers(lowerer: Lowerer, loop: Loop) -> None:
 
 
 def finish_turn(turn: Lowerer, stage: Stage, at: t.Expr) -> None:
-    """Write what is kept of the turn `at`, behind its steps."""
+    """Write, after a turn's steps, what is kept of it for later turns and for the end."""
     loop, known = loop_of(stage), turn.locals
     for capture in loop.captures:
         kept, value = (known[x.name].expr for x in (capture.local, capture.source))

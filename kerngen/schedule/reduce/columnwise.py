@@ -1,4 +1,4 @@
-"""Blocks of columns, in parts: lanes lie along the last index of the domain.
+"""Strategy `reduce` along columns: lanes lie along the domain's last index.
 
 The lanes of one column share its part of the reduction in slices, which are joined at the
 end; a second dispatch joins the parts, an invocation per column.
@@ -47,7 +47,7 @@ AT_ONCE: Final = 4
 
 
 def lower_columnwise(task: Task) -> Iterator[Variant]:
-    """Return the variants that do one row of the result at a time."""
+    """Return the variants that compute one row of the result at a time."""
 
     def first(names: set[str]) -> Shader:
         return _parts_shader(task, names)
@@ -60,7 +60,7 @@ def by_column_width(
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    The first dispatch of each is made of the tensors that it reads as vectors.
+    `first` makes the first dispatch, given the tensors that are read as vectors.
     """
     column, body = task.domain[-1], (reduction_of(task).body,)
     # Places are found one by one: no vector holds those of four columns.
@@ -82,7 +82,7 @@ def _variant(task: Task, name: str, when: Guard, first: Shader) -> Variant:
 
 
 def split_of(task: Task) -> Split:
-    """Return how the terms of a column are cut into parts."""
+    """Return how a column's terms are cut into parts."""
     return Split(reduction_of(task).indices[:1], PART, MAX_PARTS)
 
 
@@ -145,7 +145,7 @@ def _parts_shader(task: Task, names: set[str]) -> Shader:
 
 
 def slice_trips(task: Task, slices: int) -> Size:
-    """Return the trips of the loops of a slice."""
+    """Return how many trips the loops of a slice take."""
     first, *rest = reduction_of(task).indices
     own = ceil_div(extent_size(first.extent), split_of(task).count * slices)
     return nested_trips(own, tuple(rest))
@@ -174,7 +174,7 @@ def slice_loop(
     start: t.Expr,
     stride: t.Expr,
 ) -> t.Stmt:
-    """Return the loop of a slice over every `stride`-th term of its columns."""
+    """Return a slice's loop: `take` adds every `stride`-th term of its columns."""
     shader = lowerer.shader
     first, *rest = reduce.indices
     counter = t.Ident(shader.name(first.name))
@@ -189,7 +189,7 @@ def slice_loop(
 
 
 def finish_shader(task: Task, split: Split) -> Shader:
-    """Return the shader that joins the parts, and does the stage's steps."""
+    """Return the shader that joins the parts and does the stage's steps."""
     reduce = reduction_of(task)
     shader = ShaderBuilder(task, {})
     body, element = start_invocation(shader, FINISH_SIZE, shader.size(task.domain))

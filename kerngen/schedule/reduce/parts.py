@@ -1,4 +1,5 @@
-"""Strategy `reduce`, along rows: many workgroups leave a part of each row, then one joins them.
+"""Strategy `reduce` along rows: several workgroups share a row,
+then one joins its parts.
 
 The lanes of a workgroup stride along the last reduction index, where memory is
 contiguous, several terms at a time.  What the first dispatch leaves is as long as the
@@ -47,7 +48,7 @@ AT_ONCE: Final = 4
 
 
 def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
-    """Yield the variants that do a row in two dispatches, or one short row in one."""
+    """Yield the variants: rows in parts by two dispatches, or one short row in one."""
     short = at_most(reduction_of(task).indices, PART)
     if not task.domain and short != NEVER:
         yield Variant("short", short, (_short_shader(task, subgroups=subgroups),))

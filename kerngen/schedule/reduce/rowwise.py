@@ -1,4 +1,4 @@
-"""Reductions along rows: which variants read vectors, and the trips of their loops."""
+"""Reductions along rows: the variants that read vectors, and the trips of their loops."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def by_width(
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    Each is made of its name, its condition, and the tensors that it reads as vectors, in
-    whole runs of so many elements.
+    `variant` makes one from its name, its condition, and the tensors that it reads as
+    vectors; rows are multiples of `run` elements then.
     """
     names = _vector_names(task)
     extents = last_extents(task.stage, (reduction_of(task).body,), names)
@@ -48,5 +48,5 @@ def _vector_names(task: Task) -> set[str]:
 
 
 def row_trips(task: Task, reduce: Reduce, stride: Size) -> Size:
-    """Return the trips of the loops of a lane that takes every `stride`-th term."""
+    """Return the trips of a lane's loops if it takes every `stride`-th term."""
     return loop_trips(task, {reduce: ceil_div(domain_size(reduce.indices), stride)})

@@ -1,4 +1,4 @@
-"""Where the lanes of a row keep what several passes need: in registers, or in memory.
+"""Three ways to supply values that several passes over a row need.
 
 What they make of the maximum of `x[i, j]`, then the sum of `exp(x[i, j] - top)`:
 
@@ -38,10 +38,11 @@ MOST_HELD: Final = 4
 
 
 def hold(plan: RowPlan, room: int = 0) -> RowPlan:
-    """Read once what the passes read several times, in a pass before them.
+    """Read each needed value once, in a pass before the others,
+    and hold it in registers.
 
-    What they read once is read there as well, so that no lane waits for it later, if
-    there is `room` for so many values of each element.
+    Values needed only once are read there as well, if a lane has `room` for so many
+    values of an element: so it waits only once.
     """
     values = [*plan.per_element()]
     counts = Counter(load for value in values for load in _reads(plan, value))
@@ -60,13 +61,15 @@ def hold(plan: RowPlan, room: int = 0) -> RowPlan:
 
 
 def reread(plan: RowPlan) -> RowPlan:
-    """Read back from memory what an earlier pass has computed for the element."""
+    """Read values again in each pass; those computed in an earlier pass, where stored."""
     passes = tuple(_rereading(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes, carried={})
 
 
 def read_ahead(plan: RowPlan) -> RowPlan:
-    """Begin each pass with what it always reads, for several elements at once."""
+    """Begin each pass with the reads that it always makes,
+    for several elements at once.
+    """
     passes = tuple(_reading_ahead(plan, pass_) for pass_ in plan.passes)
     return replace(plan, passes=passes)
 
@@ -118,7 +121,7 @@ def _rereading(plan: RowPlan, pass_: Pass) -> Pass:
 
 
 def loaded(plan: RowPlan) -> Iterator[Load]:
-    """Yield every read that is made for every element."""
+    """Yield every read that a plan makes for every element."""
     nodes = (node for value in plan.per_element() for node in walk(value))
     return (node for node in nodes if isinstance(node, Load))
 

@@ -1,4 +1,4 @@
-"""Order what a run of stages does with a row into passes over its elements.
+"""Order the steps of a run of stages into passes over the elements of a row.
 
     top[i]   = max[j] x[i, j];                    pass 1: max;   then top
     total[i] = sum[j] exp(x[i, j] - top[i]);      pass 2: sum;   then total
@@ -35,7 +35,7 @@ from kerngen.schedule.rows.run import Part, Run, own_columns
 @final
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Take one more term of a reduction; `local` is known after the pass."""
+    """Adds one more term to a reduction; its value `local` is known after the pass."""
 
     local: LocalValue
     value: Reduce
@@ -44,7 +44,7 @@ class Fold:
 @final
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Name a value of the element."""
+    """Computes a value of the element, and names it."""
 
     local: LocalValue
     value: Expr
@@ -53,7 +53,7 @@ class Compute:
 @final
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Store a value at the own element of a tensor, or at a position."""
+    """Stores a value in a tensor: at the own element, or at a position."""
 
     tensor: Tensor
     value: LocalValue
@@ -66,9 +66,9 @@ Action: TypeAlias = Fold | Compute | Store
 @final
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Actions for every element, then values of the row.
+    """Actions for every element of a row, then values of the row as a whole.
 
-    `reads` are what a lane reads for several elements at once, before the actions.
+    `reads` are made for several elements at once, before the actions.
     """
 
     each: tuple[Action, ...] = ()
@@ -77,14 +77,14 @@ class Pass:
 
     @property
     def locals(self) -> Iterator[LocalValue]:
-        """The names of all that the pass computes."""
+        """The names of all values that the pass computes."""
         for action in self.each:
             if not isinstance(action, Store):
                 yield action.local
         yield from (local for local, _ in self.after)
 
     def known_after(self) -> set[LocalValue]:
-        """Return the locals that only exist once the pass is over."""
+        """Return the local values that are only known when the pass is over."""
         folds = {action.local for action in self.each if isinstance(action, Fold)}
         return folds | {local for local, _ in self.after}
 
@@ -92,11 +92,11 @@ class Pass:
 @final
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """All passes of a run, its indices renamed to `rows` and `columns`.
+    """The passes of a run, its indices renamed to `rows` and `columns`.
 
-    `row_values` are what to store beside each row, where `row_places` has no position for
-    it; `carried` are values of elements that a later pass needs, with the tensor that
-    holds them.
+    `row_values` are stored once per row, at the positions in `row_places` if there are
+    any; `carried` are values of elements that a later pass needs, with the tensors that
+    have them.
     """
 
     rows: tuple[Index, ...]
@@ -112,21 +112,21 @@ class RowPlan:
         return (*self.rows, *self.columns)
 
     def per_element(self) -> Iterator[Expr]:
-        """Yield what is computed for every element; of a reduction, its terms."""
+        """Yield the expressions computed for every element; of reductions, their terms."""
         for pass_ in self.passes:
             yield from expressions((*pass_.reads, *pass_.each))
 
     def read_first(self) -> Iterator[LocalValue]:
-        """Yield what passes read before their actions."""
+        """Yield the local values that passes read before their actions."""
         return (read.local for pass_ in self.passes for read in pass_.reads)
 
     def per_row(self) -> Iterator[Expr]:
-        """Yield what is computed once per row."""
+        """Yield the expressions computed once per row."""
         return (value for pass_ in self.passes for _, value in pass_.after)
 
 
 def expressions(actions: Iterable[Action]) -> Iterator[Expr]:
-    """Yield what actions compute; of a reduction, its terms."""
+    """Yield the expressions that actions compute; of reductions, their terms."""
     for action in actions:
         match action:
             case Fold(value=reduce):
@@ -141,8 +141,7 @@ def expressions(actions: Iterable[Action]) -> Iterator[Expr]:
 def plan_rows(run: Run, kept: frozenset[Tensor], taken: frozenset[str]) -> RowPlan:
     """Return the passes of a run.
 
-    `kept` are the tensors that are needed after it; `taken` are names that mean
-    something else.
+    `kept` are tensors that are needed after the run; `taken` are names in use.
     """
     planner = _Planner(run, kept, taken)
     for stage in run.stages:

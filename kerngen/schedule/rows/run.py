@@ -1,4 +1,4 @@
-"""Find what strategy `rows` can run together: stages that share the rows they work on.
+"""Find the stages that strategy `rows` can run together: they work on the same rows.
 
 A row is all elements at one value of the row indices.  A stage either reduces each row to
 a number, or computes every element of it, or computes one number beside it:
@@ -30,7 +30,9 @@ from kerngen.schedule.task import Task
 
 @final
 class Part(Enum):
-    """What a stage does with a row."""
+    """The role of a stage in a run: it reduces a row,
+    computes its elements, or one number.
+    """
 
     REDUCES = "reduces it"
     EACH = "computes every element"
@@ -47,7 +49,7 @@ class Run:
     columns: tuple[Index, ...]
 
     def part(self, stage: Stage) -> Part | None:
-        """Return what a stage does with a row; None if it is not about these rows."""
+        """Return the stage's role in the run; None if it works on other rows."""
         rows, columns = extents_of(self.rows), extents_of(self.columns)
         domain, reduce = extents_of(stage.domain), stage.reduction
         if reduce is not None:
@@ -58,7 +60,7 @@ class Run:
         return Part.EACH if domain == rows + columns else None
 
     def outlives(self, tensor: Tensor, stages: Iterable[Stage]) -> bool:
-        """Whether what the run writes must be stored; `stages` are the kernel's."""
+        """Whether a tensor that the run writes is needed later, so must be stored."""
         if tensor.role is not Role.LET:
             return True
         others = (stage for stage in stages if stage not in self.stages)
@@ -66,7 +68,7 @@ class Run:
 
 
 def run_of(task: Task) -> Run | str:
-    """Return the longest run that begins with the task's stage, or why there is none."""
+    """Return the longest run that begins with this stage, or why none does."""
     following = task.following
     first = next((stage for stage in following if stage.reduction), None)
     reduce = None if first is None else first.reduction
@@ -99,13 +101,13 @@ def indices_in(stage: Stage) -> Iterator[Index]:
 
 
 def own_columns(run: Run, stage: Stage) -> tuple[Index, ...]:
-    """Return what a stage calls the columns; nothing if it computes one number."""
+    """Return the stage's own indices for the columns; none if it computes one number."""
     reduce = stage.reduction
     return reduce.indices if reduce is not None else stage.domain[len(run.rows) :]
 
 
 def extents_of(indices: tuple[Index, ...]) -> tuple[Extent, ...]:
-    """Return how long a domain is along each index."""
+    """Return the lengths of the axes over which the indices range."""
     return tuple(index.extent for index in indices)
 
 
@@ -207,5 +209,5 @@ def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
 
 
 def names_of(stages: Sequence[Stage]) -> str:
-    """Return the names of stages, as a list in words."""
+    """Return the names of stages as a list in words: `a, b and c`."""
     return ", ".join(stage.name for stage in stages)

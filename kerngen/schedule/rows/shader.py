@@ -50,7 +50,7 @@ BLOCK: Final = {1: 8, LANES: 4}
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How rows lie on a workgroup.
+    """How the rows lie on the lanes of a workgroup.
 
     `lanes` share a row.  Each holds `chunks` values of it, or vectors where `width` is
     4; with no chunks it strides over the row again in each pass.  With one lane per row,
@@ -63,34 +63,34 @@ class Shape:
 
     @property
     def workgroup(self) -> int:
-        """How many lanes a workgroup has."""
+        """The number of lanes of a workgroup."""
         return self.lanes if self.lanes >= ALONE else INVOCATIONS
 
     @property
     def rows(self) -> int:
-        """How many rows a workgroup does."""
+        """The number of rows that a workgroup handles."""
         return self.workgroup // self.lanes
 
     @property
     def taken(self) -> int:
-        """How many values, or vectors, a lane takes at once."""
+        """The number of values, or vectors, that a lane reads at once."""
         return self.chunks or (1 if self.lanes == 1 else BLOCK[self.width])
 
     @property
     def step(self) -> int:
-        """How many elements of a row its lanes take at once."""
+        """The number of elements of a row that its lanes read at once."""
         return self.lanes * self.width
 
     @property
     def most(self) -> int | None:
-        """How long a row may be at most."""
+        """The greatest length of a row, or None if there is no limit."""
         return SHORT if self.lanes == 1 else self.step * self.chunks or None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """Shapes of one shader: how many lanes share a row is a constant of the pipeline.
+    """Shapes that share one shader: the pipeline sets how many lanes share a row.
 
     The text has a lane hold `chunks` values or vectors; some shapes hold only `least` of
     them, and `lanes` share a row at most.  What a pipeline's constants switch off is gone
@@ -103,7 +103,7 @@ class Ladder:
 
     @classmethod
     def of(cls, shapes: Sequence[Shape]) -> Ladder:
-        """Return the ladder of some shapes."""
+        """Return the ladder that covers some shapes."""
         chunks = [shape.chunks for shape in shapes]
         return cls(min(chunks), max(chunks), max(shape.lanes for shape in shapes))
 
@@ -125,7 +125,7 @@ class _Span:
 
 @final
 class RowWriter:
-    """Writes the body of one shader."""
+    """Writes the body of a row plan's shader."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class RowWriter:
             self._body += self._places()
 
     def write(self) -> list[t.Stmt]:
-        """Return all statements."""
+        """Return all statements of the body."""
         for pass_ in self._plan.passes:
             self._write_pass(pass_)
         self._store_row_values()

@@ -74,7 +74,7 @@ MANY_CHUNKS: Final = 8
 
 
 def fits_rows(task: Task) -> str:
-    """Say why `rows` does not fit from the stage on; empty if it does."""
+    """Return why no run for `rows` begins with the stage, or "" if one does."""
     run = run_of(task)
     return run if isinstance(run, str) else ""
 
@@ -95,34 +95,36 @@ class RowOptions:
 
 
 def row_options(options: Options) -> RowOptions:
-    """Return what a schedule asks for."""
+    """Return the options of a schedule, with their defaults."""
     (lanes,) = options.get("lanes", (None,))
     return RowOptions(lanes, by_subgroups(options))
 
 
 def suits_rows(task: Task, options: Options) -> str:
-    """Say why a run does not suit the options; empty if it does."""
+    """Return why a run does not suit the options, or "" if it does."""
     del task
     (lanes,) = options.get("lanes", (1,))
     return f"{lanes} lanes are not a power of two" if lanes & (lanes - 1) else ""
 
 
 def lower_rows(task: Task, options: Options) -> Iterator[Variant]:
-    """Return variants by the length of a row: in registers first, then any."""
+    """Return the variants: rows up to some lengths in registers,
+    then rows of any length.
+    """
     run = run_of(task)
     assert isinstance(run, Run), run
     return _RowTask.of(task, run, row_options(options)).variants()
 
 
 def room(lanes: int) -> int:
-    """Return how many numbers of a row a lane holds at most, if so many share it."""
+    """Return how many numbers of a row a lane can hold, if `lanes` share the row."""
     return min(LANE_NUMBERS, GROUP_NUMBERS // lanes)
 
 
 def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
-    """Yield the shapes to choose from, for rows of which a lane holds so many values.
+    """Yield the shapes to choose from, where a lane holds `held` values of an element.
 
-    The first that a row suits takes it.
+    A row takes the first shape that suits it.
     """
     lanes = wanted.lanes or INVOCATIONS
     if wanted.lanes is None:
@@ -138,14 +140,14 @@ def shapes(wanted: RowOptions, held: int) -> Iterator[Shape]:
 
 
 def values_held(task: Task) -> int:
-    """Return how many values of each element the lanes of a row hold, if they can."""
+    """Return how many values of each element later passes need in registers."""
     run = run_of(task)
     assert isinstance(run, Run), run
     return _RowTask.of(task, run, row_options({})).held
 
 
 def name_of(shape: Shape) -> str:
-    """Return what the file of a shape is called: nothing for long rows of vectors."""
+    """Return a shape's part of the file name: "" for long rows of vectors."""
     edge = "edge" if shape.width == 1 else ""
     limit = "" if shape.most is None else f"upto{shape.most}"
     return "_".join(filter(None, (edge, limit)))

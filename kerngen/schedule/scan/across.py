@@ -1,4 +1,5 @@
-"""Strategy `scan` across memory: a lane scans a row of its own, beside its neighbours'.
+"""Strategy `scan` across memory: each lane scans a row,
+and neighbours' rows are adjacent.
 
 Rows that are few are cut into parts, so that there are lanes enough.
 """
@@ -55,7 +56,7 @@ Each: TypeAlias = Callable[[t.Expr, t.Expr], tuple[t.Stmt, ...]]
 
 
 def lower_across(task: Task) -> Iterator[Variant]:
-    """Yield variants for rows that are few and for many, of vectors first."""
+    """Yield the variants: for few rows and for many, vectors first."""
     names = vector_tensors(task.stage, task.values, task.domain[-1])
     extents = last_extents(task.stage, task.values, names)
     aligned = all_divisible((task.domain[-1].extent, *extents), LANES)
@@ -67,7 +68,7 @@ def lower_across(task: Task) -> Iterator[Variant]:
 @final
 @dataclass(frozen=True, slots=True)
 class Across:
-    """A scan across memory, by lanes that take `width` neighbouring rows each."""
+    """A scan across memory by lanes that each take `width` neighbouring rows."""
 
     task: Task
     width: int
@@ -75,28 +76,28 @@ class Across:
 
     @property
     def scan(self) -> Scan:
-        """What is scanned."""
+        """The stage's scan."""
         return scan_in(self.task)
 
     @property
     def outer(self) -> tuple[Index, ...]:
-        """The indices of rows but for the last, along which memory runs."""
+        """The indices of the rows without the last one, which lies along memory."""
         return tuple(x for x in self.task.domain[:-1] if x != self.scan.index)
 
     @property
     def rows(self) -> tuple[Index, ...]:
-        """The indices that are the same for all elements of a row."""
+        """The indices of the rows: those of the domain without the scan's."""
         return (*self.outer, self.task.domain[-1])
 
     @property
     def cut(self) -> Cut:
-        """The parts of rows that are few."""
+        """How few rows are cut into parts."""
         lanes = maximum(ceil_div(domain_size(self.rows), self.width), 1)
         most = minimum(ceil_div(ENOUGH, lanes), MAX_PARTS)
         return Cut(self.scan.index, AT_ONCE, most)
 
     def variants(self, when: Guard) -> Iterator[Variant]:
-        """Yield what scans rows as a whole, and in parts where they are few and long."""
+        """Yield the variants: few and long rows in parts, all others whole."""
         whole = self.cut.is_needless(LONG, self.rows, ENOUGH // 2 * self.width)
         if (wanted := all_of(when, whole)) != NEVER:
             yield Variant(self.name, wanted, (self._scanned(None),))
@@ -113,7 +114,7 @@ class Across:
 
     @property
     def name(self) -> str:
-        """The name of the variant."""
+        """The variant's name."""
         return "edge" if self.width == 1 else "aligned"
 
     def _totals(self) -> Shader:
@@ -258,12 +259,12 @@ class _Lane:
         return t.count_up(first.name, self.start, self.end, AT_ONCE, *reads, *works)
 
     def take(self, term: t.Expr, element: t.Expr) -> tuple[t.Stmt, ...]:
-        """Return what takes a term, wherever it is."""
+        """Return the statements that add a term to the total."""
         del element
         return (accumulate(self.terms.scan.reduce.kind, self.total, term),)
 
     def each(self, term: t.Expr, element: t.Expr) -> tuple[t.Stmt, ...]:
-        """Return what takes a term, and does the stage's steps for its place."""
+        """Return the statements that add a term, then do the stage's steps."""
         scan = self.terms.scan
         take, steps = self.take(term, element), self.terms.steps(element, self.total)
         return (*steps, *take) if scan.is_exclusive else (*take, *steps)

@@ -1,4 +1,4 @@
-"""Strategy `scan` of recurrences: the lanes of a workgroup share a row, four steps each.
+"""Strategy `scan` of affine recurrences: lanes share a row and take four steps each.
 
 A step is `factor * before + term`, and several are one of the same form.  So each lane
 joins its four to one, the lanes scan what they have, and then each takes its four steps
@@ -64,7 +64,7 @@ _NO_STEP = t.Call("vec3f", (t.Literal("1.0"), t.Literal("0.0"), t.Literal("0.0")
 
 
 def fits_affine(task: Task) -> str:
-    """Say why a recurrence is no scan; empty if it is."""
+    """Return why a recurrence can't be scanned, or "" if it can."""
     found = affine_step(task.stage)
     return found if isinstance(found, str) else ""
 
@@ -81,16 +81,17 @@ LARGEST: Final = t.Literal("3.4028234e38")
 
 
 def suits_redo(task: Task) -> str:
-    """Say why rows can't be done again; empty if they can."""
+    """Return why the option `redo` does not suit, or "": rows must be computable again."""
     written = {s.tensor for s in turns_of(task.stage) if isinstance(s, Write)}
     over = sorted(each.name for each in written & task.stage.tensors_read)
     return f"'{over[0]}' is written over, and can't be read again" if over else ""
 
 
 def lower_affine(task: Task, lanes: int | None, *, redo: bool) -> Iterator[Variant]:
-    """Yield the variants: by how rows align, and whole rows or parts of them.
+    """Yield the variants: by alignment, and for whole rows or their parts.
 
-    With `redo`, a last dispatch does rows again whose factors grow, step by step.
+    With `redo`, a last dispatch computes rows again, step by step, if their factors
+    grow.
     """
     for variant in _variants(task, lanes, redo=redo):
         yield _with_redo(task, variant) if redo else variant
@@ -256,7 +257,7 @@ class _Tiles:
         return t.call(self.shader.helper("affine_then", 1), first, second)
 
     def from_(self, value: t.Expr, step: t.Expr) -> t.Expr:
-        """Return what a joined step makes of a value."""
+        """Return the result of a joined step on a value."""
         state = t.Call("vec3f", (t.Literal("1.0"), value, t.Literal("0.0")))
         return t.Member(self.then(state, step), "y")
 

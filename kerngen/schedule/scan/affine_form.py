@@ -34,8 +34,8 @@ _ONE: Final = Constant(1.0, Scalar.F32)
 class AffineStep:
     """A step `factor * before + term`, for which the steps in `free` are done first.
 
-    `forgets` is 1 where what was before does not matter, as at `t == 0`: there also NaN
-    and infinity are left behind, which a factor of 0 would keep.
+    `forgets` is 1 where the value before does not count, as at `t == 0`: a factor of 0
+    alone would keep NaN and infinity.
     """
 
     factor: Expr
@@ -47,7 +47,7 @@ class AffineStep:
     def keeps_or_forgets(self) -> bool:
         """Whether all factors are 0, 1 or -1, as in sums of segments.
 
-        Their products are such, too, and overflow nowhere.
+        Then so are all products of factors, and none overflows.
         """
         return _is_unit(self.factor)
 
@@ -74,7 +74,7 @@ class _NotAffineError(Exception):
 
 @cached_on_instance
 def affine_step(stage: Stage) -> AffineStep | str:
-    """Return the step of a recurrence as one that is affine, or say why it is none."""
+    """Return a recurrence's step in affine form, or why it has none."""
     loop = stage.loop
     if loop is None:
         return "the stage is no recurrence"

@@ -1,4 +1,4 @@
-"""What strategy `scan` runs: stages whose reduction is of prefixes or of suffixes."""
+"""Recognise scans: stages whose reduction is over all prefixes or all suffixes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Scan:
 
 @cached_on_instance
 def scan_of(stage: Stage) -> Scan | str:
-    """Return what a stage scans, or why it scans nothing."""
+    """Return a stage's scan, or why it has none."""
     reduce = stage.reduction
     if reduce is None:
         return "the stage holds no reduction"
@@ -65,13 +65,13 @@ def _why_no_prefix(reduce: Reduce) -> str:
 
 
 def fits_prefixes(task: Task) -> str:
-    """Say why a stage scans no prefixes or suffixes; empty if it does."""
+    """Return why a stage is no scan of prefixes or suffixes, or "" if it is."""
     found = scan_of(task.stage)
     return found if isinstance(found, str) else ""
 
 
 def scan_in(task: Task) -> Scan:
-    """Return the stage's scan, which the caller has made sure of."""
+    """Return the stage's scan; the caller has checked that there is one."""
     found = scan_of(task.stage)
     assert isinstance(found, Scan), found
     return found

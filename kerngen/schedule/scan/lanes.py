@@ -1,4 +1,4 @@
-"""How the lanes of a row scan the totals of their runs: four scans side by side.
+"""The scan of the totals of lanes that share a row, for four runs at once.
 
 Either in steps over workgroup memory, or by subgroups where the adapter has them:
 
@@ -25,9 +25,8 @@ from kerngen.shader import tree as t
 
 @final
 class LaneScan:
-    """Writes what leaves in `before` and `whole` what a lane needs of all others.
-
-    `before` is the total of the lanes before it, `whole` that of all lanes of the row.
+    """Writes the scan over lanes: `before`, the total before a lane;
+    `whole`, that of all.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class LaneScan:
         self._shared = self._declare()
 
     def write(self, totals: t.Expr, place: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what scans the totals of each lane's runs; `place` is that of the lane.
+        """Yield the scan of all lanes' totals; `place` is the lane's number in its row.
 
         Before the next scan a barrier is needed: others may still read.
         """

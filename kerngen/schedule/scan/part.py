@@ -1,4 +1,4 @@
-"""The part of a row that a workgroup of a scan has."""
+"""The part of a row that a workgroup scans."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class PartOfRow:
-    """The part that a workgroup has, of which row, and from where to where it goes.
+    """The part of a row that a workgroup has: which row, which part,
+    from where to where.
 
-    `number` is its place in the row, which has `count` parts, `group` that among all.
+    `number` is the part's number in its row, which has `count` parts; `group` is its
+    number among all.
     """
 
     group: t.Ident
@@ -36,7 +38,9 @@ class PartOfRow:
         cut: Cut,
         rows: tuple[Index, ...],
     ) -> PartOfRow:
-        """Write the names, and leave the workgroups past the last part of all `rows`."""
+        """Write these numbers,
+        and skip the workgroups past the last part of all `rows`.
+        """
         group, row, number, count, start, end, size = (
             t.Ident(shader.fresh(name))
             for name in ("group", "row", "part", "count", "start", "end", "size")

@@ -55,23 +55,25 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class ScannedRows:
-    """A scan along memory; `subgroups` join the lanes of a workgroup, if wanted."""
+    """A scan along memory: lanes of a workgroup share a row,
+    joined by subgroups if asked.
+    """
 
     task: Task
     subgroups: bool
 
     @property
     def scan(self) -> Scan:
-        """What is scanned."""
+        """The stage's scan: its reduction, its direction and its index."""
         return scan_in(self.task)
 
     @property
     def rows(self) -> tuple[Index, ...]:
-        """The indices that are the same for all elements of a row."""
+        """The indices of the rows: those of the domain without the scan's."""
         return tuple(x for x in self.task.domain if x != self.scan.index)
 
     def variants(self, lanes: int | None) -> Iterator[Variant]:
-        """Yield a variant for each shape that some rows need."""
+        """Yield the variants of each shape: a number of lanes suits a range of lengths."""
         names = self._vectors()
         extents = last_extents(self.task.stage, self.task.values, names)
         aligned = all_divisible((self.scan.index.extent, *extents), LANES)
@@ -261,7 +263,7 @@ class ScannedRows:
         return extent_size(self.scan.index.extent)
 
     def cut(self, shape: Shape) -> Cut:
-        """Return the parts of rows that are few and long."""
+        """Return how few and long rows are cut into parts."""
         return Cut(self.scan.index, shape.tile, Literal(MAX_PARTS))
 
     def _writer(self, to: Lowerer, shape: Shape, lanes: t.Expr) -> TileWriter:

@@ -47,37 +47,37 @@ MAX_PARTS: Final = 2048
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many lanes share a row, and how many neighbours a run has: 1 or 4."""
+    """How many lanes share a row, and the width of a lane's runs: 1 or 4 elements."""
 
     lanes: int
     width: int
 
     @property
     def workgroup(self) -> int:
-        """How many lanes a workgroup has."""
+        """The number of lanes of a workgroup."""
         return self.lanes if self.lanes >= ALONE else INVOCATIONS
 
     @property
     def rows(self) -> int:
-        """How many rows a workgroup scans."""
+        """The number of rows that a workgroup scans."""
         return self.workgroup // self.lanes
 
     @property
     def step(self) -> int:
-        """How many elements lie between two runs of a lane."""
+        """The distance between two runs of a lane, in elements."""
         return self.lanes * self.width
 
     @property
     def tile(self) -> int:
-        """How many elements the lanes of a row hold at once."""
+        """The number of elements that the lanes of a row hold at once."""
         return self.step * RUNS
 
 
 def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
-    """Yield the shapes to choose from: the first that a row suits takes it.
+    """Yield the shapes to choose from; a row takes the first that suits it.
 
-    Those of vectors come first.  With a number of lanes, so many share each row; a row
-    that is `alone` has a workgroup, whatever its length.
+    Shapes with vectors come first. With `lanes`, so many share each row; with `alone`,
+    each row has a workgroup of its own.
     """
     for width in (LANES, 1):
         if lanes is None and not alone:
@@ -88,7 +88,7 @@ def shapes(lanes: int | None, *, alone: bool) -> Iterator[Shape]:
 @final
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The parts of a row, `most` at most: each is of whole tiles, but for the last."""
+    """How a row is cut into parts, at most `most`: whole tiles each, but for the last."""
 
     index: Index
     tile: int
@@ -96,17 +96,19 @@ class Cut:
 
     @property
     def length(self) -> Size:
-        """How long a part is."""
+        """The length of a part."""
         tiles = ceil_div(ceil_div(self._row, self.most), self.tile)
         return maximum(tiles, 1) * self.tile
 
     @property
     def count(self) -> Size:
-        """How many parts a row has; one without elements has none."""
+        """The number of parts of a row; a row without elements has none."""
         return ceil_div(self._row, self.length)
 
     def is_needless(self, long: int, rows: tuple[Index, ...], many: int) -> Guard:
-        """Return whether rows are so short or so many that they do well as a whole."""
+        """Return the condition that rows are too short, or too many,
+        to be worth cutting.
+        """
         short = compare("<=", self._row, long)
         return any_of(short, compare(">=", domain_size(rows), many))
 

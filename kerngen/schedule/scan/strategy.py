@@ -1,4 +1,4 @@
-"""Strategy `scan`: all prefixes or suffixes of a row, each from the one before.
+"""Strategy `scan`: prefix and suffix reductions, each result from the one before.
 
 So are recurrences of which a step is `a * h[t - 1] + b`, see `scan_affine`.
 
@@ -26,14 +26,14 @@ from kerngen.schedule.task import Options, Task
 
 
 def fits_scan(task: Task) -> str:
-    """Say why `scan` does not fit the stage; empty if it does."""
+    """Return why `scan` does not fit the stage, or "" if it does."""
     if task.stage.loop is not None:
         return fits_affine(task)
     return fits_prefixes(task) if is_scalar_only(task.stage) else WITH_VECTORS
 
 
 def scan_options(options: Options) -> Hashable:
-    """Return what a schedule asks for: how many lanes, and whether subgroups."""
+    """Return a schedule's options with defaults: the number of lanes, and subgroups."""
     return options.get("lanes"), by_subgroups(options), _redoes(options)
 
 
@@ -42,7 +42,7 @@ def _redoes(options: Options) -> bool:
 
 
 def suits_scan(task: Task, options: Options) -> str:
-    """Say why a scan does not suit the options; empty if it does."""
+    """Return why a scan does not suit the options, or "" if it does."""
     (lanes,) = options.get("lanes", (2,))
     if lanes & (lanes - 1):
         return f"{lanes} lanes are not a power of two"
@@ -65,7 +65,7 @@ def runs_across(task: Task) -> bool:
 
 
 def lower_scan(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the variants by how many and how long the rows are, and how they align."""
+    """Yield the variants, by the number, length and alignment of rows."""
     (lanes,) = options.get("lanes", (None,))
     if task.stage.loop is not None:
         yield from lower_affine(task, lanes, redo=_redoes(options))

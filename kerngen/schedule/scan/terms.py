@@ -1,4 +1,4 @@
-"""What a scan reads and writes at a place of a row, or at four neighbouring ones."""
+"""Reading the terms of a scan, and writing its results: one or four neighbours at once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class ScanTerms:
-    """Reads the terms of a scan, and does its stage's steps.
+    """Reads the terms of a scan, and writes its stage's steps.
 
-    `to` knows the indices of the row.  With a `vector` four neighbours are taken at once:
-    along that index of the rows, or along the scan's own where it is `scan.index`.
+    `to` has the indices of the row. With a `vector` index four neighbours are read at
+    once: along that index of the rows, or along the scan itself.
     """
 
     to: Lowerer
@@ -29,17 +29,18 @@ class ScanTerms:
 
     @property
     def width(self) -> int:
-        """How many elements are taken at once: 1 or 4."""
+        """How many elements are read at once: 1 or 4."""
         return 1 if self.vector is None else LANES
 
     @property
     def nothing(self) -> t.Expr:
-        """What changes no term."""
+        """The neutral value: added to a term, it changes nothing."""
         reduce = self.scan.reduce
         return identity(self.to.shader, reduce.kind, reduce.type, self.width)
 
     def element(self, place: t.Expr, length: t.Expr) -> t.Expr:
-        """Return where the element of a place lies in its row, or the first of several.
+        """Return the number of the element at a place of the scan,
+        counted in its order.
 
         Places are counted in the order of the scan.
         """
@@ -49,7 +50,7 @@ class ScanTerms:
         return t.Binary("-", length, place + along)
 
     def term(self, element: t.Expr, block: list[t.Stmt]) -> t.Expr:
-        """Return the term of an element, after writing what it needs."""
+        """Return an element's term; what it needs is written to `block` first."""
         scan, vector = self.scan, self.vector
         inner = self.to.nested({scan.own: element})
         along = scan.own if vector == scan.index else vector
@@ -57,7 +58,7 @@ class ScanTerms:
         return value.expr if vector is None else inner.widen(value, scan.reduce.type)
 
     def steps(self, element: t.Expr, result: t.Expr) -> tuple[t.Stmt, ...]:
-        """Return the stage's steps for an element, by the result of its reduction."""
+        """Return the stage's steps for an element, given the scan's result there."""
         scan, shader = self.scan, self.to.shader
         at = t.Ident(shader.name(scan.index.name, "scan"))
         label = f"{reduction_label(shader.task)}_{scan.reduce.kind}"

@@ -1,4 +1,4 @@
-"""The shader of a row's scan: tile by tile, what came before a tile is carried along.
+"""The shader of a row's scan: tile by tile, with the total so far carried along.
 
     terms of a lane, run by run            [x, x, x, x]   ...
     scanned inside of a run                [x, xx, xxx, xxxx]   ...
@@ -28,7 +28,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What of a row is scanned: the places from `start` to `end`, of a row of `length`.
+    """The stretch of a row to scan: places `start` to `end`, of a row of `length`.
 
     Places are counted in the order of the scan.  `place` is that of the lane among those
     that share the row; `inside` is whether there is such a row, if not all have one.  A
@@ -45,7 +45,7 @@ class Line:
 
 @final
 class TileWriter:
-    """Writes the scan of a line of one row."""
+    """Writes the scan of one stretch of a row, tile by tile."""
 
     def __init__(
         self, terms: ScanTerms, shape: Shape, lanes: t.Expr, *, subgroups: bool
@@ -73,7 +73,7 @@ class TileWriter:
         self._order = COMPONENTS[::-1] if backward else COMPONENTS
 
     def write(self, line: Line, carried: t.Expr | None = None) -> None:
-        """Scan a line, with what is carried into it, if anything is."""
+        """Write the scan of a stretch that begins with the total `carried`, if given."""
         body = self._terms.to.block
         body.append(t.Var(self._carried.name, carried or self._start))
         if line.is_short:

@@ -55,7 +55,7 @@ MOST_GROUPS: Final = 1024
 
 
 def lower_atomics(found: Scatter, *, private: bool) -> Iterator[Variant]:
-    """Yield the variants: bins in workgroup memory for few of them, or in memory."""
+    """Yield the variants: few bins in workgroup memory first, then in storage."""
     first, last = _clearing(found), _finishing(found)
     bins = found.result_count
     scratch = (Scratch(found.task.scratch_name("bins"), bins),)

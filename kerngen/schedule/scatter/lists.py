@@ -1,4 +1,5 @@
-"""Keyed reductions by sorted lists: terms are sorted by bin, then each bin joins its own.
+"""Keyed reductions by sorting: terms are sorted by bin,
+then each bin's terms are joined.
 
 What is joined is in the order of the terms, so that a sum of f32 has the same bits each
 time.  An invocation takes 8 terms that follow each other, in one column or four:
@@ -78,7 +79,7 @@ PASSES: Final = (1, 2, 3, 4)
 
 
 def lower_lists(found: Scatter) -> Iterator[Variant]:
-    """Yield the variants: by the digits to sort by, four columns at once or one."""
+    """Yield the variants: by the number of digits, and for four columns at once or one."""
     for number in PASSES:
         fits = compare("<", found.bin_count, 1 << DIGIT_BITS * number)
         last = number == PASSES[-1]
@@ -270,12 +271,12 @@ class _Columns:
         return t.all_of(at > 0, self.keys.load(at) < self.limit, before)
 
     def nothing(self) -> t.Expr:
-        """Return what a reduction of nothing gives."""
+        """Return the reduction's neutral value."""
         reduce = self.found.reduce
         return identity(self.shader, reduce.kind, reduce.type, self.lanes)
 
     def take(self, value: t.Expr) -> t.Stmt:
-        """Return what joins a value with the total."""
+        """Return the statement that adds a value to the total."""
         return accumulate(self.found.reduce.kind, self.total, value)
 
     def finish(self, parts: Size, summary: str, variant: str, trips: Size) -> Shader:

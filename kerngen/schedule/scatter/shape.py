@@ -1,4 +1,4 @@
-"""What a keyed reduction looks like to strategy `scatter`: its terms, bins and columns.
+"""A keyed reduction in the terms of strategy `scatter`: terms, bins and columns.
 
     dw[q, j] = sum[i when ids[i] == u32(q) and keep[i]] dy[i, j]
 
@@ -31,7 +31,7 @@ from kerngen.shader import tree as t
 @final
 @dataclass(frozen=True)
 class Scatter:
-    """A keyed reduction of a task's stage; `found` is its condition, taken apart."""
+    """A stage's keyed reduction; `found` has its conditions, taken apart."""
 
     task: Task
     reduce: Reduce
@@ -39,41 +39,41 @@ class Scatter:
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
-        """The keys, in the order of the indices that they choose."""
+        """The keys, in the order of the indices that they set."""
         order = self.task.domain
         return tuple(sorted(self.found.keys, key=lambda key: order.index(key.index)))
 
     @cached_property
     def rows(self) -> tuple[Index, ...]:
-        """The indices of the domain that a key depends on: each row has bins of its own."""
+        """The indices of the domain that keys depend on: each row has bins of its own."""
         used = frozenset[Index]().union(*(free_indices(k.value) for k in self.keys))
         return tuple(index for index in self.task.domain if index in used)
 
     @property
     def terms(self) -> tuple[Index, ...]:
-        """The indices of what has a key: rows, and what is reduced."""
+        """The indices that number the terms: rows, and those of the reduction."""
         return (*self.rows, *self.reduce.indices)
 
     @property
     def bins(self) -> tuple[Index, ...]:
-        """The indices of the bins: rows, and those that keys choose."""
+        """The indices that number the bins: rows, and those that keys set."""
         return (*self.rows, *(key.index for key in self.keys))
 
     @property
     def columns(self) -> tuple[Index, ...]:
-        """The other indices of the domain: each bin has a result for each of them."""
+        """The domain's other indices: each bin has a result for each column."""
         return tuple(index for index in self.task.domain if index not in self.bins)
 
     @cached_property
     def guards(self) -> tuple[Expr, ...]:
-        """The other conditions that are the same in all columns."""
+        """The conditions besides keys that are the same in all columns."""
         columns = {*self.columns}
         parts = conjuncts(self.found.reduce.condition)
         return tuple(part for part in parts if free_indices(part).isdisjoint(columns))
 
     @cached_property
     def body(self) -> Expr:
-        """What is reduced; where a guard of a column fails, it changes no result."""
+        """The value that is reduced; where a column's condition fails, the neutral one."""
         own = self.found.reduce
         rest = [part for part in conjuncts(own.condition) if part not in self.guards]
         condition = fold(_and, rest) if rest else None
@@ -95,7 +95,7 @@ class Scatter:
         return domain_size(self.task.domain)
 
     def lower_key(self, lowerer: Lowerer) -> tuple[t.Expr, t.Expr]:
-        """Write the keys of a term; return whether it counts, and the number of its bin."""
+        """Write a term's keys; return whether it counts, and its bin's number."""
         keys = [lowerer.lower(key.value).expr for key in self.keys]
         guards = [lowerer.lower(guard).expr for guard in self.guards]
         return self.choose_bin(lowerer, keys, guards)
@@ -103,7 +103,7 @@ class Scatter:
     def choose_bin(
         self, lowerer: Lowerer, values: Sequence[t.Expr], guards: Sequence[t.Expr]
     ) -> tuple[t.Expr, t.Expr]:
-        """Name a term's keys; return whether it counts, and the number of its bin."""
+        """Write a term's key values; return whether it counts, and its bin's number."""
         shader, at = lowerer.shader, dict(lowerer.at)
         inside: list[t.Expr] = []
         for key, value in zip(self.keys, values, strict=True):
@@ -116,14 +116,14 @@ class Scatter:
         return t.all_of(*inside, *guards), self.bin_at(shader, at)
 
     def bin_at(self, shader: ShaderBuilder, at: dict[Index, t.Expr]) -> t.Expr:
-        """Return the number of a bin."""
+        """Return the number of the bin at some index values."""
         extents = tuple(index.extent for index in self.bins)
         return row_major(shader, extents, [at[index] for index in self.bins])
 
     def result_at(
         self, shader: ShaderBuilder, bin_: t.Expr, at: dict[Index, t.Expr]
     ) -> t.Expr:
-        """Return where the result of a bin lies in scratch memory, in the column `at`."""
+        """Return the address of a bin's result in scratch memory, for the column `at`."""
         if not self.columns:
             return bin_
         extents = tuple(index.extent for index in self.columns)

@@ -6,6 +6,7 @@ Terms of one bin keep their order, so that sums come out the same each time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from kerngen.ir.analysis.reads import loads
@@ -15,15 +16,7 @@ from kerngen.plan.tree import Scratch
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.program import Shader
 from kerngen.schedule.scatter.shape import Scatter
-from kerngen.schedule.sort.passes import (
-    Terms,
-    count_scratch,
-    counting,
-    placing,
-    renamed,
-    scanning,
-)
-from kerngen.schedule.sort.tile import DIGIT_BITS
+from kerngen.schedule.sort.passes import Terms, count_scratch, sort_passes
 from kerngen.shader import tree as t
 
 FIRST: Final = ("keys", "items")
@@ -32,7 +25,7 @@ SECOND: Final = ("keys_2", "items_2")
 
 
 def moves_values(found: Scatter) -> bool:
-    """Whether items are the terms themselves, as bits, and not their numbers.
+    """Whether the sort moves the terms' own bits, instead of their numbers.
 
     A number of 32 bits takes no more memory than that of its term, and need not be read
     where it happened to be: 2^26 reads in random order took as long as the sort.  The
@@ -53,29 +46,17 @@ def sort_scratch(found: Scatter) -> tuple[Scratch, ...]:
 
 
 def sorting(found: Scatter, passes: int) -> Iterator[Shader]:
-    """Yield the dispatches that sort by so many digits; the result is in `sorted_into`."""
-    for number in range(passes):
-        names = _renamed(found, number)
-        terms, shift = _terms(found, number), number * DIGIT_BITS
-        yield renamed(counting(terms, shift), names)
-        yield scanning(terms)
-        yield renamed(placing(terms, shift), names)
+    """Yield the dispatches of `passes` radix passes;
+    `sorted_into` has the result's buffers.
+    """
+    return sort_passes(partial(_terms, found), (FIRST, SECOND), passes)
 
 
 def sorted_into(found: Scatter, passes: int) -> dict[str, str]:
-    """Return which buffers a shader binds as `FIRST` after so many passes."""
+    """Return the buffers with the sorted terms, by the names that shaders use."""
     task, target = found.task, (FIRST, SECOND)[passes % 2]
     pairs = zip(FIRST, target, strict=True)
     return {task.scratch_name(a): task.scratch_name(b) for a, b in pairs}
-
-
-def _renamed(found: Scatter, number: int) -> dict[str, str]:
-    """Return what the pass of a number moves terms between: each other one goes back."""
-    if number % 2 == 0:
-        return {}
-    name = found.task.scratch_name
-    there, back = map(name, FIRST + SECOND), map(name, SECOND + FIRST)
-    return dict(zip(there, back, strict=True))
 
 
 def _terms(found: Scatter, number: int) -> Terms:

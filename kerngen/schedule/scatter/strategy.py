@@ -27,13 +27,13 @@ from kerngen.schedule.task import Options, Task
 
 
 def fits_scatter(task: Task) -> str:
-    """Say why `scatter` does not fit the stage; empty if it does."""
+    """Return why `scatter` does not fit the stage, or "" if it does."""
     found = scatter_of(task)
     return found if isinstance(found, str) else _refused(found, by_lists(found))
 
 
 def suits_scatter(task: Task, options: Options) -> str:
-    """Say why options do not suit a stage that fits; empty if they do."""
+    """Return why options do not suit a stage that fits, or "" if they do."""
     found = scatter_of(task)
     if not isinstance(found, Scatter):
         return ""
@@ -48,7 +48,7 @@ def suits_scatter(task: Task, options: Options) -> str:
 
 
 def _refused(found: Scatter, sorts: int) -> str:
-    """Say if a dispatch would bind more buffers than every adapter has.
+    """Return the dispatch that would bind too many buffers, or "" if none would.
 
     A sort binds 2 of its own beside the tensors of the keys, 4 beside those of the terms,
     and 2 beside those of the results; atomics bind their bins.
@@ -86,7 +86,7 @@ def _rest(found: Scatter) -> frozenset[Tensor]:
 
 
 def scatter_options(options: Options) -> Hashable:
-    """Return what options come to."""
+    """Return a schedule's options, with their defaults."""
     return _flag(options, "lists", 0), _flag(options, "private", 1)
 
 
@@ -100,7 +100,7 @@ def lower_scatter(task: Task, options: Options) -> Iterator[Variant]:
 
 
 def by_lists(found: Scatter) -> bool:
-    """Whether no atomic operation does the reduction, so that its terms are sorted."""
+    """Whether the terms are sorted: no atomic operation computes the reduction."""
     return not has_word(found.reduce.kind, found.reduce.type)
 
 

@@ -1,4 +1,4 @@
-"""Values as words that atomic operations of u32 reduce: WGSL has none of f32.
+"""Values encoded as u32, on which atomic operations reduce; WGSL has none on f32.
 
 A sum of i32 is one of u32, by the same bits.  `max` and `min` need words in the order of
 the values: an i32 with its sign flipped.  Those of f32 compare ranks, which are i32.
@@ -33,19 +33,19 @@ _START: Final[dict[tuple[ReduceKind, Scalar], str]] = {
 
 
 def has_word(kind: ReduceKind, type_: ValueType) -> bool:
-    """Whether atomic operations reduce such values, or their ranks."""
+    """Whether atomic operations can reduce such values in encoded form."""
     by_rank = type_ is Scalar.F32 and kind in {"max", "min"}
     return by_rank or (isinstance(type_, Scalar) and (kind, type_) in _START)
 
 
 def start_word(kind: ReduceKind, type_: ValueType) -> t.Expr:
-    """Return the word of a reduction of nothing."""
+    """Return the encoded neutral value of a reduction."""
     assert isinstance(type_, Scalar)
     return t.Literal(_START[kind, type_])
 
 
 def to_word(kind: ReduceKind, type_: ValueType, value: t.Expr) -> t.Expr:
-    """Return the word of a value."""
+    """Return the encoded form of a value."""
     match type_:
         case Scalar.I32 if kind == "sum":
             return t.call("bitcast<u32>", value)
@@ -56,7 +56,7 @@ def to_word(kind: ReduceKind, type_: ValueType, value: t.Expr) -> t.Expr:
 
 
 def from_word(kind: ReduceKind, type_: ValueType, word: t.Expr) -> t.Expr:
-    """Return the value of a word."""
+    """Return the value that an encoded form has."""
     match type_:
         case Scalar.I32 if kind == "sum":
             return t.call("bitcast<i32>", word)

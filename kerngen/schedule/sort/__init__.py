@@ -1,1 +1,1 @@
-"""Sorting by radix: the passes over all terms, and what each does of a tile."""
+"""Radix sort: its passes over all terms, and the sort of one tile."""

@@ -1,4 +1,4 @@
-"""What strategy `sort` runs: places in an order, and what moves elements there.
+"""Recognise sorts: stages that compute sorted positions, and those that move elements.
 
     let place[i] = sum[j when key[j] < key[i] or key[j] == key[i] and j < i] 1;
     y[p] = sum[i when place[i] == p] x[i];
@@ -33,7 +33,7 @@ _WORDS: Final = (Scalar.U32, Scalar.I32, Scalar.F32)
 @final
 @dataclass(frozen=True)
 class Move:
-    """A stage that moves elements: what it takes of each, and where it goes."""
+    """A stage that moves elements to their positions: the value, and the target."""
 
     stage: Stage
     value: Expr
@@ -43,7 +43,7 @@ class Move:
 @final
 @dataclass(frozen=True)
 class Sorted:
-    """The order, its stage, and the stages behind it that move elements there."""
+    """A sort: the stage of positions, and the stages after it that move elements there."""
 
     places: Stage
     order: Order
@@ -56,19 +56,19 @@ class Sorted:
 
     @property
     def index(self) -> Index:
-        """The index of an element before it is moved."""
+        """The index of elements in their old order."""
         return self.order.index
 
     @cached_property
     def words(self) -> tuple[Expr, ...]:
-        """What is moved in each pass, the first being what the key is computed of."""
+        """The values that each pass moves; the key is computed from the first."""
         values = dict.fromkeys(move.value for move in self.moves)
         own = next(filter(self._makes_key, values), self.order.key)
         return tuple(dict.fromkeys((own, *values)))
 
     @cached_property
     def key(self) -> Expr:
-        """The key, computed of the first word, a local value `word`."""
+        """The key, as an expression of the first moved value, the local `word`."""
         return _with(self.order.key, self.words[0])
 
     def _makes_key(self, value: Expr) -> bool:
@@ -77,7 +77,7 @@ class Sorted:
 
     @property
     def tensors_read(self) -> frozenset[Tensor]:
-        """What the first pass reads."""
+        """The tensors that the first pass reads."""
         return frozenset(
             x.tensor for e in (*self.words, self.order.key) for x in loads(e)
         )
@@ -91,7 +91,7 @@ def _with(expr: Expr, word: Expr) -> Expr:
 
 
 def sorted_of(task: Task) -> Sorted | str:
-    """Return the places of a stage, and what is moved there; or why there are none."""
+    """Return the sort that begins with a stage, or why none does."""
     stage = task.stage
     order = order_of(conditional(stage.reduction)) if stage.reduction else None
     if order is None:

@@ -10,7 +10,7 @@ Terms with equal keys keep their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -31,6 +31,7 @@ from kerngen.schedule.per_element import linear_group
 from kerngen.schedule.program import Shader
 from kerngen.schedule.sizes import to_wgsl
 from kerngen.schedule.sort.tile import (
+    DIGIT_BITS,
     DIGITS,
     EACH,
     TILE,
@@ -56,7 +57,7 @@ Write = Callable[[ShaderBuilder, t.Expr, int, t.Expr], tuple[t.Stmt, ...]]
 @final
 @dataclass(frozen=True)
 class Terms:
-    """What a pass sorts: `count` terms, of so many words of 32 bits each.
+    """The items that a pass sorts: `count` of them, of some 32-bit words each.
 
     `read` returns a word of a term, by its number; `key` the key of a term, by its first
     word; `write` returns what stores a word at a place.  They write into a block what
@@ -75,22 +76,22 @@ class Terms:
 
     @property
     def rounds(self) -> Size:
-        """How many tiles a block has."""
+        """The number of tiles in a block."""
         needed = ceil_div(self.count, TILE * DIGITS)
         return maximum(minimum(needed, MOST_ROUNDS), 1)
 
     @property
     def blocks(self) -> Size:
-        """How many blocks there are."""
+        """The number of blocks."""
         return ceil_div(self.count, self.rounds * TILE)
 
     @property
     def are_few(self) -> Guard:
-        """Whether each block adds up the counts of those before."""
+        """Whether each block can add up the counts of all blocks before it."""
         return compare("<=", self.blocks, FEW_BLOCKS)
 
     def digit(self, shader: ShaderBuilder, shift: int) -> _Digit:
-        """Return what finds the eight bits of a key that a pass sorts by."""
+        """Return the writer that computes the digit of a key, by which a pass sorts."""
         return _Digit(self, shader, shader.override("SHIFT", shift))
 
 
@@ -108,8 +109,32 @@ class _Digit:
         return t.Binary("&", t.Binary(">>", key, self.by), t.u32(DIGITS - 1))
 
 
+def sort_passes(
+    terms_of: Callable[[int], Terms],
+    sides: tuple[Sequence[str], Sequence[str]],
+    count: int,
+    *,
+    begins_back: bool = False,
+) -> Iterator[Shader]:
+    """Yield the dispatches of `count` passes: three each, for the next bits of the keys.
+
+    Terms are moved from the buffers of one side to those of the other, then back.  The
+    shaders are written for the first of these directions, `begins_back` is for the other.
+    """
+    there, back = sides
+    turned = dict(zip((*there, *back), (*back, *there), strict=True))
+    for number in range(count):
+        terms, shift = terms_of(number), number * DIGIT_BITS
+        names = turned if number % 2 != begins_back else {}
+        name = terms.task.scratch_name
+        names = {name(own): name(other) for own, other in names.items()}
+        yield renamed(counting(terms, shift), names)
+        yield scanning(terms)
+        yield renamed(placing(terms, shift), names)
+
+
 def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
-    """Return a shader that binds other buffers, by those that it was written for."""
+    """Return a shader with its buffers replaced by others, by name."""
     bindings = (
         replace(binding, name=names.get(binding.name, binding.name))
         for binding in shader.bindings
@@ -118,7 +143,7 @@ def renamed(shader: Shader, names: Mapping[str, str]) -> Shader:
 
 
 def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
-    """Return the buffers of what is counted."""
+    """Return the buffers of the digit counts."""
     name = terms.task.scratch_name
     return (
         Scratch(name("counts"), terms.blocks * DIGITS),
@@ -127,7 +152,7 @@ def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
 
 
 def counting(terms: Terms, shift: int) -> Shader:
-    """Count the digits of each block."""
+    """Return the shader that counts the digits in each block."""
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     own = shader.workgroup_array("own", f"array<atomic<u32>, {DIGITS}>", 4 * DIGITS)
@@ -181,7 +206,7 @@ def _count(
 
 
 def scanning(terms: Terms) -> Shader:
-    """Let a workgroup go over the blocks for each digit, and add up the counts before."""
+    """Return the shader that sums, for each digit, the counts of the blocks before."""
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     totals = shader.scratch("totals", Scalar.U32, written=True)
@@ -220,7 +245,7 @@ def scanning(terms: Terms) -> Shader:
 
 
 def placing(terms: Terms, shift: int) -> Shader:
-    """Move the terms of a block behind those of the same digit that come before them."""
+    """Return the shader that moves each term to its position by the pass's digit."""
     shader = ShaderBuilder(terms.task, {})
     return _Placing(terms, shader, shift).shader()
 

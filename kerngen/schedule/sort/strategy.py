@@ -23,14 +23,7 @@ from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.rows.run import names_of
 from kerngen.schedule.sizes import extent_size
 from kerngen.schedule.sort.found import Sorted, sorted_of
-from kerngen.schedule.sort.passes import (
-    Terms,
-    count_scratch,
-    counting,
-    placing,
-    renamed,
-    scanning,
-)
+from kerngen.schedule.sort.passes import Terms, count_scratch, sort_passes
 from kerngen.schedule.sort.tile import DIGIT_BITS
 from kerngen.schedule.task import Options, Task
 from kerngen.shader import tree as t
@@ -40,7 +33,7 @@ LAST: Final = PASSES - 1
 
 
 def fits_sort(task: Task) -> str:
-    """Say why no order begins with the stage; empty if one does."""
+    """Return why no sort begins with the stage, or "" if one does."""
     found = sorted_of(task)
     return found if isinstance(found, str) else ""
 
@@ -52,7 +45,7 @@ def sort_run(task: Task) -> tuple[Stage, ...]:
 
 
 def lower_sort(task: Task, options: Options) -> Iterator[Variant]:
-    """Yield the only variant: three dispatches for each eight bits."""
+    """Yield the only variant: three dispatches for each eight bits of the key."""
     del options
     found = sorted_of(task)
     assert isinstance(found, Sorted), found
@@ -89,23 +82,9 @@ class _Sorting:
 
     def shaders(self) -> Iterator[Shader]:
         """Yield the dispatches of all passes."""
-        for number in range(PASSES):
-            terms, shift = self._terms(number), number * DIGIT_BITS
-            names = self._names(number)
-            yield renamed(counting(terms, shift), names)
-            yield scanning(terms)
-            yield renamed(placing(terms, shift), names)
-
-    def _names(self, number: int) -> dict[str, str]:
-        """Return what a pass reads and writes, by what its shader is written for."""
-        if number % 2:
-            return {}
-        name, words = self.task.scratch_name, range(len(self.found.words))
-        return {
-            name(_buffer(s, word)): name(_buffer(1 - s, word))
-            for s in (0, 1)
-            for word in words
-        }
+        words = range(len(self.found.words))
+        here, there = ([_buffer(s, word) for word in words] for s in (0, 1))
+        return sort_passes(self._terms, (here, there), PASSES, begins_back=True)
 
     def _terms(self, number: int) -> Terms:
         count = extent_size(self.found.index.extent)

@@ -40,7 +40,7 @@ Digit = Callable[[list[t.Stmt], t.Expr], t.Expr]
 
 @final
 class TileSort:
-    """Writes the sort of a tile; a term has some words of 32 bits, the first its key."""
+    """Writes the sort of a tile; each term has some 32-bit words, the first its key."""
 
     def __init__(self, shader: ShaderBuilder, words: int, digit: Digit) -> None:
         """Declare memory of the workgroup, and variables of the lane."""
@@ -59,7 +59,9 @@ class TileSort:
         return t.Ident(self._shader.fresh(wanted))
 
     def each(self, body: Callable[[t.Expr], Iterable[t.Stmt]]) -> Iterator[t.Stmt]:
-        """Yield what is done with each of the lane's terms, by its number."""
+        """Yield statements for each of the lane's terms;
+        `body` takes the term's number.
+        """
         number = self._number
         yield t.count_up(number.name, 0, t.u32(EACH), 1, *body(number))
 
@@ -69,7 +71,7 @@ class TileSort:
             yield t.Var(name.name, type=f"array<u32, {EACH}>")
 
     def slot(self, number: t.Expr) -> t.Expr:
-        """Return the slot of the lane's term of a number when terms are read and written.
+        """Return the slot of one of the lane's terms, as terms are read and written.
 
         Neighbours have neighbouring slots: what they touch in memory is contiguous.
         """
@@ -80,7 +82,7 @@ class TileSort:
         return self._lane * EACH + number
 
     def at(self, slot: t.Expr) -> t.Expr:
-        """Return the word of a slot.
+        """Return the address in workgroup memory of a slot.
 
         Neighbours that each take 8 slots would meet in the same banks of memory; so the
         places of 32 slots are exchanged, in a way that differs from each 32 to the next.
@@ -88,7 +90,7 @@ class TileSort:
         return self._shared[t.call(self._swizzled, slot)]
 
     def sort(self, many: t.Expr) -> Iterator[t.Stmt]:
-        """Yield the sort of the words that the lanes have read: so `many` are terms.
+        """Yield the sort of the words that lanes have read; the first `many` are terms.
 
         Afterwards each word is that of `slot(number)`, and the keys are at their slots.
         """
@@ -197,7 +199,7 @@ _SUMS = """fn {name}(value: u32, lane: u32) -> vec2u {{
 
 
 def sums_before(shader: ShaderBuilder) -> Callable[[t.Expr], t.Expr]:
-    """Return a call that returns the sum of the numbers of lanes before, and of all."""
+    """Declare a function for a lane's prefix sum and the total; return how to call it."""
     size = 2 * DIGITS
     own = shader.workgroup_array("sums", f"array<u32, {size}>", 4 * size)
     assert isinstance(own, t.Ident)

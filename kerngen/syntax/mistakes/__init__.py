@@ -1,1 +1,1 @@
-"""What is wrong where a text is no program: recognisers, hints, and other languages."""
+"""Explaining syntax errors: recognisers, hints, and words of other languages."""

@@ -1,4 +1,4 @@
-"""Hints for binders, which introduce an index, and for `mut`: `sum[j when j <= i]`."""
+"""Hints for syntax errors where an index is declared, and around `mut`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEPARATORS: Final = frozenset(
 
 
 def separates_condition(mistake: Mistake) -> bool:
-    """Whether what follows is meant as a reduction's condition: `sum[j | j <= i]`."""
+    """Whether the token was meant to begin a condition: `sum[j | j <= i]`."""
     if not mistake.accepts >= {"WHEN", "CLOSE_BRACKET"}:
         return False
     return mistake.span.text in _SEPARATORS or _bar(mistake) is not None
@@ -61,7 +61,7 @@ def _up_to_bracket(text: str, begin: int) -> str:
 
 
 def binder_remedy(mistake: Mistake) -> str:
-    """Return how an index is introduced instead."""
+    """Return the right way to declare an index here."""
     if separates_condition(mistake):
         return _with_when(mistake)
     if mistake.kind == "AT_MOST" and mistake.before:
@@ -79,7 +79,7 @@ def binder_remedy(mistake: Mistake) -> str:
 
 
 def left_indices(mistake: Mistake) -> set[str]:
-    """Return the indices on the left of the statement that this is in."""
+    """Return the indices on the left of the statement with the error."""
     texts = [lexeme.text for lexeme in mistake.statement()]
     left = texts[: texts.index("=")] if "=" in texts else []
     start = max((n for n, text in enumerate(left) if text == "["), default=len(left))
@@ -87,7 +87,7 @@ def left_indices(mistake: Mistake) -> set[str]:
 
 
 def mut_remedy(mistake: Mistake) -> str:
-    """Return where to write `mut`."""
+    """Return where `mut` belongs."""
     if mistake.text_before(1) == ":":
         name = mistake.text_before(2)
         written = _TYPE.match(mistake.source.text, mistake.span.end)

@@ -1,4 +1,4 @@
-"""From a syntax error of the parser to a diagnostic in the user's words.
+"""From the parser's syntax error to a diagnostic in the user's words.
 
 `RECOGNISERS` knows the common mistakes, in the order in which they are tried.  What none
 of them recognises is an `UnexpectedToken`, with a hint from `remedies` if that has one.
@@ -64,7 +64,7 @@ _Recogniser: TypeAlias = Callable[[Mistake], Diagnostic | None]
 
 
 def diagnose(mistake: Mistake) -> Diagnostic:
-    """Return the diagnostic of a mistake: of the first recogniser that knows it."""
+    """Return the diagnostic for a syntax error, by the first recogniser that fits."""
     found = (recognise(mistake) for recognise in RECOGNISERS)
     return next(filter(None, found), None) or _unexpected(mistake)
 

@@ -1,4 +1,4 @@
-"""Words of other languages and libraries, and what is written here in their place."""
+"""Tables: words of other languages and libraries, and how to write them here."""
 
 from __future__ import annotations
 
@@ -224,9 +224,9 @@ REDUCTIONS = {
 @final
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What is to be reduced, in the user's words where they are known.
+    """The parts of a reduction for a hint, in the user's words where known.
 
-    An index, the value, the length of the index's axis, and the indices that are left.
+    That is: the index, the value, the index's range, and the remaining indices.
     """
 
     index: str = "j"
@@ -235,7 +235,7 @@ class Reduced:
     left: str = "[i]"
 
     def by(self, name: str) -> str:
-        """Return how this is written whose reduction is called `name` elsewhere."""
+        """Return the reduction that other languages call `name`, as it is written here."""
         return REDUCTIONS[name].format(
             i=self.index, x=self.value, n=self.length, left=self.left
         )
@@ -310,10 +310,10 @@ _SIMPLE = re.compile(r"[\w.]+(?:\[[^\[\]]*\])?|\w+\([^()]*\)")
 
 
 def called(name: str, arguments: Sequence[str]) -> str:
-    """Return how a call of a function in `FUNCTIONS` is written, with its arguments.
+    """Return a call of a foreign function as it is written here, with its arguments.
 
-    The names in a template are the parameters, in their order; where the arguments are
-    others, it is returned as it is.
+    The template's parameters are replaced in order; if the number of arguments differs,
+    it is returned unchanged.
     """
     template = FUNCTIONS[name]
     if not template.startswith("'") or "[" in template:

@@ -1,4 +1,4 @@
-"""Recognisers of syntax that other languages have: `float x`, `np.exp(x)`, `sum(j) x[j]`.
+"""Recognisers of other languages' syntax: `float x`, `np.exp(x)`, `sum(j) x[j]`.
 
 Types, names of parameters and outputs, `if`, reductions, subscripts and arguments.
 """
@@ -59,7 +59,7 @@ _TARGET = re.compile(r"(?:let\s+)?\w+\s*(\[[^\[\]]*\])?\s*=.*", re.DOTALL)
 
 
 def name_and_type(mistake: Mistake) -> Diagnostic | None:
-    """`-> f32[n]`, `float x`, `fn f(x)`, `const A = 1.0`."""
+    """Recognise a parameter without a name or type: `-> f32[n]`, `float x`."""
     before = mistake.last
     what, example = _declared(mistake)
     span = mistake.lexeme_span(before)
@@ -107,7 +107,7 @@ def _ours(name: str) -> str:
 
 
 def foreign_type(mistake: Mistake) -> Diagnostic | None:
-    """`vec3<f32>`, `array<f32>`, `*f32`, `[f32]`, `&mut [f32]`."""
+    """Recognise another language's type: `vec3<f32>`, `*f32`, `&mut [f32]`."""
     before = mistake.last
     if mistake.text_before(2) == ":" and mistake.kind in {"STAR", "NAME"}:
         return _pointer_or_long_type(mistake, before)
@@ -166,7 +166,7 @@ def _axes_last(axes: str, element: str) -> str:
 
 
 def generic_call(mistake: Mistake) -> Diagnostic | None:
-    """`vec3<f32>(x)` and `bitcast<u32>(x)`, of which a '<' is no comparison."""
+    """Recognise a call with type arguments: `vec3<f32>(x)`, `bitcast<u32>(x)`."""
     name, element = mistake.preceding[-3:-2], mistake.text_before(1)
     is_type = OWN_TYPE.fullmatch(_ours(element))
     is_call = mistake.kind == "GREATER" and mistake.text_before(2) == "<" and is_type
@@ -197,7 +197,7 @@ def _foreign_type(
 
 
 def undeclared_value(mistake: Mistake) -> Diagnostic | None:
-    """`float t = x[i];`."""
+    """Recognise a declaration as in C: `float t = x[i];`."""
     before = mistake.last
     if mistake.text_before(2) not in {"", ";", "{", "}"}:
         return None
@@ -211,7 +211,7 @@ def undeclared_value(mistake: Mistake) -> Diagnostic | None:
 
 
 def foreign_reduction(mistake: Mistake) -> Diagnostic | None:
-    """`mean[j] x[j]`, `mode[a < 3] x[a]` or `einsum("...")`: what looks like a reduction, and is none."""
+    """Recognise a reduction that does not exist: `mean[j] x[j]`, `einsum("...")`."""
     if mistake.kind == "STRING":
         return _foreign_reduction(mistake, mistake.preceding[-2])
     named, brackets = mistake.subscripted() or (mistake.last, ())
@@ -296,7 +296,7 @@ def _length(before: str, index: str, value: str) -> str:
 
 
 def reduction_form(mistake: Mistake) -> Diagnostic | None:
-    """`sum x[j]`, `sum(j) x[j]`, `sum_{j} x[j]`, `sum[] x`."""
+    """Recognise a reduction without its index: `sum x[j]`, `sum(j) x[j]`, `sum[] x`."""
     named: Lexeme | None = None
     last, before = mistake.text_before(1), mistake.preceding
     subscripted = mistake.kind == "OPEN_BRACE" and last.endswith("_")
@@ -335,7 +335,7 @@ def _reduced_in_brackets(mistake: Mistake, named: Lexeme) -> str:
 
 
 def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
-    """`z[i][j]` on the left, or `f32[n][m]`."""
+    """Recognise subscripts in separate brackets: `z[i][j]`, `f32[n][m]`."""
     starts = [x.start for x in mistake.preceding if x.text == "["]
     match = _BRACKETS.search(mistake.source.text, starts[-1]) if starts else None
     name = mistake.text_before(2 + [x.text for x in mistake.preceding][::-1].index("["))
@@ -344,7 +344,7 @@ def separate_subscripts(mistake: Mistake) -> Diagnostic | None:
 
 
 def named_argument(mistake: Mistake) -> Diagnostic | None:
-    """`max(x, axis=1)`."""
+    """Recognise an argument by name: `max(x, axis=1)`."""
     name, called = mistake.last, mistake.before_opening(1)
     if not _CALLED.fullmatch(called) or called in {"if", "and", "or", "not"}:
         return None
@@ -355,7 +355,7 @@ def named_argument(mistake: Mistake) -> Diagnostic | None:
 
 
 def method_call(mistake: Mistake) -> Diagnostic | None:
-    """`x[i].exp()`, `np.exp(x[i])` or `x.sum()`."""
+    """Recognise a method or module call: `x[i].exp()`, `np.exp(x[i])`, `x.sum()`."""
     name = mistake.last
     given = _arguments(mistake)
     if name.text in FUNCTIONS:
@@ -392,7 +392,7 @@ def _reducing_method(mistake: Mistake, name: Lexeme) -> Diagnostic:
 
 
 def division_comment(mistake: Mistake) -> Diagnostic | None:
-    """`x[i // 2]` and `f32[n // 2]`: the rest of the line is a comment."""
+    """Recognise `//` as a division, which begins a comment: `x[i // 2]`."""
     end = mistake.last.end
     rest = mistake.source.text[end:].split("\n", 1)[0]
     match = _DIVIDED.match(rest)

@@ -1,4 +1,4 @@
-"""Types of other languages, and what is written here in their place: `float3`, `vec3f`."""
+"""Types of other languages, and how to write them here: `float3` is `vec3f`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _no_such_type(name: str) -> str:
 
 
 def unknown_type_hint(name: str, known: Iterable[str], array: str = "[n]") -> str:
-    """Return what to write for a type that is not known, or nothing.
+    """Return the type to write instead of an unknown one, or "".
 
     `array` is how a place writes the lengths of an array: `[n]`, or `[4]` in a struct.
 
@@ -122,7 +122,7 @@ _COLUMNS: Final = re.compile(r"vec[234]|mat[234]x[234]")
 
 
 def without_generics(written: str, array: str = "[n]") -> str:
-    """Return a type with its parameters between '<' and '>' as it is written here.
+    """Return a type with arguments in `<...>` as it is written here.
 
     >>> without_generics("array<vec3<f32>, 4>"), without_generics("atomic<u32>[n]")
     ('vec3f[4]', 'u32[n]')

@@ -1,4 +1,4 @@
-"""What to do about mistakes, in one table for each kind of fault: the first row counts.
+"""Tables of hints for syntax errors: the first row whose pattern matches is used.
 
 A row is the hint and the pattern of the mistakes that it is for.  `$found` and `$before`
 are the token at fault and the one before it.  The terminals are those of `grammar.lark`.

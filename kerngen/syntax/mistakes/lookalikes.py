@@ -1,4 +1,4 @@
-"""Characters that are not the language's, and what was meant by them."""
+"""Characters that look like those of the language, and which were meant."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _GREEK: Final = re.compile(r"GREEK (?:SMALL|CAPITAL) LETTER (\w+)")
 
 
 def meant_by(character: str) -> str:
-    """Return what is written in the place of a character, or nothing."""
+    """Return the character that was probably meant by another one, or ""."""
     if character in _MEANT:
         return _MEANT[character]
     plain = unicodedata.normalize("NFKD", character).translate(_CYRILLIC)
@@ -66,6 +66,6 @@ def meant_by(character: str) -> str:
 
 
 def described(character: str) -> str:
-    """Return a character's number and name: some look like others, or like nothing."""
+    """Return a character's number and name, as it may be invisible."""
     name = unicodedata.name(character, "")
     return f"U+{ord(character):04X} {name}".rstrip()

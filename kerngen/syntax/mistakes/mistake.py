@@ -1,4 +1,4 @@
-"""A syntax error with the parser's state: what was found, expected, open and before it."""
+"""A syntax error with the parser's state: the token found, those expected, and before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CLOSERS = frozenset({"CLOSE_PAREN", "CLOSE_BRACKET", "CLOSE_BRACE"})
 @final
 @dataclass(frozen=True)
 class Mistake:
-    """A token that the parser refused, and its state before that token.
+    """A token that the parser refused, and the parser's state before it.
 
     `kind` is the terminal found, `accepts` those expected, `preceding` the tokens
     before it, `opening` the innermost bracket that is still open, and `item` the keyword
@@ -44,44 +44,44 @@ class Mistake:
 
     @property
     def source(self) -> Source:
-        """The file."""
+        """The file with the error."""
         return self.span.source
 
     @property
     def before(self) -> Lexeme | None:
-        """The token directly before it."""
+        """The token directly before it, or None."""
         return self.preceding[-1] if self.preceding else None
 
     @property
     def rest(self) -> tuple[str, int]:
-        """The text and where it goes on, for `Pattern.match`."""
+        """The text and the offset of the error, for `re.Pattern.match`."""
         return self.source.text, self.span.end
 
     @property
     def last(self) -> Lexeme:
-        """The token directly before it, where a pattern has shown that there is one."""
+        """The token directly before it; a pattern has shown that there is one."""
         assert self.before is not None
         return self.before
 
     @property
     def follows(self) -> bool:
-        """Whether a token is before it."""
+        """Whether there is a token before it."""
         return self.before is not None
 
     def accepts_only(self, *kinds: str) -> bool:
-        """Whether just these terminals could be here."""
+        """Whether the grammar allows only these terminals here."""
         return self.accepts == frozenset(kinds)
 
     @property
     def starts_line(self) -> bool:
-        """Whether nothing is before it on its line."""
+        """Whether it is the first token on its line."""
         if self.before is None:
             return True
         return "\n" in self.source.text[self.before.end : self.span.start]
 
     @property
     def is_nested_item(self) -> bool:
-        """Whether an item begins inside a brace, and further in than its line."""
+        """Whether an item begins inside a brace, indented."""
         if self.opening is None and "CLOSE_BRACE" in self.accepts:
             return _indent(self.source.text, self.span) > 0
         if self.opening is None or self.opening.text != "{":
@@ -111,7 +111,7 @@ class Mistake:
 
     @property
     def in_schedule(self) -> bool:
-        """Whether a schedule is not complete."""
+        """Whether it is inside a schedule."""
         return self.item == "schedule" and not self.in_file
 
     @property
@@ -121,7 +121,7 @@ class Mistake:
 
     @property
     def in_target(self) -> bool:
-        """Whether a bracket is open that the left side of a statement has: `y[i = 1`."""
+        """Whether a bracket of a statement's left side is open: `y[i = 1`."""
         in_brackets = self.opening is not None and self.opening.text == "["
         return in_brackets and self._before_bracket(2) in {"", ";", "{", "}", "let"}
 
@@ -132,19 +132,19 @@ class Mistake:
 
     @property
     def in_subscript(self) -> bool:
-        """Whether a value may be or end here, in the brackets of a tensor's element."""
+        """Whether it is a value, or ends one, in the brackets of an element."""
         is_value = "FLOAT" in self.accepts or self.follows_value
         in_brackets = self.opening is not None and self.opening.text == "["
         return is_value and in_brackets and self._before_bracket(2) != ":"
 
     @property
     def begins_slice(self) -> bool:
-        """Whether it is a ':' after a name."""
+        """Whether it is the ':' of a slice, after a name."""
         return self.kind == "COLON" and self.follows_word
 
     @property
     def ends_statement(self) -> bool:
-        """Whether a statement ends before it, by its place or what it is."""
+        """Whether a statement ends before it, judged by its line or kind."""
         ends = self.kind in {"CLOSE_BRACE", "$END", "LET", "HOST"}
         begins = self.starts_line or self.begins_statement
         return self.before is not None and (ends or begins)
@@ -154,7 +154,7 @@ class Mistake:
         return self.before_opening(count) if in_brackets else ""
 
     def before_opening(self, count: int) -> str:
-        """Return the text of the token so many before the innermost open bracket."""
+        """Return the text of the token `count` before the innermost open bracket."""
         if self.opening is None:
             return ""
         at = self.preceding.index(self.opening) - count
@@ -162,7 +162,7 @@ class Mistake:
 
     @property
     def begins_branch(self) -> bool:
-        """Whether it follows a target in a branch of an `if`: `if c { y[i] = 1 }`."""
+        """Whether it follows a target inside an `if` branch: `if c { y[i] = 1 }`."""
         opening = self.opening
         if opening is None or opening.text != "{" or opening not in self.preceding:
             return False
@@ -174,80 +174,80 @@ class Mistake:
 
     @property
     def has_if(self) -> bool:
-        """Whether the statement has an `if` before it."""
+        """Whether there is an `if` before it in the statement."""
         return "if" in (lexeme.text for lexeme in self.statement())
 
     @property
     def declares_value(self) -> bool:
-        """Whether the statement is a `let` or a `host`."""
+        """Whether it is in a `let` or a `host`."""
         return bool({"let", "host"} & {lexeme.text for lexeme in self.statement()})
 
     @property
     def repeats(self) -> bool:
-        """Whether it is the same as the token before."""
+        """Whether it equals the token before it."""
         return self.span.text == self.text_before(1)
 
     @property
     def follows_word(self) -> bool:
-        """Whether the token before is a name or a word of the language."""
+        """Whether the token before it is a name or a keyword."""
         return self.text_before(1).isidentifier()
 
     @property
     def follows_number(self) -> bool:
-        """Whether the token before is a whole number."""
+        """Whether the token before it is a whole number."""
         return self.text_before(1).isdecimal()
 
     @property
     def follows_number_and_comma(self) -> bool:
-        """Whether a whole number and one more token are before it: `0,5`."""
+        """Whether a whole number and a comma are before it: `0,5`."""
         return self.text_before(2).isdecimal()
 
     @property
     def follows_item_word(self) -> bool:
-        """Whether the token before is the keyword of the item."""
+        """Whether the token before it is the item's keyword."""
         return "" != self.item == self.text_before(1)
 
     @property
     def begins_value(self) -> bool:
-        """Whether a value begins on the same line as what is before it."""
+        """Whether it begins a value, on the line of the token before it."""
         return self.kind in VALUE_STARTS and not self.starts_line
 
     @property
     def begins_statement(self) -> bool:
-        """Whether this looks like the left side of a statement, and its '='."""
+        """Whether it begins a statement: a left side and a '='."""
         match = _STATEMENT.match(self.source.text, self.span.start)
         return self.kind == "NAME" and match is not None
 
     @property
     def closes_nothing(self) -> bool:
-        """Whether a closing bracket has no opening one of its kind."""
+        """Whether it is a closing bracket without an opening one."""
         opens = {"CLOSE_PAREN": "(", "CLOSE_BRACKET": "["}.get(self.kind)
         return opens is not None and not (self.opening and self.opening.text == opens)
 
     @property
     def lacks_value(self) -> bool:
-        """Whether the operator before it has no value behind it."""
+        """Whether the operator before it has no right operand."""
         is_operator = self.text_before(1) in _OPERATORS
         ends = self.kind in ENDS or self.span.text in _OPERATORS
         return "FLOAT" in self.accepts and is_operator and ends
 
     @property
     def lists_names(self) -> bool:
-        """Whether it is in the 'by' or the 'given' of a gradient."""
+        """Whether it is in the names after `by` or `given` of a gradient."""
         return {"gradient", "by"} <= {lexeme.text for lexeme in self.statement()}
 
     def text_before(self, count: int) -> str:
-        """Return the text of the token so many tokens before, or nothing: 1 is the last."""
+        """Return the text of the token `count` before it, or ""; 1 is the last one."""
         return self.preceding[-count].text if count <= len(self.preceding) else ""
 
     def statement(self) -> tuple[Lexeme, ...]:
-        """The tokens before it since the last `;`, or since the file began."""
+        """The tokens before it since the last `;`, or since the file's start."""
         texts = [lexeme.text for lexeme in self.preceding]
         begin = len(texts) - texts[::-1].index(";") if ";" in texts else 0
         return self.preceding[begin:]
 
     def subscripted(self) -> tuple[Lexeme, tuple[Lexeme, ...]] | None:
-        """What the brackets that end directly before it follow, and these."""
+        """The name and the brackets with subscripts that end directly before it."""
         depth = 0
         for place in range(len(self.preceding) - 1, 0, -1):
             depth += {"]": 1, "[": -1}.get(self.preceding[place].text, 0)
@@ -256,11 +256,11 @@ class Mistake:
         return None
 
     def lexeme_span(self, lexeme: Lexeme) -> Span:
-        """The span of a piece of the same file."""
+        """Return the span of a lexeme of the same file."""
         return Span(self.source, lexeme.start, lexeme.end)
 
     def text_from(self, lexeme: Lexeme) -> str:
-        """The text from a piece to the end of the line that it is on."""
+        """Return the text from a lexeme to the end of its line."""
         return self.source.text[lexeme.start :].split("\n", 1)[0]
 
 
@@ -271,7 +271,7 @@ def _indent(text: str, piece: Lexeme | Span) -> int:
 
 
 def find_mistake(source: Source, error: UnexpectedError, begin: int) -> Mistake:
-    """Return what a parser knew when it refused a token; it read on from `begin`."""
+    """Return the syntax error with the parser's state when it refused a token."""
     stack, token = error.stack, error.token
     # Recovery may insert the tokens of a head; they have no text, and are left out.
     real = (token for token in stack.tokens if token.end_pos != token.start_pos)

@@ -1,4 +1,6 @@
-"""Patterns of mistakes: what was found, after what, inside what, and what could follow."""
+"""Patterns of syntax errors: the token found, those before and around,
+and expected ones.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Words: TypeAlias = str | frozenset[str]
 @final
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern of mistakes.  A condition that is left out holds for every mistake.
+    """A pattern of syntax errors; a condition that is left out is always met.
 
     `Pattern("...", found="COMMA", takes="SEMICOLON")` is for a ',' where a ';' could be.
     """
@@ -55,7 +57,7 @@ class Pattern:
     """None of these properties of `Mistake` hold."""
 
     def matches(self, mistake: Mistake) -> bool:
-        """Whether all conditions hold."""
+        """Whether the error meets all conditions."""
         opening = mistake.opening.text if mistake.opening else ""
         text, span = mistake.source.text, mistake.span
         return (
@@ -82,7 +84,7 @@ class Pattern:
 
 
 def hint(patterns: Iterable[Pattern], mistake: Mistake) -> str:
-    """Return the hint of the first pattern that matches, or nothing.
+    """Return the hint of the first pattern that matches, or "".
 
     In a hint, `$found` and `$before` are the token and the one before it.
     """

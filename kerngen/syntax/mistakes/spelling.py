@@ -1,4 +1,4 @@
-"""Recognisers of words and signs: typos, and those of other languages, `&&`, `#include`."""
+"""Recognisers of typos, and of words and operators from other languages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ _AFTER_NAMES: Final = frozenset({"COLON", "OPEN_PAREN", "ASSIGN", "WHEN"})
 
 
 def misspelt_word(mistake: Mistake) -> Diagnostic | None:
-    """`kernal f(...)`, `lett t = ...`, `x > 0 adn y > 0`."""
+    """Recognise a typo in a keyword: `kernal f(...)`, `lett t = ...`,
+    `x > 0 adn y > 0`.
+    """
     here = Lexeme(mistake.span.text, mistake.span.start)
     if mistake.kind == "NAME":
         wanted = mistake.accepts & wording.KEYWORDS - {"REDUCE"}
@@ -54,7 +56,7 @@ def misspelt_word(mistake: Mistake) -> Diagnostic | None:
 
 
 def misspelt_reduction(mistake: Mistake) -> Diagnostic | None:
-    """`sun[j] x[j]`."""
+    """Recognise a typo in a reduction: `sun[j] x[j]`."""
     before = mistake.before
     starts = mistake.kind in wording.VALUE_STARTS and not mistake.starts_line
     if before is None or before.text != "]" or not starts:
@@ -76,7 +78,7 @@ def _misspelt(
 
 
 def not_a_name(mistake: Mistake) -> Diagnostic | None:
-    """`kernel my-kernel(...)`, `let x' = ...`, `kernel 2d(...)`."""
+    """Recognise an invalid name: `kernel my-kernel(...)`, `kernel 2d(...)`."""
     at = mistake.span.start
     before = mistake.before
     wants_name = mistake.accepts <= _WANTS_NAMES and "NAME" in mistake.accepts
@@ -120,7 +122,7 @@ _INTRODUCE = {"fn", "kernel", "struct", "const", "schedule", "let", "host"}
 
 
 def foreign_operator(mistake: Mistake) -> Diagnostic | None:
-    """Find the longest operator of another language around the start of the token."""
+    """Recognise an operator of another language, such as `&&`, around the token."""
     at, text = mistake.span.start, mistake.source.text
     is_operator = mistake.kind == "AT" and mistake.follows_value
     alone = mistake.kind == "CHARACTER" or is_operator
@@ -141,7 +143,7 @@ def foreign_operator(mistake: Mistake) -> Diagnostic | None:
 
 
 def macro(mistake: Mistake) -> Diagnostic | None:
-    """`assert!(x > 0.0)`."""
+    """Recognise a macro call: `assert!(x > 0.0)`."""
     before, at = mistake.before, mistake.span.start
     is_call = mistake.source.text.startswith("!(", at) and mistake.kind == "CHARACTER"
     if not is_call or before is None or before.end != at:
@@ -154,7 +156,7 @@ def macro(mistake: Mistake) -> Diagnostic | None:
 
 
 def directive(mistake: Mistake) -> Diagnostic | None:
-    """`#include <metal_stdlib>`."""
+    """Recognise a preprocessor directive: `#include <metal_stdlib>`."""
     match = _DIRECTIVE.match(mistake.source.text, mistake.span.start)
     instead = foreign.DIRECTIVES.get(match[1]) if match else None
     if match is None or instead is None:
@@ -164,7 +166,7 @@ def directive(mistake: Mistake) -> Diagnostic | None:
 
 
 def foreign_word(mistake: Mistake) -> Diagnostic | None:
-    """`return x;`, `void f(x: f32)`, `def kernel f(...)`."""
+    """Recognise another language's keyword: `return x;`, `def kernel f(...)`."""
     here = Lexeme(mistake.span.text, mistake.span.start)
     in_parentheses = mistake.opening is not None and mistake.opening.text == "("
     in_brackets = mistake.opening is not None and mistake.opening.text == "["

@@ -1,1 +1,1 @@
-"""What the equations mean: their values in float64, with bounds of the error."""
+"""The oracle: values of equations in float64, with bounds of f32 errors."""

@@ -1,4 +1,4 @@
-"""Expressions of typed kernels: their meaning over a whole domain at once.
+"""Evaluation of typed expressions over a whole domain at once, with error bounds.
 
 This is the language's own definition, read off the typed kernel: no stages, no fusion, no
 shader.  Every index is an array of its values, shaped such that arrays of a domain
@@ -79,7 +79,7 @@ _LIMITS: Final = {scalar: bounds(scalar) for scalar in (Scalar.I32, Scalar.U32)}
 @final
 @dataclass(frozen=True)
 class Scope:
-    """The place of an expression: its indices, its locals, and how deep in reductions."""
+    """Where an expression is evaluated: its indices, locals, and depth in reductions."""
 
     indices: Mapping[str, Array] = field(default_factory=dict[str, Array])
     rank: int = 0
@@ -89,7 +89,7 @@ class Scope:
 @final
 @dataclass(frozen=True)
 class Computed:
-    """What a statement writes, computed where it is read."""
+    """A tensor whose elements are computed when they are read."""
 
     evaluator: Evaluator
     indices: tuple[Index, ...]
@@ -97,7 +97,7 @@ class Computed:
     is_half: bool = False
 
     def at(self, places: Sequence[Array]) -> Number:
-        """Return the elements at places, which broadcast against each other."""
+        """Return the elements at positions, which broadcast against each other."""
         rank = max((place.ndim for place in places), default=0)
         names = (index.name for index in self.indices)
         scope = Scope(dict(zip(names, places, strict=True)), rank)
@@ -119,7 +119,7 @@ class Computed:
 @final
 @dataclass(frozen=True)
 class Evaluator:
-    """Computes expressions of one call; `contents` are those of tensors and parameters."""
+    """Evaluates expressions of one call; `contents` has its tensors and parameters."""
 
     functions: Mapping[str, Function]
     lengths: Mapping[str, int]
@@ -131,7 +131,7 @@ class Evaluator:
         return extent if isinstance(extent, int) else self.lengths[extent]
 
     def of(self, expr: Expr, scope: Scope) -> Number:
-        """Return the value of an expression at every point of its domain."""
+        """Return the value of an expression for every point of its domain."""
         match expr:
             case Constant(value=value, type=type_) | ConstRef(value=value, type=type_):
                 return _literal(value, type_)

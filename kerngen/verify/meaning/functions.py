@@ -1,4 +1,4 @@
-"""The built-in functions of the oracle, in float64, with bounds from their accuracies.
+"""Built-in functions on the oracle's numbers, with bounds from their accuracies.
 
 A function's value is what its row of `kerngen.ir.builtins.table` prints in references; so are
 the domain in which its accuracy holds, and how errors of its arguments spread.
@@ -49,7 +49,7 @@ def _apply(row: Builtin, values: Sequence[Array]) -> Array:
 
 
 def plain_value(name: str, values: Sequence[Array]) -> Array | None:
-    """Return a function's value in double; None if it is no arithmetic of its own."""
+    """Return a function's values in float64, or None if it has no formula of its own."""
     row = BUILTINS[name]
     if name in _COMPOSED or _is_test(row):
         return None
@@ -63,7 +63,7 @@ def _is_test(row: Builtin) -> bool:
 
 
 def of_floats(name: str, arguments: Sequence[Number]) -> Number:
-    """Apply a function to f32 numbers (and, for `ldexp`, an integer)."""
+    """Apply a built-in to f32 numbers."""
     if name in _COMPOSED:
         return _COMPOSED[name](*arguments)
     row = BUILTINS[name]
@@ -152,12 +152,12 @@ _DTYPES: Final = {Scalar.I32: np.int32, Scalar.U32: np.uint32, Scalar.BOOL: np.b
 
 
 def wrap(value: Array, scalar: Scalar) -> Array:
-    """Cut to 32 bits."""
+    """Return integers wrapped to 32 bits."""
     return value.astype(_DTYPES[scalar]).astype(np.int64)
 
 
 def of_integers(name: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
-    """Apply a function to integers, the first of which is of type `scalar`."""
+    """Apply a built-in to integers, the first of them of type `scalar`."""
     if name in _COMPOSED:
         return _COMPOSED[name](*arguments)
     row = BUILTINS[name]
@@ -186,7 +186,7 @@ INTEGER_OPERATORS: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
 
 
 def convert(operand: Number, source: Scalar, to: Scalar) -> Number:
-    """Convert by WGSL's rules; what WGSL leaves open, the integer of a NaN, is 0."""
+    """Convert numbers by WGSL's rules; a NaN as an integer is 0."""
     if source is to:
         return operand
     if to is Scalar.F32:

@@ -1,4 +1,4 @@
-"""Numbers of the oracle: arrays of exact values, and how far off each may come out.
+"""The oracle's numbers: arrays of values, each with a bound on the f32 error.
 
 A float is a value in float64, a bound on how far any f32 implementation that keeps WGSL's
 accuracy rules may be from it, and the size of the terms that were added up to it, as WGSL
@@ -53,7 +53,7 @@ _DTYPES: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Values, how far off each may be, and of floats the size of their terms.
+    """An array of values with a bound on each error, and the sizes of terms added.
 
     An argument that is not finite keeps its value, but its bound is infinite.
     """
@@ -63,11 +63,11 @@ class Number:
     size: Array
 
     def map(self, change: Callable[[Array], Array]) -> Number:
-        """Rearrange the elements."""
+        """Return the number with `change` applied to each of its arrays."""
         return Number(change(self.value), change(self.error), change(self.size))
 
     def __getitem__(self, key: Any) -> Number:
-        """Take some elements."""
+        """Return some of the elements."""
         return self.map(lambda part: np.asarray(part[key]))
 
     @property
@@ -81,36 +81,36 @@ class Number:
         return self.value.dtype
 
     def at(self, places: Sequence[Array]) -> Number:
-        """Return the elements at places, which broadcast against each other."""
+        """Return the elements at positions, which broadcast against each other."""
         return self[tuple(places)]
 
     @property
     def unsure(self) -> Array:
-        """Where nothing is known of an integer or a truth value."""
+        """Which integers or bools are unknown."""
         return np.asarray(self.error > 0)
 
 
 def dtype_of(scalar: Scalar) -> np.dtype[Any]:
-    """Return the type that values are computed in."""
+    """Return the dtype that values of a type are computed in."""
     return _DTYPES[scalar]
 
 
 def known(values: ArrayLike) -> Number:
-    """Return integers or truth values."""
+    """Return integers or bools without doubt."""
     exact = np.asarray(values)
     zeros = np.zeros(exact.shape)
     return Number(exact, zeros, zeros)
 
 
 def unsure_where(values: ArrayLike, unsure: ArrayLike) -> Number:
-    """Return integers or truth values that are unknown in places."""
+    """Return integers or bools, some of them unknown."""
     exact, doubt = np.broadcast_arrays(values, unsure)
     error = np.where(doubt, np.inf, 0.0)
     return Number(exact, error, error)
 
 
 def real(values: ArrayLike) -> Number:
-    """Return arguments or literals, rounded to f32; subnormal ones may be flushed."""
+    """Return arguments or literals, rounded to f32; subnormals may be flushed to 0."""
     with np.errstate(all="ignore"):
         value = np.asarray(values, np.float64).astype(np.float32).astype(np.float64)
     size = np.abs(value)
@@ -128,19 +128,19 @@ def literal(value: float) -> Number:
 
 
 def finite(operand: Number) -> Number:
-    """Return numbers of which nothing is known where they are infinite."""
+    """Return numbers with infinite ones marked as unknown."""
     error = np.where(np.isinf(operand.value), np.inf, operand.error)
     return Number(operand.value, error, operand.size)
 
 
 def unknown(shape: tuple[int, ...], scalar: Scalar) -> Number:
-    """Return elements that nothing is known of."""
+    """Return unknown numbers of a shape and type."""
     never = np.full(shape, np.inf)
     return Number(np.zeros(shape, dtype_of(scalar)), never, never.copy())
 
 
 def joined(parts: Sequence[Number], change: Callable[[list[Array]], Array]) -> Number:
-    """Return what a change of several arrays makes of numbers."""
+    """Return the number that `change` makes of the arrays of several numbers."""
     return Number(
         change([part.value for part in parts]),
         change([part.error for part in parts]),
@@ -172,14 +172,14 @@ def _exact_where(exact: Array, value: Array, size: Array, rough: Number) -> Numb
 
 
 def is_f32(value: Array) -> Array:
-    """Whether doubles are normal f32 as well, or 0."""
+    """Whether values are 0 or normal f32 numbers exactly."""
     with np.errstate(all="ignore"):
         same = value.astype(np.float32).astype(np.float64) == value
     return np.asarray(same & ((np.abs(value) >= TINY) | (value == 0)))
 
 
 def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> Number:
-    """Round the results of one operation whose operands bring `error`."""
+    """Return the rounded results of one operation, given the operands' error."""
     exact = (error == 0) & is_f32(value)
     return _exact_where(exact, value, np.abs(value), inexact(value, error, ulps))
 
@@ -187,9 +187,9 @@ def settle(value: Array, error: Array, ulps: ArrayLike = 1.0) -> Number:
 def inexact(
     value: Array, error: Array, ulps: ArrayLike, size: ArrayLike = 0.0
 ) -> Number:
-    """Add an operation's own error, even if the exact result could be represented.
+    """Return results with an operation's own error added.
 
-    `size` is what ulps are counted of, where that is more than the result.
+    Ulps are those of `size`, if that is larger than the result.
     """
     most = np.maximum(np.abs(value) + error, size)
     total = error + np.asarray(ulps) * ULP * most
@@ -197,7 +197,7 @@ def inexact(
 
 
 def to_half(operand: Number) -> Number:
-    """Round to f16, as a tensor of that type does."""
+    """Return numbers rounded to f16."""
     value, error = operand.value, operand.error
     most = np.abs(value) + error
     with np.errstate(all="ignore"):
@@ -211,12 +211,12 @@ def to_half(operand: Number) -> Number:
 
 
 def negate(operand: Number) -> Number:
-    """Negate."""
+    """Return the negated number."""
     return Number(-operand.value, operand.error, operand.size)
 
 
 def add(left: Number, right: Number) -> Number:
-    """Add."""
+    """Return the sum of two numbers."""
     value = left.value + right.value
     size, error = left.size + right.size, left.error + right.error
     exact = (left.size == 0) | (right.size == 0)
@@ -233,18 +233,18 @@ def _is_whole(value: Array) -> Array:
 
 
 def subtract(left: Number, right: Number) -> Number:
-    """Subtract."""
+    """Return the difference of two numbers."""
     return add(left, negate(right))
 
 
 def multiply(left: Number, right: Number) -> Number:
-    """Multiply."""
+    """Return the product of two numbers."""
     a, b, da, db = left.value, right.value, left.error, right.error
     return settle(a * b, np.abs(a) * db + np.abs(b) * da + da * db)
 
 
 def divide(left: Number, right: Number) -> Number:
-    """Divide; whatever a divisor gives that may be 0, or too large, is left open."""
+    """Return the quotient; unknown where the divisor may be 0 or too large."""
     a, b, da, db = left.value, right.value, left.error, right.error
     least, most = np.abs(b) - db, np.abs(b) + db
     quotient = a / b
@@ -254,7 +254,7 @@ def divide(left: Number, right: Number) -> Number:
 
 
 def remainder(left: Number, right: Number) -> Number:
-    """Return what is left by the quotient's whole part; only exact operands will do.
+    """Return the remainder of a division; only exact operands give a known one.
 
     WGSL computes x - y * trunc(x / y): a quotient that is nearly whole may come out on
     either side.
@@ -277,7 +277,7 @@ FLOAT_OPERATORS: Final[dict[str, Callable[[Number, Number], Number]]] = {
 
 
 def compare(left: Number, right: Number, relation: np.ufunc) -> Number:
-    """Compare; unknown where rounding could decide."""
+    """Return a comparison; unknown where rounding could decide it."""
     spread = left.error + right.error
     with np.errstate(all="ignore"):
         close = np.abs(left.value - right.value) <= spread * 1.0001
@@ -288,7 +288,7 @@ def compare(left: Number, right: Number, relation: np.ufunc) -> Number:
 
 
 def choose(condition: Number, then: Number, otherwise: Number) -> Number:
-    """Return one of two numbers, or both where it is unknown which."""
+    """Return `then` or `otherwise`; where the condition is unknown, a bound for both."""
     with np.errstate(all="ignore"):
         apart = np.abs(np.subtract(then.value, otherwise.value, dtype=np.float64))
         either = apart + np.maximum(then.error, otherwise.error)
@@ -316,7 +316,7 @@ def choose(condition: Number, then: Number, otherwise: Number) -> Number:
 @final
 @dataclass(frozen=True, slots=True)
 class Join:
-    """How terms are joined: all along the first `axes`, or where it is `running` prefixes.
+    """How terms are reduced: along the first `axes`, or to all `running` prefixes.
 
     Of n terms there are n + 1 prefixes: the first one is empty.
     """
@@ -325,7 +325,7 @@ class Join:
     running: bool = False
 
     def __call__(self, function: np.ufunc, terms: Array, start: float) -> Array:
-        """Join terms by a function, which changes nothing of `start`."""
+        """Return terms reduced by a function whose neutral value is `start`."""
         if not self.running:
             over = tuple(range(self.axes))
             return np.asarray(function.reduce(terms, axis=over, initial=start))
@@ -334,7 +334,7 @@ class Join:
         return joined
 
     def count(self, terms: Array) -> Array:
-        """Return how many terms are joined, for each result."""
+        """Return the number of terms of each result."""
         if not self.running:
             return np.asarray(np.prod(terms.shape[: self.axes], dtype=np.int64))
         counts = np.arange(len(terms) + 1)
@@ -342,7 +342,7 @@ class Join:
 
 
 def total(terms: Number, join: Join) -> Number:
-    """Add up, in whatever order."""
+    """Return the sum of terms, valid for any order of additions."""
     count = join.count(terms.value)
     value, size, error = (
         join(np.add, part, 0.0) for part in (terms.value, terms.size, terms.error)
@@ -359,7 +359,7 @@ def total(terms: Number, join: Join) -> Number:
 
 
 def product(terms: Number, join: Join) -> Number:
-    """Multiply, in whatever order."""
+    """Return the product of terms, valid for any order."""
     count = join.count(terms.value)
     v, e = terms.value, terms.error
 
@@ -388,10 +388,11 @@ def lowest(terms: Number, join: Join) -> Number:
 
 
 def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
-    """Return the first place of the greatest or least term for which a condition holds.
+    """Return the first position of the greatest or least term for which `holds` is
+    true.
 
-    It is along the first axis, and -1 of no term.  It is known where no other term can
-    come out better, nor an earlier one as good.
+    The position is along the first axis, and -1 if no term counts. It is known if no
+    other term may be better, or equal and earlier.
     """
     value, counts = terms.value.astype(np.float64), np.asarray(holds.value)
     value = np.where(np.isnan(value), 0.0, -value if least else value)

@@ -1,4 +1,4 @@
-"""Operators on numbers of the oracle: arithmetic, comparisons and logic."""
+"""Operators on the oracle's numbers: arithmetic, comparisons and logic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of domains and tensors: the values of indices, and what is read where."""
+"""Positions in domains and tensors: values of indices, and elements at subscripts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kerngen.verify.meaning.number import Array, Number
 
 
 class Readable(Protocol):
-    """Elements that can be read: they are there already, or computed where they are."""
+    """Elements that can be read: stored ones, or computed on demand."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -28,14 +28,14 @@ class Readable(Protocol):
         ...
 
     def at(self, places: Sequence[Array]) -> Number:
-        """Return the elements at places, which broadcast against each other."""
+        """Return the elements at positions, which broadcast against each other."""
         ...
 
 
 def grid(
     indices: tuple[Index, ...], extents: tuple[int, ...], rank: int
 ) -> dict[str, Array]:
-    """Return the values of indices that are the first axes of a domain."""
+    """Return arrays of index values, for the indices that are a domain's first axes."""
     return {
         index.name: np.arange(extent, dtype=np.int64).reshape(
             *(1,) * axis, extent, *(1,) * (rank - axis - 1)
@@ -45,10 +45,9 @@ def grid(
 
 
 def taken(contents: Readable, places: list[Number]) -> Number:
-    """Return the elements at places, clamped to their axes.
+    """Return the elements at positions, clamped to their axes.
 
-    The host checks those that the language does not clamp, unless the domain is empty,
-    in an index that they may not depend on.
+    The host checks subscripts that are not clamped, unless the domain is empty.
     """
     shape = contents.shape
     around = np.broadcast_shapes(*(p.value.shape for p in places))
@@ -69,7 +68,7 @@ def taken(contents: Readable, places: list[Number]) -> Number:
 
 
 def doubted(found: Number, doubt: Array) -> Number:
-    """Return numbers that nothing is known of where there is a doubt."""
+    """Return numbers, those marked in `doubt` as unknown."""
     if not doubt.any():
         return found
     error = np.where(doubt, np.inf, found.error)
@@ -77,9 +76,9 @@ def doubted(found: Number, doubt: Array) -> Number:
 
 
 def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
-    """Return the extents of reductions that lie in each other, from the outside in.
+    """Return the extents of nested reductions, from the outside in.
 
-    One of prefixes counts for nothing: each result is computed from the one before.
+    A prefix reduction is left out, as each result is computed from the one before.
     """
     inner = tuple(chain for child in children(expr) for chain in chains(child))
     if isinstance(expr, Reduce) and scanned(expr) is None:
@@ -89,5 +88,5 @@ def chains(expr: Expr) -> tuple[tuple[Extent, ...], ...]:
 
 
 def scanned(expr: Reduce) -> Prefix | None:
-    """Return what a reduction of scalars is a prefix or suffix of, if it is of one."""
+    """Return the prefix or suffix reduction that a scalar reduction is, or None."""
     return prefix_of(expr) if isinstance(expr.type, Scalar) else None

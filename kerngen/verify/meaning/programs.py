@@ -1,4 +1,4 @@
-"""What a call of a kernel means: its statements in order, each over its whole domain."""
+"""The meaning of a call: its statements in order, each over its whole domain."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _SLAB: Final = 1 << 19
 @final
 @dataclass(frozen=True)
 class Subject:
-    """A kernel, as the checker typed it, and as the runtime knows it.
+    """A kernel to verify: its typed form, and its runtime form.
 
-    A gradient has the kernel that it is of as `forward`; `kept` returns the lets of that
-    which the gradient is given.
+    A gradient has its function's kernel in `forward`; `kept` returns the lets of it
+    that are passed to the gradient.
     """
 
     kernel: Kernel
@@ -60,7 +60,7 @@ class Subject:
 @final
 @dataclass
 class Call:
-    """One call: the lengths of all dims, and what every tensor and parameter holds."""
+    """The state of one call: its lengths, and the contents of tensors and parameters."""
 
     subject: Subject
     lengths: Mapping[str, int]
@@ -69,18 +69,18 @@ class Call:
 
     @property
     def evaluator(self) -> Evaluator:
-        """What computes expressions in the state at hand."""
+        """The evaluator for the current state."""
         return Evaluator(
             self.subject.functions, self.lengths, self.contents, self.watch
         )
 
     @property
     def snapshot(self) -> Evaluator:
-        """What computes expressions in this state, whatever is executed later."""
+        """Return an evaluator for the current state, unaffected by later statements."""
         return Evaluator(self.subject.functions, self.lengths, dict(self.contents))
 
     def bind(self, arrays: Sequence[NDArray[Any]], scalars: Sequence[Any]) -> None:
-        """Take the arguments, and make the outputs."""
+        """Set the arguments, and create the outputs."""
         kernel = self.subject.kernel
         inputs = [t for t in kernel.tensors if t.role is not Role.OUTPUT]
         for tensor, array in zip(inputs, arrays, strict=True):
@@ -258,10 +258,10 @@ def meaning(
     scalars: Sequence[Any],
     watch: Watch | None = None,
 ) -> list[list[Number]]:
-    """Return what a call must give: of each tensor that changes, then of each output.
+    """Return the expected contents: of each tensor that changes, then of each output.
 
-    The numbers of a tensor are in the order of `contents.leaves`.  `watch` collects what
-    goes beyond numbers on the way.
+    A tensor's numbers are in the order of `contents.leaves`. `watch` collects hazards
+    on the way.
     """
     call = Call(subject, lengths, watch=watch)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Arguments of calls: kinds of numbers, from plain ones to the ends of their types."""
+"""Argument values of several kinds: from ordinary numbers to the limits of types."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def fill(
 
 
 def blank_array(element: type[Element], shape: tuple[int, ...]) -> Array:
-    """Return zeros as the elements of a tensor."""
+    """Return an array of zeros for a tensor's elements."""
     dtype = element.DTYPE
     if is_leaf(element):
         return np.zeros((*shape, *element.shape), element.number.dtype)
@@ -112,7 +112,7 @@ def cloned(memory: MemoryType, array: Array) -> Array:
 
 
 def scalar_value(memory: MemoryType, element: type[Element], array: Array) -> Any:
-    """Return an array of no axes as an argument that is no tensor."""
+    """Return an array without axes as the value of a scalar parameter."""
     if issubclass(element, Struct):
         return element.unpack(array.tobytes())
     assert isinstance(memory, Leaf)

@@ -1,4 +1,4 @@
-"""Vectors and matrices of the oracle: the last axes are components, or columns and rows.
+"""Vectors and matrices of the oracle's numbers: components are the last axes.
 
 Where WGSL inherits an accuracy from a formula, that is what is computed here.
 """
@@ -34,7 +34,7 @@ def components(type_: ValueType) -> tuple[int, ...]:
 
 
 def widened(operand: Number, type_: ValueType, to: ValueType) -> Number:
-    """Return a scalar such that it meets every component of another type."""
+    """Return a scalar with axes added, to broadcast against vectors of another type."""
     missing = len(components(to)) - len(components(type_))
     if not missing or components(type_):
         return operand
@@ -42,12 +42,12 @@ def widened(operand: Number, type_: ValueType, to: ValueType) -> Number:
 
 
 def stacked(parts: Sequence[Number], axis: int) -> Number:
-    """Return parts beside each other along a new axis."""
+    """Return numbers stacked along a new axis."""
     return joined(parts, lambda each: np.stack(np.broadcast_arrays(*each), axis))
 
 
 def concatenated(parts: Sequence[Number]) -> Number:
-    """Return the components of several vectors, one behind the other."""
+    """Return the components of several vectors, one after the other."""
     around = np.broadcast_shapes(*(part.value.shape[:-1] for part in parts))
     spread = [
         part.map(lambda x: np.broadcast_to(x, (*around, x.shape[-1]))) for part in parts
@@ -56,14 +56,14 @@ def concatenated(parts: Sequence[Number]) -> Number:
 
 
 def summed(terms: Number, axis: int) -> Number:
-    """Add up components along an axis."""
+    """Return the sum of components along an axis."""
     return number.total(
         terms.map(lambda part: np.moveaxis(part, axis, 0)), number.Join()
     )
 
 
 def multiplied(left: Number, right: Number, a: ValueType, b: ValueType) -> Number:
-    """Return a product with a matrix and another composite in it."""
+    """Return a product of which one side is a matrix."""
     if isinstance(a, Matrix) and isinstance(b, Matrix):
         pairs = number.multiply(left[..., None, :, :], right[..., :, :, None])
         return summed(pairs, -2)
@@ -73,7 +73,7 @@ def multiplied(left: Number, right: Number, a: ValueType, b: ValueType) -> Numbe
 
 
 def of_geometry(name: str, given: Sequence[Number], first: ValueType) -> Number:
-    """Apply a function of whole vectors or matrices."""
+    """Apply a built-in of whole vectors or matrices."""
     scalar = scalar_of(first)
     if name == "dot" and scalar is not Scalar.F32:
         left, right = given

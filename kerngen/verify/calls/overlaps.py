@@ -1,4 +1,4 @@
-"""Calls that pass one tensor twice, one of them to be written: each must be refused."""
+"""Calls that pass one tensor twice, written and read: each must be refused."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kerngen.runtime.calls.ranges import shape_of
-from kerngen.verify.canned_calls import canned_call
-from kerngen.verify.sizes import Fitting
+from kerngen.verify.calls.canned_calls import canned_call
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.trial import Given
 
 
 def overlaps(fitting: Fitting) -> Iterator[Given]:
-    """Yield a call for each pair of tensors that could be one."""
+    """Yield a call for each pair of tensors that may be passed as one."""
     given = canned_call(fitting)
     if given is None:
         return

@@ -1,4 +1,4 @@
-"""Sizes on the command line: `m=4096,k=4096`."""
+"""Size arguments of the command line: `m=4096,k=4096`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Sizes: TypeAlias = Mapping[str, int]
 
 @final
 class SizesType(click.ParamType[Sizes]):
-    """Lengths by the names of dims."""
+    """The type of a size argument: lengths by name."""
 
     name = "DIM=LENGTH,..."
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Sizes:
-        """Return the lengths, or fail with what was expected."""
+        """Return the lengths; fail with the expected form."""
         sizes: dict[str, int] = {}
         for part in str(value).split(","):
             name, equals, length = (piece.strip() for piece in part.partition("="))

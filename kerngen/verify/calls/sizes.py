@@ -1,4 +1,4 @@
-"""Lengths of calls: which to try, and how to mend those that a kernel refuses."""
+"""Lengths of calls: which to try, and how to adjust lengths that a kernel refuses."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kerngen.plan.hostmath import ceil_div
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.calls.ranges import check_gathers, check_ranges, derive, shape_of
 from kerngen.runtime.errors import ArgumentError, ShapeError
+from kerngen.verify.calls.required import meeting
 from kerngen.verify.meaning.places import chains
 from kerngen.verify.meaning.programs import Subject
-from kerngen.verify.required import meeting
 from kerngen.verify.ways import Way
 
 Sizes: TypeAlias = tuple[tuple[str, int], ...]
@@ -38,7 +38,7 @@ _TRIES: Final = 400
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitting:
-    """What lengths suit one way to run a kernel."""
+    """Chooses lengths of calls that run a kernel in a certain way."""
 
     subject: Subject
     way: Way
@@ -46,17 +46,19 @@ class Fitting:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel as the runtime knows it."""
+        """The kernel's runtime form."""
         return self.way.original
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is to be chosen: dims, then integer scalars that decide lengths."""
+        """The names of the numbers to choose: dims,
+        then integer scalars that set lengths.
+        """
         return (*self.kernel.dims, *self.kernel.guard_scalars)
 
     @cached_property
     def domains(self) -> tuple[tuple[Statement, tuple[Extent, ...]], ...]:
-        """The extents of each statement, with those of the reductions in it."""
+        """The extents of each statement's indices, those of reductions in it included."""
         return tuple(
             (statement, (*(index.extent for index in statement.indices), *chain))
             for statement in self.subject.kernel.body
@@ -65,14 +67,14 @@ class Fitting:
 
     @cached_property
     def telling(self) -> tuple[int, ...]:
-        """Lengths where schedules change what they do, and their neighbours."""
+        """Lengths at which schedules change, and their neighbours."""
         text = f"{self.way.strategy.name}_{self.way.strategy.needs.invocations}"
         edges = {int(digits) for digits in re.findall(r"\d+", text)} | {64, 256}
         near = {n + by for n in edges for by in (-1, 0, 1) if n > 1}
         return tuple(sorted({*_AWKWARD, *(n for n in near if n <= 1025)}))
 
     def lengths(self, sizes: Sizes) -> dict[str, int] | None:
-        """Return all lengths of a call that the kernel takes, None of one that it refuses."""
+        """Return all lengths of a call, or None if the kernel refuses it."""
         lengths = dict(sizes)
         try:
             derive(self.kernel, lengths)
@@ -83,14 +85,14 @@ class Fitting:
         return lengths
 
     def suits(self, sizes: Sizes) -> bool:
-        """Whether a call of these lengths can be made and checked, this way."""
+        """Whether a call with these sizes runs in the wanted way, and can be checked."""
         lengths = self.lengths(sizes)
         if lengths is None or not self.way.takes(lengths):
             return False
         return self.cost(lengths) <= MOST_WORK
 
     def cost(self, lengths: Mapping[str, int]) -> int:
-        """Return the points and terms that the dearest statement has, or tensor."""
+        """Return the number of elements or terms of the most expensive statement."""
 
         def length(extent: str | int) -> int:
             return extent if isinstance(extent, int) else lengths[extent]
@@ -100,13 +102,13 @@ class Fitting:
         return max((*body, *tensors), default=1)
 
     def near(self, sizes: Sizes) -> Sizes | None:
-        """Return the sizes, changed until they suit; None if nothing like them does."""
+        """Return the most similar sizes that suit, or None."""
         if sizes not in self._mended:
             self._mended[sizes] = next(filter(self.suits, self.candidates(sizes)), None)
         return self._mended[sizes]
 
     def candidates(self, sizes: Sizes) -> Iterator[Sizes]:
-        """Yield sizes ever less like the given ones, that meet what the kernel requires."""
+        """Yield sizes that meet the requirements, the most similar first."""
         return (
             tuple(meeting(self.kernel, dict(each)).items())
             for each in self._near(sizes)

@@ -1,4 +1,4 @@
-"""Integers as polynomials over indices and lengths, and what surely holds of them.
+"""Polynomials over indices and lengths, and proofs about their sign.
 
 `(i + edge) - u * skip` is `{(i,): 1, (edge,): 1, (skip, u): -1}`.  What is no sum or
 product, `i / 2` or `ids[t]`, is a variable.
@@ -33,7 +33,7 @@ from kerngen.ir.walk import map_children
 
 @final
 class Variable:
-    """An expression as a variable: its hash is computed once, as it is asked for often."""
+    """An expression used as a variable of polynomials; its hash is computed once."""
 
     __slots__ = ("_hash", "expr", "order")
 
@@ -60,24 +60,24 @@ _DEEPEST: Final = 3
 
 
 def number(value: int) -> Constant:
-    """Return an i32."""
+    """Return an i32 literal."""
     return Constant(value, _I32)
 
 
 def length(extent: Extent) -> Expr:
-    """Return the length of an axis as a value."""
+    """Return the length of an axis as an expression."""
     return number(extent) if isinstance(extent, int) else DimValue(extent)
 
 
 @lru_cache(4096)
 def variable_of(expr: Expr) -> Variable:
-    """Return an expression as a variable."""
+    """Return the variable for an expression."""
     return Variable(expr)
 
 
 @lru_cache(4096)
 def form_of(expr: Expr) -> Form:
-    """Return an integer as a polynomial."""
+    """Return an integer expression as a polynomial."""
     literal = as_literal(expr)
     if isinstance(expr, Constant) and expr.type is Scalar.U32:
         literal = int(expr.value)  # not as an i32, which 4294967295 would be -1 of
@@ -111,7 +111,7 @@ def _quotient(expr: Binary, above: Form, below: Form) -> Form:
 
 
 def combined(op: str, left: Form, right: Form) -> Form:
-    """Return a sum, difference or product."""
+    """Return the sum, difference or product of two polynomials."""
     if op == "*":
         total: Form = {}
         for monomial, factor in right.items():
@@ -136,17 +136,17 @@ def _order(variable: Variable) -> str:
 
 
 def scaled(form: Form, factor: int) -> Form:
-    """Return a multiple."""
+    """Return a polynomial times a factor."""
     return {monomial: factor * own for monomial, own in form.items() if factor}
 
 
 def plus(form: Form, value: int) -> Form:
-    """Return a form plus a number."""
+    """Return a polynomial plus a number."""
     return combined("+", form, {(): value} if value else {})
 
 
 def value_of(form: Form) -> Expr:
-    """Return a polynomial as an expression, what is added before what is taken away."""
+    """Return a polynomial as an expression, positive terms first."""
     result: Expr | None = None
     for monomial, factor in sorted(form.items(), key=_place):
         part = _product(monomial, abs(factor))
@@ -184,12 +184,14 @@ def _signed(value: Expr) -> Expr:
 
 
 def variables(form: Form) -> set[Expr]:
-    """Return what a form is a polynomial of."""
+    """Return the variables of a polynomial."""
     return {variable.expr for monomial in form for variable in monomial}
 
 
 def coefficient(form: Form, of: Expr) -> tuple[Form, Form] | None:
-    """Return (g, r) of a form `g * of + r`; None if it is not linear in it."""
+    """Split a form as `g * of + r`, and return (g, r);
+    None if it is not linear in `of`.
+    """
     variable = variable_of(of)
     factor: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
@@ -208,7 +210,7 @@ def coefficient(form: Form, of: Expr) -> tuple[Form, Form] | None:
 @final
 @dataclass
 class Facts:
-    """What is known of the integers of a kernel.
+    """The known facts about the integers of a kernel.
 
     `defined` are the values of derived dims and hosts; `positive` are known to be at
     least 1; `assumed` are forms that are never negative, by the kernel's requirements.
@@ -224,7 +226,7 @@ class Facts:
     _known: dict[object, bool] = field(default_factory=dict[object, bool])
 
     def whole(self, form: Form) -> Form:
-        """Return a form with hosts and derived lengths replaced by what they are."""
+        """Return a form with hosts and derived lengths replaced by their definitions."""
         if all(self._resolved(v) == {(v,): 1} for m in form for v in m):
             return form
         total: Form = {}
@@ -250,7 +252,7 @@ class Facts:
         return value_of(self.whole(form_of(expr))) if expr.type.is_integer else expr
 
     def is_never_negative(self, form: Form, facts: tuple[Form, ...] = ()) -> bool:
-        """Whether a form is at least 0, given that others are."""
+        """Whether a form is at least 0, if the forms in `facts` are."""
         key = _key(form), tuple(map(_key, facts))
         if key not in self._known:
             # What is asked again on the way is not known by itself.
@@ -416,5 +418,5 @@ def _indices_in(form: Form) -> list[Index]:
 
 
 def mentions(expr: Expr, indices: frozenset[Index]) -> bool:
-    """Whether an expression uses any of some indices."""
+    """Whether an expression uses any of these indices."""
     return not indices.isdisjoint(free_indices(expr))

@@ -1,4 +1,4 @@
-"""Solving subscripts: what turns the scatter that a gradient is into a gather.
+"""Solve subscripts for indices, which turns the scatter of a gradient into a gather.
 
 A read `x[2 * i + u]` gives `x`'s adjoint at K the sum over the i and u where
 `2 * i + u == K`.  Solved for i, that is a sum over u alone, at `i = (K - u) / 2` where
@@ -12,9 +12,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, final
 
-from kerngen.gradient.conditions import BOOL, facts_of, unequal_to_zero, without_known
-from kerngen.gradient.digits import tightened, with_digits
-from kerngen.gradient.forms import (
+from kerngen.gradient.indices import free_indices
+from kerngen.gradient.integers.conditions import (
+    BOOL,
+    facts_of,
+    unequal_to_zero,
+    without_known,
+)
+from kerngen.gradient.integers.digits import tightened, with_digits
+from kerngen.gradient.integers.forms import (
     Facts,
     Form,
     coefficient,
@@ -28,7 +34,6 @@ from kerngen.gradient.forms import (
     value_of,
     variables,
 )
-from kerngen.gradient.indices import free_indices
 from kerngen.gradient.terms import Term, substituted, with_places
 from kerngen.ir.nodes import (
     Binary,
@@ -55,7 +60,9 @@ _I32: Final = Scalar.I32
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
-    """`value == place`: what a read subscripts one axis with, and where that is."""
+    """The equation `value == place`: a read's subscript,
+    and the position of the adjoint.
+    """
 
     value: Expr
     place: Expr
@@ -64,10 +71,11 @@ class Equation:
 @final
 @dataclass
 class Solver:
-    """Solves the subscripts of one read for the indices around it.
+    """Solves the equations of one read's subscripts for the indices around it.
 
-    `own` are the indices of the statement, which are solved for first; `bound` are
-    those of reductions, and what is left.  `fresh` makes an index of a computed length.
+    `own` are the statement's indices, which are solved for first; `bound` are those of
+    reductions and all others that stay summed. `fresh` makes a new index with a
+    computed range.
     """
 
     facts: Facts
@@ -85,7 +93,7 @@ class Solver:
         return frozenset((*self.own, *self.bound))
 
     def add(self, subscript: Subscript, place: Index, extent: Extent) -> None:
-        """Take the equation of one axis."""
+        """Add the equation of one axis."""
         value = subscript_value(subscript)
         if isinstance(subscript, Clamped):
             value = self._clamped(value, extent)
@@ -122,7 +130,7 @@ class Solver:
         return tuple(map(tightened, facts))
 
     def solve(self) -> None:
-        """Solve as many equations as can be; the others become conditions."""
+        """Solve as many equations as possible; the others become conditions."""
         # The statement's own indices first: those of a reduction are often a window,
         # and what is left of both is what is summed over.
         steps: tuple[Callable[[Equation], bool], ...] = (
@@ -473,7 +481,7 @@ def solved(
     fresh: Callable[[str, Expr], Index],
     nonzero: Callable[[Form], bool],
 ) -> Term:
-    """Return the term that a read contributes to the adjoint at the given places."""
+    """Return the term that a read adds to the adjoint at given positions."""
     factors = list(term.factors)
     solver = Solver(
         facts,
@@ -506,9 +514,9 @@ def solved(
 def with_fixed(
     term: Term, own: Sequence[Index]
 ) -> tuple[Term, Sequence[Index], Mapping[Index, Expr]]:
-    """Return a term with its indices that are one number replaced, and what they are.
+    """Return a term with indices of known value replaced, and these values.
 
-    `v[k]` gives each component of v a term where k is its number.
+    A read `v[k]` gives each component of v a term in which k is fixed.
     """
     by: dict[Index, Expr] = {}
     for condition in term.conditions:
@@ -557,7 +565,7 @@ def _renamed(term: Term, own: Sequence[Index], equations: Sequence[Equation]) ->
 
 
 def over_renamed(term: Term, by: Mapping[Index, Expr]) -> Term:
-    """Return a term with indices replaced by others."""
+    """Return a term with its indices renamed, bound ones included."""
     return replace(
         term,
         factors={substituted(atom, by): e for atom, e in term.factors.items()},

@@ -1,4 +1,4 @@
-"""Kernels by name: `kernel`, `file.kernel`, FILE.kern or FILE.kern:kernel."""
+"""Arguments that name kernels: `kernel`, `file.kernel`, FILE.kern:kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import final
 
 import click
 
-from kerngen.cli.paths import shown_path
+from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.project import Selection, SourceFile
 from kerngen.source.similar import suggesting
 from kerngen.syntax.library import SUFFIX
@@ -17,29 +17,28 @@ from kerngen.syntax.library import SUFFIX
 @final
 @dataclass(frozen=True, slots=True)
 class NamedKernel:
-    """A kernel of a source, which may turn out to be wrong once it is compiled."""
+    """A kernel of a source by name; it may have errors once compiled."""
 
     file: SourceFile
     name: str
 
     @property
     def shown(self) -> str:
-        """The name that no other kernel has."""
+        """The kernel's name, qualified if another kernel has the same one."""
         return f"{self.file.shown}:{self.name}"
 
     @property
     def in_file(self) -> str:
-        """The name with that of its file."""
+        """The kernel's name with its file's."""
         return f"{PurePosixPath(self.file.name).stem}.{self.name}"
 
     def is_called(self, name: str) -> bool:
-        """Whether a user may mean this one."""
+        """Whether an argument may mean this kernel."""
         return name in {self.name, self.in_file}
 
 
 def split_kernel(word: str) -> tuple[Path | None, str]:
-    """
-    Return the file that a word names, if it does, and the kernel, or nothing for any.
+    """Split an argument into a file, if it names one, and a kernel's name.
 
     >>> split_kernel("a/b.kern:c"), split_kernel("b.c"), split_kernel("b.kern")[1]
     ((PosixPath('a/b.kern'), 'c'), (None, 'b.c'), '')
@@ -53,9 +52,10 @@ def split_kernel(word: str) -> tuple[Path | None, str]:
 
 
 def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
-    """Return the one kernel that is called so, or the only one; or list which there are.
+    """Return the kernel that an argument means;
+    raise with a list of kernels if unclear.
 
-    Other kernels, and files that have none of that name, may be wrong.
+    Files without a kernel of that name, and other kernels, may have errors.
     """
     known = kernels_of(selection)
     matches = [each for each in known if not wanted or each.is_called(wanted)]
@@ -77,7 +77,7 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
 
 
 def find_stage(selection: Selection, wanted: str) -> tuple[NamedKernel, str]:
-    """Return the kernel that is called so, and the stage behind it; no stage is all."""
+    """Return the kernel that an argument means, and the stage after it, "" for all."""
     kernel, _, stage = wanted.rpartition(".")
     known = kernels_of(selection)
     if any(each.is_called(kernel) for each in known) and not any(
@@ -88,7 +88,7 @@ def find_stage(selection: Selection, wanted: str) -> tuple[NamedKernel, str]:
 
 
 def kernels_of(selection: Selection) -> list[NamedKernel]:
-    """Return all kernels, by file and name."""
+    """Return all kernels of the sources, by file and name."""
     library = selection.library()
     return [
         NamedKernel(file, name)

@@ -1,4 +1,4 @@
-"""Options that several commands have, declared once: a name means the same in all."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 
 import click
 
+from kerngen.cli.arguments.paths import PATH
+from kerngen.cli.arguments.sizes import SIZES
+from kerngen.cli.arguments.targets import TARGETS
 from kerngen.cli.console import be_quiet
-from kerngen.cli.paths import PATH
-from kerngen.cli.sizes import SIZES
-from kerngen.cli.targets import TARGETS
 
 Decorator: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -69,17 +69,17 @@ stdin_filename: Final = click.option(
 
 
 def examples(*lines: str) -> str:
-    """Return the end of a command's help: lines as one would type them."""
+    """Return the epilog of a command's help: its examples."""
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
 
 
 def as_json(what: str) -> Decorator:
-    """Return the flag for scripts: JSON on stdout, and nothing else there."""
+    """Return the option `--json`."""
     return click.option("--json", "as_json", is_flag=True, help=f"Print {what}.")
 
 
 def budget(default: float | None, what: str) -> Decorator:
-    """Return the option for how long a command may take."""
+    """Return the option `--budget`: how long a command may take."""
     shown: dict[str, Any] = {} if default is None else {"show_default": True}
     return click.option(
         "--budget",

@@ -1,4 +1,4 @@
-"""The languages of a build, as users write them: `python,typescript`."""
+"""The option for output languages: `python,typescript`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES: Final = tuple(target.value for target in Target)
 
 
 def read_targets(text: str) -> Targets:
-    """Return the languages that a text lists.
+    """Return the languages in a comma-separated text.
 
     Raises:
         ValueError: If one is unknown.
@@ -31,7 +31,7 @@ def read_targets(text: str) -> Targets:
 
 @final
 class TargetsType(click.ParamType[Targets]):
-    """Several languages, separated by commas."""
+    """The type of the option: languages separated by commas."""
 
     name = "languages"
 

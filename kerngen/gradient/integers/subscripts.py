@@ -1,4 +1,4 @@
-"""Subscripts in the form that the checker gives them: bare, affine, or clamped."""
+"""Normalise subscripts: bare indices, affine, or clamped, as the checker does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kerngen.ir.walk import children, map_children, subscript_value
 
 
 def formed(expr: Expr) -> Expr:
-    """Return an expression with each subscript in the form that the checker gives it."""
+    """Return an expression with all subscripts normalised."""
     return _subscripted(expr, is_guarded=False)
 
 
@@ -95,7 +95,7 @@ def _formed(subscript: Subscript, extent: Extent, *, is_guarded: bool) -> Subscr
 
 
 def without_needless_clamps(kernel: Kernel) -> Kernel:
-    """Return the kernel without the clamps that its requirements make needless."""
+    """Return a kernel without clamps that its requirements make unnecessary."""
     known = known_of(kernel)
 
     def place(subscript: Subscript, extent: Extent) -> Subscript:

@@ -1,4 +1,4 @@
-"""Conditions: as lists of what must hold, negated, simplified, and as facts."""
+"""Conditions of terms: negated, simplified, and used as facts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from kerngen.gradient.forms import Facts, Form, combined, form_of, plus, variables
+from kerngen.gradient.integers.forms import (
+    Facts,
+    Form,
+    combined,
+    form_of,
+    plus,
+    variables,
+)
 from kerngen.ir.nodes import (
     Binary,
     BinaryOp,
@@ -28,7 +35,7 @@ _OPPOSITES: Final[dict[BinaryOp, BinaryOp]] = {
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """Yield what must all hold: both sides of each `and`."""
+    """Yield the conditions that `and` joins."""
     if isinstance(condition, Binary) and condition.op == "and":
         yield from conjuncts(condition.left)
         yield from conjuncts(condition.right)
@@ -42,9 +49,9 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 
 
 def negated(condition: Expr) -> Expr:
-    """Return the opposite of a condition.
+    """Return the negation of a condition.
 
-    Of numbers with a fraction, `not x > 0.0` is no `x <= 0.0`: NaN is neither.
+    For floats, `not x > 0.0` does not become `x <= 0.0`, as both are false for NaN.
     """
     match condition:
         case Unary(op="not", operand=operand):
@@ -58,7 +65,7 @@ def negated(condition: Expr) -> Expr:
 
 
 def all_hold(conditions: Iterable[Expr]) -> Expr:
-    """Return the conjunction of at least one condition, those of indices alone first.
+    """Return the conjunction of conditions, those on indices alone first.
 
     They shield the reads of the others: of `i - u >= 0 and x[i] == top[i - u]` the read
     is not evaluated where i - u is no place of `top`.
@@ -82,7 +89,7 @@ def _is_false(form: Form, facts: Facts) -> bool:
 
 
 def facts_of(condition: Expr) -> tuple[Form, ...]:
-    """Return forms that are never negative where a condition on integers holds."""
+    """Return forms that are never negative where a condition holds."""
     if not isinstance(condition, Binary) or not condition.left.type.is_integer:
         return ()
     difference = combined("-", form_of(condition.left), form_of(condition.right))
@@ -103,9 +110,9 @@ def facts_of(condition: Expr) -> tuple[Form, ...]:
 
 
 def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
-    """Return a form and its opposite if a condition is that they are not 0: `i != 2`.
+    """Return a form and its negation, if a condition means that they are not 0.
 
-    Where one of them is never negative, it is at least 1.
+    If one of the two is never negative, it is at least 1.
     """
     match condition:
         case Binary(op="!=", left=left, right=right) if left.type is Scalar.I32:
@@ -116,9 +123,10 @@ def unequal_to_zero(condition: Expr) -> tuple[Form, ...]:
 
 
 def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
-    """Return conditions without those that always hold, or follow from the others.
+    """Return conditions without those that are always true, or follow from others.
 
-    What is read shows nothing of places: these shield it from reads that are outside.
+    Conditions on tensors' elements prove nothing about indices: indices' conditions
+    protect their reads.
     """
     kept = dict.fromkeys(conditions)
     forms = {c: facts_of(c) for c in kept}
@@ -144,7 +152,7 @@ def without_known(conditions: Iterable[Expr], facts: Facts) -> tuple[Expr, ...]:
 
 
 def chosen(expr: Expr, known: tuple[Expr, ...]) -> Expr:
-    """Return an expression with the branches that some conditions decide on taken."""
+    """Return an expression without the branches that known conditions rule out."""
     if isinstance(expr, Select):
         if all(c in known for c in conjuncts(expr.condition)):
             return chosen(expr.then, known)

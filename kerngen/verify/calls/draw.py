@@ -1,4 +1,4 @@
-"""Calls drawn by hypothesis: lengths, contents, scalars, and how tensors lie in memory."""
+"""Random calls by hypothesis: lengths, contents, scalars, and layouts in memory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from kerngen.ir.nodes import Kernel, Parameter, Role
 from kerngen.ir.types import scalar_of
 from kerngen.runtime.calls.kernel import ScalarSpec
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.calls.sizes import LONGEST, Fitting, Sizes
 from kerngen.verify.meaning.values import (
     FLOATS,
     INTEGERS,
@@ -23,7 +24,6 @@ from kerngen.verify.meaning.values import (
     fill,
     scalar_value,
 )
-from kerngen.verify.sizes import LONGEST, Fitting, Sizes
 
 ARRANGEMENTS: Final = ("apart", "together", "the same", "given")
 """Each input in a buffer of its own; all of an element type in one; those that are only
@@ -37,7 +37,7 @@ _SCALARS: Final = (1.0, 0.5, 2.0, 0.0, -2.5, 0.3, 1e-8, 1e-3, 100.0)
 @final
 @dataclass(frozen=True)
 class Drawn:
-    """A call: its lengths, and what its arguments are made from."""
+    """A drawn call: its lengths, and the seeds of its arguments."""
 
     sizes: Sizes
     scalars: tuple[Any, ...]
@@ -48,7 +48,7 @@ class Drawn:
     turn: int
 
     def arrays(self, fitting: Fitting) -> list[Array]:
-        """Return the inputs."""
+        """Return the input arrays."""
         lengths = fitting.lengths(self.sizes)
         assert lengths is not None
         made: list[Array] = []
@@ -70,7 +70,7 @@ def _repeat(arrays: list[Array], fitting: Fitting) -> None:
 
 
 def twins(fitting: Fitting, arrays: Sequence[Array]) -> list[tuple[int, int]]:
-    """Return pairs of inputs that one tensor can serve as."""
+    """Return pairs of inputs that may be passed as the same tensor."""
     specs = fitting.kernel.inputs
     found: list[tuple[int, int]] = []
     for n, spec in enumerate(specs):
@@ -86,12 +86,12 @@ def twins(fitting: Fitting, arrays: Sequence[Array]) -> list[tuple[int, int]]:
 
 
 def inputs_of(kernel: Kernel) -> list[Any]:
-    """Return the tensors that a call gives."""
+    """Return the tensor parameters of a kernel."""
     return [tensor for tensor in kernel.tensors if tensor.role is not Role.OUTPUT]
 
 
 def calls(fitting: Fitting) -> st.SearchStrategy[Drawn]:
-    """Draw calls that a kernel takes, and that run the way in question."""
+    """Return a hypothesis strategy for calls that run in the wanted way."""
 
     # Not an argument: hypothesis would print all that it holds.
     @st.composite

@@ -1,4 +1,4 @@
-"""What remainders show of an integer: where `j % 2 == 0`, j is `2 (j / 2)`.
+"""Forms with remainders: where `j % 2 == 0`, j equals `2 (j / 2)`.
 
 So `j + 1 < 2 r` follows from `j < 2 r`: twice something is below twice r by 2 or more.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 
-from kerngen.gradient.forms import (
+from kerngen.gradient.integers.forms import (
     Form,
     coefficient,
     combined,
@@ -22,7 +22,7 @@ from kerngen.ir.types import Scalar
 
 
 def with_digits(form: Form, conditions: Iterable[Expr]) -> Form:
-    """Return a form with each index that has a known remainder as a multiple plus it."""
+    """Replace each index whose remainder is known by a multiple plus the remainder."""
     for condition in conditions:
         found = _remainder(condition)
         if found is None:
@@ -38,7 +38,8 @@ def with_digits(form: Form, conditions: Iterable[Expr]) -> Form:
 
 
 def tightened(form: Form) -> Form:
-    """Return a form that is at least 0 as one that is so by its common factor's multiples.
+    """Return a form that is at least 0,
+    rounded down to a multiple of its common factor.
 
     `2 r - 2 q - 1` is at least 0 where `2 r - 2 q - 2` is.
     """

@@ -1,4 +1,4 @@
-"""Paths on the command line: never empty, and refused before a long run, not after."""
+"""Path arguments of the command line, checked before a command begins."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kerngen.source.cells import clean
 
 
 class PathType(click.ParamType[Path]):
-    """A path as it was given."""
+    """The type of a path argument."""
 
     name = "path"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        """Return the path, or fail: what is empty is a mistake of a script, as a rule."""
+        """Return the path; fail if it is empty."""
         if not str(value):
             self.fail(
                 "a path can't be empty; '.' is the folder you are in.", param, ctx
@@ -30,19 +30,19 @@ class PathType(click.ParamType[Path]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Let the shell complete it."""
+        """Return the shell's completions of a path."""
         return click.Path().shell_complete(ctx, param, incomplete)
 
 
 class TargetType(PathType):
-    """A file that can be written: there or not, in a folder that is there."""
+    """The type of a path that a command will write."""
 
     name = "FILE"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        """Return the path, or fail with why nothing can be written there."""
+        """Return the path; fail if nothing can be written there."""
         path = super().convert(value, param, ctx)
         if path.is_dir():
             self.fail(f"'{path}' is a folder.", param, ctx)
@@ -54,7 +54,7 @@ class TargetType(PathType):
 
 
 def working_directory() -> Path:
-    """Return the folder the command runs in; it may be gone."""
+    """Return the working directory; fail if it no longer exists."""
     try:
         return Path.cwd()
     except OSError as error:
@@ -64,7 +64,7 @@ def working_directory() -> Path:
 
 
 def absolute(path: Path) -> Path:
-    """Return a path from the root, its links followed; refuse what leads nowhere."""
+    """Return the absolute path, links resolved; fail for a loop of links."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle; a NUL
@@ -72,7 +72,7 @@ def absolute(path: Path) -> Path:
 
 
 def shown_path(file: Path) -> str:
-    """Return how a user would find a file from here, as it can be printed."""
+    """Return a file's path as the user knows it, printable."""
     here = working_directory()
     return clean(str(file.relative_to(here) if file.is_relative_to(here) else file))
 

@@ -1,4 +1,4 @@
-"""A counterexample made plainer: as many of its numbers as can be become 0 or 1."""
+"""Simplify a counterexample: shorter axes, and as many zeros and ones as possible."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from kerngen.ir.memory import MemoryType
+from kerngen.verify.calls.draw import inputs_of
+from kerngen.verify.calls.sizes import Fitting
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import inputs_of
 from kerngen.verify.meaning.values import Array, cloned
-from kerngen.verify.sizes import Fitting
 from kerngen.verify.trial import Given
 
 Fails: TypeAlias = Callable[[Given], bool]
@@ -22,7 +22,7 @@ _SECONDS: Final = 5.0
 
 
 def plainer(given: Given, fitting: Fitting, fails: Fails) -> Given:
-    """Return a call that fails too, with shorter axes and plainer arguments."""
+    """Return a simpler call that fails, too."""
     deadline = time.monotonic() + _SECONDS
     tensors = inputs_of(fitting.subject.kernel)
     memories = [tensor.memory for tensor in tensors]

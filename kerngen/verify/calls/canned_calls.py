@@ -1,4 +1,4 @@
-"""Canned calls, which are not drawn: simple scalars, and tensors that repeat a few whole numbers."""
+"""Canned calls: fixed arguments of simple numbers, without hypothesis."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from kerngen.ir.nodes import Parameter
 from kerngen.runtime.calls.kernel import ScalarSpec
 from kerngen.runtime.calls.ranges import shape_of
+from kerngen.verify.calls.draw import inputs_of
+from kerngen.verify.calls.sizes import Fitting, Sizes
 from kerngen.verify.contents import leaves
-from kerngen.verify.draw import inputs_of
 from kerngen.verify.meaning.values import blank_array, scalar_value
-from kerngen.verify.sizes import Fitting, Sizes
 from kerngen.verify.trial import Given
 
 PERIOD: Final = 251
@@ -21,7 +21,7 @@ _SMALL: Final = 4
 
 
 def canned_call(fitting: Fitting) -> Given | None:
-    """Return a small call that the kernel takes; None if none was found."""
+    """Return a small call that the kernel accepts, or None if none was found."""
     sizes = fitting.near(tuple((name, _SMALL) for name in fitting.names))
     return None if sizes is None else call_at(fitting, sizes)
 

@@ -1,4 +1,4 @@
-"""Lengths of calls, changed so that they meet what a kernel requires.
+"""Adjust lengths of calls until they meet what a kernel requires.
 
 One condition after the other is met in the simplest way: a length goes down to a
 multiple, or to the nearest end of what it is compared with.  That need not meet all of
@@ -32,7 +32,7 @@ _ABOVE: Final = {"<": -1, "<=": 0, "==": 0, ">": 1, ">=": 0}
 
 
 def meeting(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return sizes like these that meet the conditions, as far as they can be met."""
+    """Return sizes close to these that meet the requirements, as far as possible."""
     values = dict(sizes)
     for _ in range(_ROUNDS if kernel.requires else 0):
         for each in kernel.requires:

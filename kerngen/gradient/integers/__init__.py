@@ -1,0 +1,1 @@
+"""Integers in derivation: proofs about indices and lengths, equations of subscripts."""

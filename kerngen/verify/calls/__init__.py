@@ -1,0 +1,1 @@
+"""The calls to verify: lengths and arguments, drawn or fixed, and their simplification."""
