@@ -32,8 +32,8 @@ _COMMENT: Final = re.compile(r"//[^\n]*")
 _WORD: Final = re.compile(r"[.@]?\w+")
 """A word; one with its dot is a member, one with `@` an attribute."""
 
-_NAME: Final = re.compile(r"//[^\n]*|@builtin\(\w+\)|[.@]\w+|\b([A-Za-z_]\w*)")
-"""A name that may be a declaration's: not that of a comment, attribute or member."""
+_LOCAL: Final = re.compile(r"(?:let|var) (\w+) =|[ (](\w+): ")
+"""A local, parameter or member where it is declared: it hides a declaration's name."""
 
 _STRUCT: Final = re.compile(r"^struct ", re.MULTILINE)
 _MEMBER: Final = re.compile(r"\b\w+:")
@@ -56,7 +56,8 @@ class Code:
             if _STRUCT.search(text):
                 text = _MEMBER.sub("", text)
             words = self.texts.keys() & _WORD.findall(text)
-            self._used[name] = frozenset(x for x in words if not _declares(text, x))
+            hidden = {name for found in _LOCAL.findall(text) for name in found}
+            self._used[name] = frozenset(words - hidden)
         return self._used[name] - {name}
 
     def reached(self, entry: str) -> frozenset[str]:
@@ -74,17 +75,10 @@ class Code:
         return "\n@compute" in f"\n{self.texts.get(name)}"
 
 
-def _declares(text: str, name: str) -> bool:
-    """Return whether a declaration has a local, parameter or member of a name."""
-    return any(
-        each in text
-        for each in (f" {name}: ", f"({name}: ", f"let {name} =", f"var {name} =")
-    )
-
-
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """Return a declaration's text with other names for what it uses or declares."""
-    if all(name == shown for name, shown in names.items()):
+    changed = tuple(name for name, shown in names.items() if name != shown)
+    if not changed:
         return text
 
     is_struct = _STRUCT.search(text) is not None
@@ -93,7 +87,16 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
         is_member = is_struct and text.startswith(":", found.end())
         return found[0] if is_member else names.get(found[1], found[0])
 
-    return _NAME.sub(shown, text)
+    return _any_of(changed).sub(shown, text)
+
+
+def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds names, and passes over those of attributes and members.
+
+    A pattern of all names would call a function for each word of a text.
+    """
+    listed = "|".join(names)
+    return re.compile(rf"//[^\n]*|@builtin\(\w+\)|(?<![.@\w])({listed})\b")
 
 
 def only(text: str, entry: str) -> str:
