@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, final
 
 MAIN: Final = "main"
@@ -29,12 +30,6 @@ _DECLARATION: Final = re.compile(
 """A declaration at the left margin, with the comments right above it."""
 
 _COMMENT: Final = re.compile(r"//[^\n]*")
-_WORD: Final = re.compile(r"[.@]?\w+")
-"""A word; one with its dot is a member, one with `@` an attribute."""
-
-_LOCAL: Final = re.compile(r"(?:let|var) (\w+) =|[ (](\w+): ")
-"""A local, parameter or member where it is declared: it hides a declaration's name."""
-
 _STRUCT: Final = re.compile(r"^struct ", re.MULTILINE)
 _MEMBER: Final = re.compile(r"\b\w+:")
 """A member of a struct where it is declared: a name that hides no declaration's."""
@@ -55,9 +50,13 @@ class Code:
             text = _COMMENT.sub("", self.texts[name])
             if _STRUCT.search(text):
                 text = _MEMBER.sub("", text)
-            words = self.texts.keys() & _WORD.findall(text)
-            hidden = {name for found in _LOCAL.findall(text) for name in found}
-            self._used[name] = frozenset(words - hidden)
+            # All words of a text would be a hundred times as many.
+            present = (other for other in self.texts if other in text)
+            self._used[name] = frozenset(
+                other
+                for other in present
+                if _reading(other).search(text) and not _declares(text, other)
+            )
         return self._used[name] - {name}
 
     def reached(self, entry: str) -> frozenset[str]:
@@ -73,6 +72,26 @@ class Code:
     def is_entry_point(self, name: str) -> bool:
         """Return whether a declaration is an entry point."""
         return "\n@compute" in f"\n{self.texts.get(name)}"
+
+
+@lru_cache(maxsize=1024)
+def _reading(name: str) -> re.Pattern[str]:
+    """Return what finds a name as a word: not that of a member or an attribute.
+
+    It begins with the name, which `re` looks for four times as fast as for a place
+    before one.
+    """
+    return re.compile(rf"{name}\b(?<![.@\w]{name})")
+
+
+def _declares(text: str, name: str) -> bool:
+    """Return whether a declaration has a local, parameter or member of a name."""
+    return (
+        f" {name}: " in text
+        or f"({name}: " in text
+        or f"let {name} =" in text
+        or f"var {name} =" in text
+    )
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
