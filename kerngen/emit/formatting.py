@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import final
 
+from kerngen.emit.broken import broken
 from kerngen.emit.writer import INDENT
 
 _WIDTH = 88
@@ -88,6 +89,9 @@ def _pieces(code: str, width: int, bracket: str) -> tuple[str, ...]:
         framed = _FRAMES[bracket].format(code)
         _, *items, _ = _black(framed, width + len(INDENT)).splitlines()
         return tuple(item.removeprefix(INDENT) for item in items)
+    by_one = broken(code, width)
+    if by_one:
+        return by_one
     if code.endswith(":"):
         head = _black(f"{code}\n{INDENT}pass\n", width).splitlines()
         return tuple(head[:-1])

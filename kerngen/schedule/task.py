@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import final
@@ -13,6 +14,7 @@ from kerngen.ir.nodes import Expr, Function, Index, Kernel, Reduce
 from kerngen.ir.staging.stages import Stage, StagedKernel
 from kerngen.layout.types import StructLayout
 from kerngen.plan.facts import Facts
+from kerngen.schedule.program import Shader
 from kerngen.schedule.scalar_only import is_scalar_only, plain_functions
 
 Options = dict[str, tuple[int, ...]]
@@ -36,6 +38,19 @@ class Task:
     stem: str
     label: str = ""
     end: int = sys.maxsize
+    _written: dict[Hashable, Shader] = field(
+        default_factory=dict[Hashable, Shader], repr=False, compare=False
+    )
+
+    def once(self, key: Hashable, write: Callable[[], Shader]) -> Shader:
+        """Return a shader that several variants or schedules of the stage run.
+
+        It is written at first; `key` is what it depends on, beside stage and label.
+        """
+        whole = (self.stage, self.stem, self.label, key)
+        if whole not in self._written:
+            self._written[whole] = write()
+        return self._written[whole]
 
     @property
     def kernel(self) -> Kernel:

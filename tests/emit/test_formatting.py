@@ -8,7 +8,9 @@ import black
 import pytest
 
 from kerngen.compiler import compile_text
+from kerngen.emit.broken import broken
 from kerngen.emit.formatting import formatted
+from kerngen.emit.writer import INDENT
 from kerngen.source.diagnostic import CompileError
 from tests.emit.sources import ATTACKS, HARMLESS
 from tests.programs.programs import CHOICES, program_of
@@ -44,6 +46,29 @@ def assert_is_blacks(text: str) -> None:
 @pytest.mark.parametrize("text", [*LONG_NAMES, NESTED, ONE_OF_EACH])
 def test_whatever_does_not_fit(text: str) -> None:
     assert_is_blacks(text)
+
+
+BROKEN = [
+    "def f(x: Vector[f32], y: tuple[int, ...], *, eps: float = 1e-05) -> Vector[f32]:",
+    "def name_of_a_function(only: Matrix[f32]) -> tuple[int, int]:",
+    'NAME = FILES.kernel("a, (b", f_reference, Uniform, structs=(A, B), hosts=hosts)',
+    'FIELDS = (Field("a", f32, 0), Field("b", u32, 4), Field("c", matrix(2, 3), 8))',
+    'DTYPE = np.dtype([("a", "<f4"), ("b", "<u4"), ("c", "<f4", (2, 3))])',
+    "NAME = call_of_something_with_a_name()",
+]
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_what_one_bracket_breaks(code: str) -> None:
+    """Of any width that black has nothing else to do for."""
+    body = f"\n{INDENT}pass\n" if code.endswith(":") else "\n"
+    widths = range(24, len(code), 5)
+    found = {width: broken(code, width) for width in widths}
+    assert any(found.values()) or code == BROKEN[-1]
+    for width, lines in found.items():
+        mode = black.Mode({black.TargetVersion.PY311}, width)
+        want = black.format_str(code + body, mode=mode).removesuffix(body[1:])
+        assert lines is None or [*lines] == want.splitlines(), width
 
 
 @pytest.mark.parametrize("text", DOCUMENTED)

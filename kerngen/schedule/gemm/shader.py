@@ -72,14 +72,13 @@ _SIDES: Final = ("row", "column")
 class GemmShader:
     """Writes the shader of a product; a `whole` one has no ragged vectors.
 
-    Its turns are whole, too, but where terms are `padded`: a constant of the pipeline, as
-    the padding costs 5 % of a large product.
+    Its turns are whole, too, unless its only constant of the pipeline is 1, which pads the
+    terms: the padding costs 5 % of a large product.
     """
 
     task: Task
     tiling: Tiling
     whole: bool
-    padded: bool
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -224,7 +223,7 @@ class GemmShader:
         ):
             count = self.tiles[ceil_div(terms, k) * k]
             padding = t.Binary("-", count, self.builder.size(self.over))
-            padded = self.builder.override("PADDED", int(self.padded))
+            padded = self.builder.override("PADDED", 0)
             self.padding = self._let("padding", padded * padding)
 
     def _compute(self, tile: t.Expr) -> None:

@@ -71,17 +71,26 @@ def _of_vectors(task: Task, tiling: Tiling, vectors: Guard) -> Iterator[Variant]
     terms = domain_size(found.over)
     even = divides(tiling.k, terms)
     full = all_of(even, compare(">", terms, 0))
-    yield _variant(task, tiling, "aligned", all_of(full, vectors))
+    aligned = _variant(task, tiling, "aligned", all_of(full, vectors))
+    yield aligned
     if found.is_product and even != ALWAYS:
         long = compare(">=", terms, tiling.k)
-        yield _variant(task, tiling, "padded", all_of(long, vectors))
+        yield _padded(aligned, all_of(long, vectors))
+
+
+def _padded(aligned: Variant, when: Guard) -> Variant:
+    """Return the variant whose pipeline pads the terms: the text is the same."""
+    first, *others = aligned.shaders
+    constants = tuple((name, 1) for name, _ in first.constants)
+    shaders = (replace(first, constants=constants), *others)
+    return replace(aligned, name="padded", when=when, shaders=shaders)
 
 
 def _variant(task: Task, tiling: Tiling, name: str, when: Guard) -> Variant:
     whole = name != "edge"
     if not whole and replace(tiling, stream=0) == DEFAULT:
         tiling = replace(tiling, micro_n=EDGE_COLUMNS)
-    writer = GemmShader(task, tiling, whole=whole, padded=name == "padded")
+    writer = GemmShader(task, tiling, whole=whole)
     shader = writer.shader()
     if not tiling.stream:
         return Variant(name, when, (shader,))

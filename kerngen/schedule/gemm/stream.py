@@ -22,6 +22,7 @@ from typing import Final, final
 
 from kerngen.ir.nodes import Index, Reduce
 from kerngen.plan.size import (
+    ZERO,
     Literal,
     Size,
     Symbol,
@@ -60,6 +61,9 @@ in tiles of 32 x 32, 13.0 with all 512 terms, 16.1 with 256."""
 JOIN_COLUMNS: Final = 64
 JOIN_ROWS: Final = 4
 """Invocations of the second dispatch side by side, and those that share an element."""
+
+PIECE: Final = JOIN_COLUMNS * LANES
+"""How many elements of a tile a workgroup of the second dispatch has."""
 
 NAMES: Final = ("TILE_M", "TILE_N", "TILE_K", "STREAM")
 """The overrides of the second dispatch."""
@@ -227,27 +231,43 @@ def slot_of(group: t.Expr, *, begun: t.Expr) -> t.Expr:
 def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> Shader:
     """Return the second dispatch: it adds up the slots of each tile that has several.
 
-    A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
-    first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share
-    the slots of an element, or of four of a row.  The pipeline has the numbers of the
-    tiling, so that all tilings share the shader.
+    The pipeline has the numbers of the tiling, so that all tilings share the shader.
     """
     task = replace(task, label="gemm_stream")
+    shader = task.once(
+        (joining_shader, wide, spread),
+        lambda: _joining_shader(task, wide=wide, spread=spread),
+    )
+    names = (name for name, _ in shader.constants)
+    own, pieces = TermShares.of(task, tiling), tiling.m * tiling.n // PIECE
+    turns = {reduction_of(task): ceil_div(own.groups, JOIN_ROWS)}
+    return replace(
+        shader,
+        constants=tuple(zip(names, _numbers(tiling), strict=True)),
+        groups=own.if_joined(own.joined * pieces),
+        trips=loop_trips(task, turns),
+    )
+
+
+def _joining_shader(task: Task, *, wide: bool, spread: bool) -> Shader:
+    """Write the second dispatch but for what depends on the tiling.
+
+    A workgroup has a piece of a tile; of many tiles, of those that a workgroup of the
+    first dispatch began last, as it finished those before.  `JOIN_ROWS` invocations share
+    the slots of an element, or of four of a row.
+    """
     reduce, (found, _) = reduction_of(task), product_of(task)
     names = {task.scratch_name("parts")}
     if wide:
         names |= vector_tensors(task.stage, task.values, found.column)
     shader = ShaderBuilder(task, dict.fromkeys(names, LANES))
-    given = zip(NAMES, _numbers(tiling), strict=True)
     numbers: dict[Size, t.Expr] = {
-        Symbol(f"tiling.{x}"): shader.override(x, value) for x, value in given
+        Symbol(f"tiling.{name}"): shader.override(name, 0) for name in NAMES
     }
     shares, body = TermShares(task, *numbers), list[t.Stmt]()
     tiles = Tiles(shader, body, shares, dict(numbers))
     m, n, *_ = numbers.values()
-    piece_size = JOIN_COLUMNS * LANES
-
-    pieces = tiles.let("pieces", m * n // piece_size)
+    pieces = tiles.let("pieces", m * n // PIECE)
     place = _find_slots(tiles, pieces)
     lane = shader.lane % JOIN_COLUMNS
     piece = place.number % pieces * JOIN_COLUMNS + lane
@@ -271,14 +291,12 @@ def joining_shader(task: Task, tiling: Tiling, *, wide: bool, spread: bool) -> S
         steps = _finished(shader, at, here, Value(total[number]))
         inside = t.If(is_inside(shader, *here), (*steps,))
         body.append(t.count_up(number.name, 0, t.u32(LANES), 1, inside))
-    own = TermShares.of(task, tiling)
     return shader.finish(
         body,
-        groups=own.if_joined(own.joined * (tiling.m * tiling.n // piece_size)),
+        groups=ZERO,
         workgroup_size=JOIN_COLUMNS * JOIN_ROWS,
         summary="second of two dispatches: the slots of tiles that have several.",
         variant="finish" if wide else "finish.edge",
-        trips=loop_trips(task, {reduce: ceil_div(own.groups, JOIN_ROWS)}),
     )
 
 

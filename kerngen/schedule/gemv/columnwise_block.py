@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, final
 
 from kerngen.ir.nodes import Index
@@ -74,7 +75,8 @@ def lower_columnwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
             continue
         length = domain_size(task.domain) * split.count
         scratch = Scratch(task.scratch_name("parts"), length)
-        shaders = (first, finish_shader(task, split))
+        finish = task.once(finish_shader, partial(finish_shader, task, split))
+        shaders = (first, finish)
         yield Variant(reading.name, reading.when, shaders, (scratch,))
 
 

@@ -77,7 +77,8 @@ def _variant(task: Task, name: str, when: Guard, first: Shader) -> Variant:
     words = value_bytes(partial_type(reduction_of(task))) // 4
     length = domain_size(task.domain) * split_of(task).count * words
     scratch = Scratch(task.scratch_name("parts"), length)
-    finish = finish_shader(task, split_of(task))
+    split = split_of(task)
+    finish = task.once((finish_shader, split), lambda: finish_shader(task, split))
     return Variant(name, when, (first, finish), (scratch,))
 
 

@@ -53,11 +53,10 @@ def lower_parts(task: Task, *, subgroups: bool) -> Iterator[Variant]:
     if not task.domain and short != NEVER:
         yield Variant("short", short, (_short_shader(task, subgroups=subgroups),))
 
+    last = _finish_shader(task, subgroups=subgroups)
+
     def variant(name: str, when: Guard, names: set[str]) -> Variant:
-        shaders = (
-            _parts_shader(task, names, subgroups=subgroups),
-            _finish_shader(task, subgroups=subgroups),
-        )
+        shaders = (_parts_shader(task, names, subgroups=subgroups), last)
         words = value_bytes(partial_type(reduction_of(task))) // 4
         scratch = Scratch(task.scratch_name("parts"), _part_count(task) * words)
         return Variant(name, when, shaders, (scratch,))

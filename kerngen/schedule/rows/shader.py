@@ -107,6 +107,17 @@ class Ladder:
         chunks = [shape.chunks for shape in shapes]
         return cls(min(chunks), max(chunks), max(shape.lanes for shape in shapes))
 
+    def constants(self, shape: Shape) -> dict[str, int]:
+        """Return the pipeline's constants for a shape, by what they are called."""
+        constants = {
+            "LANES": shape.lanes,
+            "WORKGROUP": shape.workgroup,
+            "LAST": left_to_join(shape.lanes),
+        }
+        if self.least < self.chunks:
+            constants["CHUNKS"] = shape.chunks
+        return constants
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -169,13 +180,12 @@ class RowWriter:
 
     def _rungs(self, ladder: Ladder) -> Rungs:
         """Declare what the pipeline's constants are."""
-        shader, shape = self._shader, self._shape
-        lanes = self._lanes = shader.override("LANES", shape.lanes)
-        workgroup = shader.override("WORKGROUP", shape.workgroup)
-        last = shader.override("LAST", left_to_join(shape.lanes))
-        if ladder.least < ladder.chunks:
-            self._chunks = shader.override("CHUNKS", shape.chunks)
-        self.workgroup_name = workgroup.name
+        constants = ladder.constants(self._shape).items()
+        given = (self._shader.override(name, value) for name, value in constants)
+        lanes, workgroup, last, *chunks = given
+        self._lanes, self.workgroup_name = lanes, workgroup.name
+        if chunks:
+            (self._chunks,) = chunks
         return Rungs(lanes, workgroup, last, ladder.lanes)
 
     # Places

@@ -9,7 +9,7 @@ its length; with `subgroups` they join what they found by those of the adapter.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, final
 
 from kerngen.ir.nodes import Extent, Tensor
@@ -162,6 +162,8 @@ class _RowTask:
     wanted: RowOptions
     kept: frozenset[Tensor]
     plan: RowPlan
+    _held: dict[int, RowPlan] = field(default_factory=dict[int, RowPlan])
+    _ladders: dict[Ladder, Shader] = field(default_factory=dict[Ladder, Shader])
 
     @classmethod
     def of(cls, task: Task, run: Run, wanted: RowOptions) -> _RowTask:
@@ -221,8 +223,34 @@ class _RowTask:
         return [self.plan.columns[-1].extent, *last]
 
     def _shader(self, shape: Shape, names: set[str]) -> Shader:
-        stored = self.kept
+        """Return the shader of a shape; those of a ladder are written once."""
         ladder = self._ladder(shape)
+        if ladder is None:
+            return self._written(shape, names, None)
+        if ladder not in self._ladders:
+            self._ladders[ladder] = self._written(shape, names, ladder)
+        return self._climbed(self._ladders[ladder], ladder, shape)
+
+    def _climbed(self, shader: Shader, ladder: Ladder, shape: Shape) -> Shader:
+        """Return the shader of a ladder for one of its shapes.
+
+        Its workgroup memory has so many bytes for each lane.
+        """
+        names = (name for name, _ in shader.constants)
+        values = ladder.constants(shape).values()
+        lane_bytes = shader.workgroup_bytes // shader.workgroup_size
+        plan = self._holding(shape, ladder.chunks)
+        return replace(
+            shader,
+            constants=tuple(zip(names, values, strict=True)),
+            groups=ceil_div(domain_size(plan.rows), shape.rows),
+            trips=_trips(plan, shape),
+            workgroup_size=shape.workgroup,
+            workgroup_bytes=lane_bytes * shape.workgroup,
+        )
+
+    def _written(self, shape: Shape, names: set[str], ladder: Ladder | None) -> Shader:
+        stored = self.kept
         if shape.chunks:
             plan = self._holding(shape, shape.chunks)
         else:
@@ -257,7 +285,10 @@ class _RowTask:
 
     def _holding(self, shape: Shape, chunks: int) -> RowPlan:
         """Return the plan of a shape whose lanes hold so many values or vectors."""
-        return hold(self.plan, room(shape.lanes) // (chunks * shape.width))
+        number = room(shape.lanes) // (chunks * shape.width)
+        if number not in self._held:
+            self._held[number] = hold(self.plan, number)
+        return self._held[number]
 
 
 def _taken(task: Task, run: Run) -> frozenset[str]:

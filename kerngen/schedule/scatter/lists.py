@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Index
@@ -126,15 +127,26 @@ def _scratch(found: Scatter) -> tuple[Scratch, ...]:
 
 def _shaders(found: Scatter, passes: int, names: frozenset[str]) -> Iterator[Shader]:
     where = sorted_into(found, passes)
-    yield _keying(found)
+    once = found.task.once
+    yield once(_keying, lambda: _keying(found))
     yield from sorting(found, passes)
-    first, second = _Level(found, 0), _Level(found, 1)
+    first, rest, further, last = (renamed(x, where) for x in _joining(found, names))
     few = compare("<=", found.term_count, FEW_TERMS)
-    yield renamed(_joining_runs(first, names), where)
-    yield _where(few, renamed(_joining_rest(first, names), where))
-    yield _where(negate(few), renamed(_joining_runs(second, names), where))
-    yield _where(negate(few), renamed(_joining_rest(second, names), where))
-    yield _finishing(found, wide=bool(names and _written_by_four(found)))
+    yield first
+    yield _where(few, rest)
+    yield _where(negate(few), further)
+    yield _where(negate(few), last)
+    wide = bool(names and _written_by_four(found))
+    yield once((_finishing, wide), lambda: _finishing(found, wide=wide))
+
+
+def _joining(found: Scatter, names: frozenset[str]) -> Iterator[Shader]:
+    """Yield the dispatches that join runs and the rest, of both levels in turn."""
+    for number in (0, 1):
+        level = _Level(found, number)
+        for write in (_joining_runs, _joining_rest):
+            key = write, number, names
+            yield found.task.once(key, partial(write, level, names))
 
 
 def _where(guard: Guard, shader: Shader) -> Shader:

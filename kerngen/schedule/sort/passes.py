@@ -90,9 +90,9 @@ class Terms:
         """Whether each block can add up the counts of all blocks before it."""
         return compare("<=", self.blocks, FEW_BLOCKS)
 
-    def digit(self, shader: ShaderBuilder, shift: int) -> _Digit:
+    def digit(self, shader: ShaderBuilder) -> _Digit:
         """Return the writer that computes the digit of a key, by which a pass sorts."""
-        return _Digit(self, shader, shader.override("SHIFT", shift))
+        return _Digit(self, shader, shader.override("SHIFT", 0))
 
 
 @final
@@ -153,6 +153,17 @@ def count_scratch(terms: Terms) -> tuple[Scratch, ...]:
 
 def counting(terms: Terms, shift: int) -> Shader:
     """Return the shader that counts the digits in each block."""
+    key = counting, terms.key_variant
+    return _shifted(terms.task.once(key, lambda: _counting(terms)), shift)
+
+
+def _shifted(shader: Shader, shift: int) -> Shader:
+    """Return a shader for digits from a bit on: its only constant is that bit's number."""
+    constants = tuple((name, shift) for name, _ in shader.constants)
+    return replace(shader, constants=constants)
+
+
+def _counting(terms: Terms) -> Shader:
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     own = shader.workgroup_array("own", f"array<atomic<u32>, {DIGITS}>", 4 * DIGITS)
@@ -167,9 +178,7 @@ def counting(terms: Terms, shift: int) -> Shader:
         t.Let(rounds.name, to_wgsl(terms.rounds, shader)),
         t.Evaluate(t.call("atomicStore", place, t.ZERO)),
         t.BARRIER,
-        t.count_up(
-            round_.name, 0, rounds, 1, *_count(terms, shader, own, shift, first)
-        ),
+        t.count_up(round_.name, 0, rounds, 1, *_count(terms, shader, own, first)),
         t.BARRIER,
         t.If(
             block < blocks,
@@ -188,10 +197,10 @@ def counting(terms: Terms, shift: int) -> Shader:
 
 
 def _count(
-    terms: Terms, shader: ShaderBuilder, own: t.Expr, shift: int, first: t.Expr
+    terms: Terms, shader: ShaderBuilder, own: t.Expr, first: t.Expr
 ) -> Iterator[t.Stmt]:
     """Yield what counts the terms of a tile: all are read before any is counted."""
-    count, digit = to_wgsl(terms.count, shader), terms.digit(shader, shift)
+    count, digit = to_wgsl(terms.count, shader), terms.digit(shader)
     words, number = (t.Ident(shader.fresh(name)) for name in ("words", "number"))
     place, block = first + number * DIGITS, list[t.Stmt]()
     word = terms.read(shader, block, t.call("min", place, count - 1), 0)
@@ -207,6 +216,10 @@ def _count(
 
 def scanning(terms: Terms) -> Shader:
     """Return the shader that sums, for each digit, the counts of the blocks before."""
+    return terms.task.once(scanning, lambda: _scanning(terms))
+
+
+def _scanning(terms: Terms) -> Shader:
     shader = ShaderBuilder(terms.task, {})
     counts = shader.scratch("counts", Scalar.U32, written=True)
     totals = shader.scratch("totals", Scalar.U32, written=True)
@@ -246,8 +259,11 @@ def scanning(terms: Terms) -> Shader:
 
 def placing(terms: Terms, shift: int) -> Shader:
     """Return the shader that moves each term to its position by the pass's digit."""
-    shader = ShaderBuilder(terms.task, {})
-    return _Placing(terms, shader, shift).shader()
+    key = placing, terms.variant
+    written = terms.task.once(
+        key, lambda: _Placing(terms, ShaderBuilder(terms.task, {})).shader()
+    )
+    return _shifted(written, shift)
 
 
 @final
@@ -258,9 +274,9 @@ class _Placing:
     slot of the digit's first term in the tile: a term's place is `_base` and its slot.
     """
 
-    def __init__(self, terms: Terms, shader: ShaderBuilder, shift: int) -> None:
+    def __init__(self, terms: Terms, shader: ShaderBuilder) -> None:
         self._terms, self._shader = terms, shader
-        self._digit = terms.digit(shader, shift)
+        self._digit = terms.digit(shader)
         self._tile = TileSort(shader, terms.words, self._digit)
         array = f"array<u32, {DIGITS}>"
         self._next = shader.workgroup_array("next", array, 4 * DIGITS)
