@@ -40,13 +40,17 @@ class Storage(Enum):
     """How memory keeps the elements of a tensor, by the name in `.kern` and WGSL.
 
     f16 is for storage only: its elements are read as f32, and rounded when written.  So
-    are the integers of 8 and 4 bits, packed into words, which are read alone.
+    are the integers of 8 and 4 bits, packed into words, which are read alone.  Those of 64
+    bits are naga's: shaders that `kerngen bind` reads may have them.
     """
 
     F32 = "f32"
     I32 = "i32"
     U32 = "u32"
     F16 = "f16"
+    I64 = "i64"
+    U64 = "u64"
+    F64 = "f64"
     U8 = "u8"
     I8 = "i8"
     U4 = "u4"
@@ -60,7 +64,7 @@ class Storage(Enum):
     @property
     def size(self) -> int:
         """The bytes of an element, or of the word that holds it."""
-        return 2 if self is Storage.F16 else 4
+        return max(self.bits, 16 if self is Storage.F16 else 32) // 8
 
     @property
     def bits(self) -> int:

@@ -37,6 +37,14 @@ UNCHECKED = "KERNGEN_UNCHECKED"
 FEATURES = ("shader-f16", "subgroup", "timestamp-query")
 """What is asked of an adapter that has it."""
 
+_OF_BOUND_SHADERS = (
+    "shader-f64",
+    "shader-int64",
+    "shader-int64-atomic-min-max",
+    "shader-int64-atomic-all-ops",
+)
+"""What is asked of it beside: types of naga's that bound shaders may have."""
+
 WEBGPU_LIMITS: Mapping[str, int] = {
     "max-bind-groups": 4,
     "max-bindings-per-bind-group": 1000,
@@ -147,7 +155,9 @@ def _find_adapter(choice: AdapterChoice) -> tuple[Adapter | None, str]:
 
 def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
     """Open a device with what kernels can use; raise NoAdapter if it refuses."""
-    features = [name for name in FEATURES if name in adapter.features]
+    features = [
+        name for name in (*FEATURES, *_OF_BOUND_SHADERS) if name in adapter.features
+    ]
     try:
         return adapter.request_device_sync(
             label="kerngen",
