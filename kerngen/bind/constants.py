@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, assert_never, final
@@ -12,19 +13,35 @@ from kerngen.bind import tree
 from kerngen.bind.faults import CircularDeclaration, NotConstant, UnknownWgslName
 from kerngen.source.diagnostic import CompileError
 
-Kind: TypeAlias = Literal["int", "float", "i32", "u32", "f32", "f16", "bool"]
+Kind: TypeAlias = Literal[
+    "int", "float", "i32", "u32", "f32", "f16", "bool", "i64", "u64", "f64"
+]
 """A type of numbers; `int` and `float` are those of literals without a suffix."""
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "i32": "i32",
-    "u32": "u32",
-    "f32": "f32",
-    "f16": "f16",
-    "bool": "bool",
+_SUFFIXES: Final[Mapping[str, Kind]] = {
+    "i": "i32",
+    "u": "u32",
+    "f": "f32",
+    "h": "f16",
+    "li": "i64",
+    "lu": "u64",
+    "lf": "f64",
 }
-_SUFFIXES: Final[Mapping[str, Kind]] = {"i": "i32", "u": "u32", "f": "f32", "h": "f16"}
-_RANGES: Final = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1)}
-_RANKS: Final = ("int", "float", "f16", "f32", "i32", "u32", "bool")
+_KINDS: Final[Mapping[str, Kind]] = {
+    kind: kind for kind in (*_SUFFIXES.values(), "bool")
+}
+_WIDTHS: Final = {"i32": 32, "u32": 32, "i64": 64, "u64": 64}
+_RANGES: Final = {
+    kind: (
+        (0, 2**bits - 1)
+        if kind[0] == "u"
+        else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    )
+    for kind, bits in _WIDTHS.items()
+}
+_UNSIGNED: Final = frozenset(("u32", "u64"))
+_FLOATS: Final = frozenset(("f16", "f32", "f64"))
+_RANKS: Final = ("int", "float", *_KINDS)
 
 _ARITHMETIC: Final[Mapping[str, Callable[[float, float], float]]] = {
     "+": operator.add,
@@ -74,7 +91,7 @@ class Value:
     @property
     def is_integer(self) -> bool:
         """Whether the value's type is an integer type."""
-        return self.kind in {"int", "i32", "u32"}
+        return self.kind == "int" or self.kind in _WIDTHS
 
 
 @final
@@ -162,12 +179,12 @@ class Constants:
 
     def _prefixed(self, node: tree.Expression, sign: str, value: Value) -> Value:
         match sign:
-            case "-" if value.kind not in {"u32", "bool"}:
+            case "-" if value.kind not in {*_UNSIGNED, "bool"}:
                 return self._checked(node, value.kind, -value.number)
             case "!" if value.kind == "bool":
                 return Value("bool", not value.number)
             case "~" if value.is_integer:
-                mask = 0xFFFFFFFF if value.kind == "u32" else -1
+                mask = _RANGES[value.kind][1] if value.kind in _UNSIGNED else -1
                 return Value(value.kind, int(value.number) ^ mask)
             case _:
                 raise self._unknown(node, f"'{sign}' does not apply to it")
@@ -203,18 +220,19 @@ class Constants:
 
     def _as(self, node: tree.Expression, kind: Kind, value: Value) -> Value:
         """Return a literal's value in the type that its constant is declared with."""
-        number = float(value.number) if kind in {"f32", "f16"} else value.number
+        number = float(value.number) if kind in _FLOATS else value.number
         return self._checked(node, kind, number)
 
     def _converted(self, kind: Kind, value: Value) -> Value:
         match kind:
             case "bool":
                 return Value(kind, bool(value.number))
-            case "i32" | "u32" if value.is_integer or value.kind == "bool":
-                wrapped = int(value.number) & 0xFFFFFFFF
-                negative = kind == "i32" and wrapped > 0x7FFFFFFF
-                return Value(kind, wrapped - (1 << 32) if negative else wrapped)
-            case "i32" | "u32":
+            case _ if kind in _WIDTHS and (value.is_integer or value.kind == "bool"):
+                modulus = 1 << _WIDTHS[kind]
+                wrapped = int(value.number) % modulus
+                is_negative = wrapped > _RANGES[kind][1]
+                return Value(kind, wrapped - modulus if is_negative else wrapped)
+            case _ if kind in _WIDTHS:
                 low, high = _RANGES[kind]
                 return Value(kind, min(max(math.trunc(value.number), low), high))
             case _:
@@ -247,12 +265,12 @@ def _result(sign: str, kind: Kind, left: Value, right: Value) -> float:
     a, b = left.number, right.number
     if sign in _ARITHMETIC:
         return _ARITHMETIC[sign](a, b)
-    if kind in {"float", "f32", "f16"}:
+    if kind == "float" or kind in _FLOATS:
         return a / b if sign == "/" else math.fmod(a, b)
     x, y = int(a), int(b)
     if sign in _BITS:
         found = _BITS[sign](x, y)
-        return found & 0xFFFFFFFF if kind == "u32" else found
+        return found & _RANGES[kind][1] if kind in _UNSIGNED else found
     quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
     return quotient if sign == "/" else x - y * quotient
 
@@ -261,9 +279,9 @@ def _literal(text: str) -> Value:
     is_hex = text[:2] in {"0x", "0X"}
     is_real = any(mark in text for mark in (".pP" if is_hex else ".eE"))
     # In hexadecimal, 'f' is a digit, unless there is a fraction or an exponent.
-    suffix = (
-        text[-1] if text[-1] in ("iu" if is_hex and not is_real else "iufh") else ""
-    )
+    ends = r"(?:l?[iu])?$" if is_hex and not is_real else r"(?:l?[iuf]|h)?$"
+    found = re.search(ends, text)
+    suffix = found[0] if found else ""
     digits = text.removesuffix(suffix)
     plain: Kind = "float" if is_real else "int"
     kind = _SUFFIXES[suffix] if suffix else plain
@@ -271,5 +289,5 @@ def _literal(text: str) -> Value:
         return Value(kind, float.fromhex(digits))
     if is_hex:
         return Value(kind, int(digits, 16))
-    is_float = is_real or kind in {"f32", "f16"}
+    is_float = is_real or kind in _FLOATS
     return Value(kind, float(digits) if is_float else int(digits))

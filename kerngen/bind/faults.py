@@ -46,7 +46,7 @@ class FileOfAnotherTool(Diagnostic):
 class NativeType(Diagnostic):
     CODE = "KG1406"
     MESSAGE = "'{name}' is not a type of WGSL, but one of {tool}."
-    HELP = "Bindings are made for WGSL alone: bind such a variable by hand."
+    HELP = "wgpu has no way to pass one from Python: use a type of WGSL."
     name: str
     tool: str
 

@@ -15,9 +15,12 @@ class Tool(NamedTuple):
 
 _QUOTED: Final = r"""(?:[^{};'"\n]|'[^'\n]*'|"[^"\n]*")*"""
 _TOOLS: Final = (
-    (r"#(?:import|define_import_path|\{)[^\n]*", "naga_oil, as Bevy has it"),
     (
-        r"#(?:ifdef|ifndef|else|endif|if|elif|enable|define|undef|include)\b[^\n]*",
+        r"#(?:import\s+\"?[\w.]+::|define_import_path|\{)[^\n]*",
+        "naga_oil, as Bevy has it",
+    ),
+    (
+        r"#(?:import|ifdef|ifndef|else|endif|if|elif|enable|define|undef|include)\b[^\n]*",
         "a preprocessor, such as naga_oil (Bevy) or vello_shaders (Vello)",
     ),
     (
@@ -38,12 +41,13 @@ def foreign_tool(text: str) -> Tool | None:
     return None
 
 
+NAGA: Final = "naga"
 NATIVE: Final = {
-    **dict.fromkeys(("i64", "u64", "f64", "u16", "i16"), "naga"),
-    **dict.fromkeys(("binding_array", "acceleration_structure", "ray_query"), "naga"),
-    **dict.fromkeys(("texture_1d_array", "texture_storage_1d_array"), "naga"),
-    **dict.fromkeys(("ray_intersection", "RayDesc", "RayIntersection"), "naga"),
-    **dict.fromkeys(("coop_mat8x8", "coop_mat16x16"), "naga"),
+    **dict.fromkeys(("u16", "i16"), NAGA),
+    **dict.fromkeys(("binding_array", "acceleration_structure", "ray_query"), NAGA),
+    **dict.fromkeys(("texture_1d_array", "texture_storage_1d_array"), NAGA),
+    **dict.fromkeys(("ray_intersection", "RayDesc", "RayIntersection"), NAGA),
+    **dict.fromkeys(("coop_mat8x8", "coop_mat16x16"), NAGA),
     "texture_external": "browsers, which import videos by it",
 }
 """Types beyond WGSL, with who knows them."""

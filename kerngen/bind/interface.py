@@ -8,8 +8,12 @@ from typing import final
 
 from kerngen.bind import tree
 from kerngen.bind.constants import Constants
+from kerngen.bind.faults import NativeType
+from kerngen.bind.foreign import NAGA
 from kerngen.bind.model import Location, Stage
 from kerngen.bind.types import Types
+from kerngen.ir.memory import Leaf
+from kerngen.source.diagnostic import CompileError
 
 
 @final
@@ -37,7 +41,13 @@ class Interface:
         at = tree.attribute(member.attributes, "location")
         if at is not None and at.arguments:
             number = self.constants.integer(at.arguments[0])
-            yield Location(member.name.text, number, self.types.resolve(member.type))
+            type_ = self.types.resolve(member.type)
+            if isinstance(type_, Leaf) and type_.wide:
+                fault = NativeType(
+                    span=member.type.span, name=member.type.span.text, tool=NAGA
+                )
+                raise CompileError([fault])
+            yield Location(member.name.text, number, type_)
             return
         declared = self.declared.get(member.type.text)
         while isinstance(declared, tree.Alias):

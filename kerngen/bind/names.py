@@ -16,10 +16,10 @@ from kerngen.emit.python_names import (
     PythonNamer,
     class_name,
 )
-from kerngen.ir.memory import Struct
+from kerngen.ir.memory import WIDE, Struct
 from kerngen.layout.struct import pascal_case
 
-_RESERVED = KEYWORDS | BUILTINS_IN_USE | MODULE_NAMES | {BOUND}
+_RESERVED = KEYWORDS | BUILTINS_IN_USE | MODULE_NAMES | {BOUND, *WIDE}
 _GROUP_MEMBERS = frozenset(
     ("BINDINGS", "GROUP", "context", "create", "create_layout", "items")
 )

@@ -96,7 +96,10 @@ def _fault(source: Source, error: UnexpectedToken) -> WgslSyntax | FileOfAnother
     at_end = lexeme.type == "$END"
     start = len(source.text) if at_end else lexeme.start_pos
     span = Span(source, start, start if at_end else lexeme.end_pos)
+    if source.text[start : start + 2] == "<{":  # no list of template arguments
+        start += 1
     if tool := foreign_tool(source.text[start:]):
+        span = Span(source, start, start + len(tool.found))
         return FileOfAnotherTool(span=span, found=tool.found, tool=tool.name)
     if lexeme == "import":
         return FileOfAnotherTool(span=span, found=str(lexeme), tool="WESL")

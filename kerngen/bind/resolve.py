@@ -20,6 +20,7 @@ from kerngen.bind.faults import (
     WgslSyntax,
     WrongValue,
 )
+from kerngen.bind.foreign import NAGA
 from kerngen.bind.interface import Interface
 from kerngen.bind.model import (
     STAGES,
@@ -37,7 +38,7 @@ from kerngen.bind.naga import misread
 from kerngen.bind.parser import parse
 from kerngen.bind.reach import Reach, names_in
 from kerngen.bind.types import Types
-from kerngen.ir.memory import Leaf, Struct, structs_in
+from kerngen.ir.memory import WIDE, Leaf, Struct, structs_in
 from kerngen.source.diagnostic import CompileError, Diagnostic, Faults
 from kerngen.source.text import Source, Span
 
@@ -232,7 +233,10 @@ class _Reader:
         name = override.name.text
         if override.type is not None:
             leaf = self.types.resolve(override.type)
-            return cast("Kind", leaf.spelling if isinstance(leaf, Leaf) else "bool")
+            kind = leaf.spelling if isinstance(leaf, Leaf) else "bool"
+            if kind in WIDE:
+                raise CompileError([_of_naga(override.type, kind)])
+            return cast("Kind", kind)
         if override.value is None:
             expected = f"a type or a value behind '{name}'"
             span = override.name.span
@@ -246,7 +250,10 @@ class _Reader:
             if isinstance(found := self.declared.get(other), tree.Override)
         }
         constants = Constants(self.declared, f"The type of '{name}'", chosen)
-        return _INFERRED[constants.value(override.value).kind]
+        kind = constants.value(override.value).kind
+        if kind not in _INFERRED:
+            raise CompileError([_of_naga(override.value, kind)])
+        return _INFERRED[kind]
 
     def _default(self, override: tree.Override) -> Value | None:
         if override.value is None:
@@ -289,6 +296,10 @@ class _Reader:
                     first=other.span,
                 )
                 raise CompileError([fault])
+
+
+def _of_naga(node: tree.Expression, type_: str) -> NativeType:
+    return NativeType(span=node.span, name=type_, tool=NAGA)
 
 
 def _refused(type_: Type, space: str) -> tuple[str, str] | None:

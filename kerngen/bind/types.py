@@ -27,14 +27,19 @@ from kerngen.bind.model import (
     Type,
     memory_of,
 )
-from kerngen.ir.memory import LEAVES, FixedArray, Leaf, Member, MemoryType, Struct
+from kerngen.ir.memory import LEAVES, WIDE, FixedArray, Leaf, Member, MemoryType, Struct
 from kerngen.layout.rules import Space
 from kerngen.layout.types import lay_out
 from kerngen.source.diagnostic import CompileError
 from kerngen.source.similar import suggesting
 
 _COMPOSITE: Final = re.compile(r"vec[234]|mat[234]x[234]")
-_LETTERS: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h"}
+_WIDE: Final = {"i64": "i64", "u64": "u64", "f64": "f64"}
+_LETTERS: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h"} | _WIDE
+"""What the names of vectors and matrices end in, by their scalar."""
+_KNOWN: Final = LEAVES | WIDE
+_NAMED: Final = {each: _KNOWN[each] for each in (*LEAVES, *_WIDE)}
+"""The types that have a name; `vec2u64` is ours, the shader's is `vec2<u64>`."""
 _TEXTURE: Final = re.compile(
     r"texture_(?:(?P<depth>depth)_)?(?P<multi>multisampled_)?(?P<dim>1d|2d_array|2d|3d|cube_array|cube)"
 )
@@ -137,8 +142,8 @@ class Types:
 
     def _predeclared(self, name: tree.Name) -> Type:
         text = name.text
-        if text in LEAVES and not name.arguments:
-            return LEAVES[text]
+        if text in _NAMED and not name.arguments:
+            return _NAMED[text]
         if _COMPOSITE.fullmatch(text) and len(name.arguments) == 1:
             return self._composite(name)
         if text == "array" and name.arguments:
@@ -166,7 +171,7 @@ class Types:
     def _composite(self, name: tree.Name) -> Type:
         component = self._argument(name, 0)
         spelling = component.spelling if isinstance(component, Leaf) else ""
-        found = LEAVES.get(name.text + _LETTERS.get(spelling, ""))
+        found = _KNOWN.get(name.text + _LETTERS.get(spelling, ""))
         if found is not None:
             return found
         if isinstance(component, Opaque) and component.name in {"bool", *NATIVE}:
@@ -228,7 +233,7 @@ class Types:
             span=name.span,
             what="type",
             name=name.span.text,
-            remedy=suggesting("", name.text, [*own, *LEAVES]).strip(),
+            remedy=suggesting("", name.text, [*own, *_NAMED]).strip(),
         )
         return CompileError([fault])
 

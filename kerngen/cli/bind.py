@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,14 +14,13 @@ import click
 
 from kerngen.cli.arguments import options
 from kerngen.cli.arguments.paths import PATH, absolute, shown_path
-from kerngen.cli.build import report_differences, report_summary
-from kerngen.cli.console import reporting, say_waiting
+from kerngen.cli.console import reporting
 from kerngen.cli.project import package_folder
 from kerngen.cli.settings import find_project
+from kerngen.cli.updating import report_differences, update
 from kerngen.output.files import Generated
-from kerngen.output.freshness import Freshness, stamp_all
 from kerngen.output.manifest import digest
-from kerngen.output.write import OvertakenError, check, write
+from kerngen.output.write import OvertakenError, check
 from kerngen.source.diagnostic import Faults
 from kerngen.source.reading import decode_source, read_data
 from kerngen.source.words import python_word
@@ -48,6 +48,10 @@ class Shaders:
         return name.endswith(SUFFIX) and (
             file in self.files or (not self.is_one and file.is_relative_to(self.base))
         )
+
+    def digest(self, name: str) -> str:
+        """Return the digest of the shader of that name as it is now."""
+        return digest(read_data(self.origin / name))
 
     @property
     def is_one(self) -> bool:
@@ -100,33 +104,16 @@ def bind_shaders(src: Path, out: Path) -> None:
     shaders = select_shaders(src)
     while True:
         with suppress(OvertakenError):  # by a run that read newer texts, perhaps
-            return _bind_once(shaders, out)
+            return update(
+                out,
+                {shaders.name(file): file for file in shaders.files},
+                lambda fresh, name: fresh.is_fresh(name, shaders.digest(name)),
+                lambda stale: _generate(shaders, stale),
+                shaders.covers,
+            )
 
 
-def _bind_once(shaders: Shaders, out: Path) -> None:
-    freshness = Freshness(out)
-    fresh = {
-        shaders.name(file)
-        for file in shaders.files
-        if freshness.is_fresh(shaders.name(file), digest(read_data(file)))
-    }
-    stale = [file for file in shaders.files if shaders.name(file) not in fresh]
-    generated = _generate(shaders, stale)
-    summary = write(
-        generated,
-        out,
-        keep=lambda name: name in fresh or not shaders.covers(name),
-        seen=freshness.seen,
-        waiting=say_waiting,
-    )
-    if generated:
-        stamp_all(out, {one.source: one.entry for one in generated})
-    report_summary(summary, out)
-
-
-def _generate(
-    shaders: Shaders, files: tuple[Path, ...] | list[Path]
-) -> list[Generated]:
+def _generate(shaders: Shaders, files: Iterable[Path]) -> list[Generated]:
     """Return what files become; all that is wrong with any is reported together."""
     from kerngen.bind.build import bind as bound
 

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from kerngen.cli.arguments import options
-from kerngen.cli.arguments.paths import shown_path
 from kerngen.cli.arguments.targets import Targets
 from kerngen.cli.compiled import Compiled
 from kerngen.cli.compiling import compile_sources
-from kerngen.cli.console import (
-    console_for,
-    print_diff,
-    print_warnings,
-    reporting,
-    say,
-    say_waiting,
-)
+from kerngen.cli.console import print_warnings, reporting, say
 from kerngen.cli.project import Selection, SourceFile, choose_out, select
 from kerngen.cli.settings import find_project
+from kerngen.cli.updating import report_differences, update
 from kerngen.emit.targets import targets_of
 from kerngen.output.files import Generated
-from kerngen.output.freshness import Freshness, stamp_all
+from kerngen.output.freshness import Freshness
 from kerngen.output.manifest import read_manifest
-from kerngen.output.write import (
-    Difference,
-    OvertakenError,
-    Summary,
-    check,
-    write,
-)
-from kerngen.source.cells import clean
-from kerngen.source.counted import counted
+from kerngen.output.write import OvertakenError, check
 from kerngen.source.diagnostic import CompileError
 from kerngen.syntax.library import Library
 
@@ -97,26 +82,20 @@ def _build_once(
     selection: Selection, out: Path, targets: Targets, jobs: int | None
 ) -> None:
     library = selection.library()
-    freshness = Freshness(out)
-    fresh = {
-        source.name
-        for source in selection.files
-        if _is_fresh(freshness, library, source.name, targets)
-    }
-    stale = [source for source in selection.files if source.name not in fresh]
-    compiled = compile_sources(stale, library, jobs, targets)
-    _refuse_lone_structs(compiled, selection, out)
-    generated = [_generated(source, one, library) for source, one in compiled.items()]
-    summary = write(
-        generated,
+    compiled: dict[SourceFile, Compiled] = {}
+
+    def generate(stale: list[SourceFile]) -> list[Generated]:
+        compiled.update(compile_sources(stale, library, jobs, targets))
+        _refuse_lone_structs(compiled, selection, out)
+        return [_generated(source, one, library) for source, one in compiled.items()]
+
+    update(
         out,
-        keep=lambda name: name in fresh or not selection.covers(name),
-        seen=freshness.seen,
-        waiting=say_waiting,
+        {source.name: source for source in selection.files},
+        lambda freshness, name: _is_fresh(freshness, library, name, targets),
+        generate,
+        selection.covers,
     )
-    if generated:
-        stamp_all(out, {one.source: one.entry for one in generated})
-    report_summary(summary, out)
     for source, one in compiled.items():
         _report_notes(source, one)
 
@@ -151,23 +130,6 @@ def _check(selection: Selection, out: Path, targets: Targets, jobs: int | None) 
     report_differences(differences, out, "build")
 
 
-def report_differences(
-    differences: Sequence[Difference], out: Path, command: str
-) -> None:
-    """Print the files that a command would change; exit with 1 if there are any."""
-    if not differences:
-        say(f"{shown_path(out)} is up to date.")
-        return
-    for difference in differences:
-        _print_difference(difference)
-    click.echo(
-        f"{shown_path(out)}: {counted(len(differences), 'file')} out of date. "
-        f"'kerngen {command}' brings them up to date.",
-        err=True,
-    )
-    raise click.exceptions.Exit(1)
-
-
 def _refuse_lone_structs(
     compiled: Mapping[SourceFile, Compiled], selection: Selection, out: Path
 ) -> None:
@@ -194,23 +156,3 @@ def _generated(source: SourceFile, compiled: Compiled, library: Library) -> Gene
     files = compiled.files.items()
     placed = {(source.folder / path).as_posix(): data for path, data in files}
     return Generated(source.name, library.digest(source.name), placed)
-
-
-def report_summary(summary: Summary, out: Path) -> None:
-    """Print the changes to the output folder."""
-    parts = [f"{counted(len(summary.written), 'file')} written"]
-    parts += [f"{summary.unchanged} unchanged"]
-    parts += [f"{len(summary.removed)} removed"] if summary.removed else []
-    say(f"{shown_path(out)}: {', '.join(parts)}.")
-    for path in map(clean, summary.left):
-        click.echo(
-            f"warning: '{path}' is no longer generated, but was changed by hand, so it "
-            "is kept.",
-            err=True,
-        )
-
-
-def _print_difference(difference: Difference) -> None:
-    title = f"{difference.kind}: {clean(difference.path)}"
-    console_for(sys.stdout).print(title, style="bold")
-    print_diff(difference.diff)

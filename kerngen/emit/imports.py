@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from kerngen.ir.memory import LEAVES
+from kerngen.ir.memory import LEAVES, WIDE
 
 _STANDARD = {
     "dataclasses": ("dataclass",),
@@ -39,6 +39,7 @@ _KERNGEN = {
     "kerngen.runtime.generated": ("ModuleFiles",),
     "kerngen.runtime.struct": ("Field", "Struct", "UniformStruct", "spaced"),
 }
+_WIDE = {"kerngen.runtime.bound": tuple(WIDE)}
 BOUND = "bound"
 """The module of the runtime that bound shaders have all of theirs from."""
 
@@ -104,6 +105,7 @@ def _grouped(structs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 def _kerngen_lines(used: set[str], *, is_bound: bool) -> list[str]:
     modules: dict[str, tuple[str, ...]] = {**_KERNGEN}
     if is_bound:
+        modules = dict(sorted((_KERNGEN | _WIDE).items()))
         modules["kerngen.runtime"] = (*modules["kerngen.runtime"], BOUND)
     lines = _from_lines(modules, used)
     at = next(n for n, line in enumerate(lines) if line.startswith(_RUNTIME))

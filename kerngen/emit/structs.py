@@ -41,6 +41,9 @@ _DTYPES = {
     Storage.I32: '"<i4"',
     Storage.U32: '"<u4"',
     Storage.F16: '"<f2"',
+    Storage.I64: '"<i8"',
+    Storage.U64: '"<u8"',
+    Storage.F64: '"<f8"',
 }
 
 

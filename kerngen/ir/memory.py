@@ -14,6 +14,7 @@ from typing import TypeAlias, assert_never, final
 from kerngen.ir.types import (
     MATRICES,
     VECTORS,
+    Matrix,
     Scalar,
     Storage,
     ValueType,
@@ -27,28 +28,37 @@ from kerngen.source.text import Span
 class Leaf:
     """A scalar, vector or matrix in memory: its value's `type`, and how it is stored.
 
-    A `narrow` integer is kept in 8 or 4 bits, several to a word.
+    A `narrow` integer is kept in 8 or 4 bits, several to a word; a `wide` number takes 64
+    bits, which no kernel reads: only `kerngen bind` meets it.
     """
 
     type: ValueType
     is_half: bool = False
     narrow: Storage | None = None
+    wide: Storage | None = None
 
     @property
     def storage(self) -> Storage:
         """The storage type of the scalar, or of each component."""
-        if self.narrow is not None:
-            return self.narrow
+        if kept := self.narrow or self.wide:
+            return kept
         return Storage.F16 if self.is_half else Storage(scalar_of(self.type).value)
 
     @property
     def spelling(self) -> str:
         """The type as it is written: `vec3h`."""
-        if self.narrow is not None:
-            return self.narrow.value
-        if not self.is_half:
+        if self.storage.value == scalar_of(self.type).value:
             return self.type.spelling
-        return "f16" if isinstance(self.type, Scalar) else f"{self.type.spelling[:-1]}h"
+        if isinstance(self.type, Scalar):
+            return self.storage.value
+        return f"{self.type.spelling[:-1]}{'h' if self.is_half else self.storage.value}"
+
+    @property
+    def column(self) -> Leaf | None:
+        """A column of a matrix, kept as the matrix is; None of what is no matrix."""
+        if not isinstance(self.type, Matrix):
+            return None
+        return Leaf(self.type.column, self.is_half, wide=self.wide)
 
 
 @final
@@ -147,6 +157,21 @@ NARROW = {
     for storage in (Storage.U8, Storage.I8, Storage.U4, Storage.I4)
 }
 """The integers of 8 and 4 bits, which are elements of tensors alone."""
+
+_WIDE_SCALARS = (
+    (Scalar.I32, Storage.I64),
+    (Scalar.U32, Storage.U64),
+    (Scalar.F32, Storage.F64),
+)
+WIDE = {
+    leaf.spelling: leaf
+    for scalar, storage in _WIDE_SCALARS
+    for types in ((scalar,), VECTORS.values(), MATRICES.values())
+    for type_ in types
+    if scalar_of(type_) is scalar
+    for leaf in (Leaf(type_, wide=storage),)
+}
+"""The types of 64 bits by our names: naga's `vec2<u64>` is `vec2u64`."""
 
 
 def structs_in(type_: MemoryType) -> Iterator[Struct]:

@@ -40,13 +40,16 @@ class Storage(Enum):
     """The type of a tensor's elements in memory, by its name in `.kern` and WGSL.
 
     f16, and integers of 8 or 4 bits, are for memory only: elements are read as f32, i32
-    or u32. An f16 is rounded when it is written; narrow integers are only read.
+    or u32.  Numbers of 64 bits are naga's: shaders that `kerngen bind` reads have them.
     """
 
     F32 = "f32"
     I32 = "i32"
     U32 = "u32"
     F16 = "f16"
+    I64 = "i64"
+    U64 = "u64"
+    F64 = "f64"
     U8 = "u8"
     I8 = "i8"
     U4 = "u4"
@@ -60,7 +63,7 @@ class Storage(Enum):
     @property
     def size(self) -> int:
         """The bytes of an element, or of the word that it shares with others."""
-        return 2 if self is Storage.F16 else 4
+        return max(self.bits, 16 if self is Storage.F16 else 32) // 8
 
     @property
     def bits(self) -> int:

@@ -180,22 +180,12 @@ def _needs_columns(leaf: Leaf) -> bool:
 
     naga reads those of `matCx2f` wrong in a nested struct, and drivers those of f16.
     """
-    column = _column(leaf)
+    column = leaf.column
     return column is not None and leaf_footprint(column).stride % UNIFORM_UNIT != 0
 
 
-def _column(leaf: Leaf) -> Leaf | None:
-    match leaf.type:
-        case Matrix(column=column):
-            return Leaf(column, leaf.is_half)
-        case Scalar() | Vector():
-            return None
-        case _:
-            assert_never(leaf.type)
-
-
 def _columns(leaf: Leaf) -> ColumnsLayout:
-    column = _column(leaf)
+    column = leaf.column
     assert column is not None, "only matrices have columns"
     assert isinstance(leaf.type, Matrix), "only matrices have columns"
     laid = lay_out(column, Space.UNIFORM)
@@ -334,8 +324,8 @@ def _constraints(laid: Laid) -> list[str]:
 def type_rules(type_: MemoryType) -> tuple[Rule, ...]:
     """Return WGSL's rules for the alignment and size of a type, outermost first."""
     match type_:
-        case Leaf(type=Matrix(column=column), is_half=is_half):
-            return RULES["matrix"], leaf_rule(Leaf(column, is_half))
+        case Leaf(column=Leaf() as column):
+            return RULES["matrix"], leaf_rule(column)
         case Leaf():
             return (leaf_rule(type_),)
         case FixedArray(element=element):
@@ -400,7 +390,7 @@ _LEVELS: dict[type, int] = {Scalar: 0, Vector: 1, Matrix: 2}
 
 def column_stride(leaf: Leaf) -> tuple[int, int] | None:
     """Return a matrix's number of columns and their distance, or None for other types."""
-    column = _column(leaf)
+    column = leaf.column
     if column is None or not isinstance(leaf.type, Matrix):
         return None
     return leaf.type.columns, leaf_footprint(column).stride
@@ -408,5 +398,4 @@ def column_stride(leaf: Leaf) -> tuple[int, int] | None:
 
 def column_size(leaf: Leaf) -> int:
     """Return the size of a matrix's column in bytes, without padding."""
-    column = _column(leaf)
-    return leaf_footprint(column or leaf).size
+    return leaf_footprint(leaf.column or leaf).size

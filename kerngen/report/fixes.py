@@ -5,6 +5,8 @@
 A diagnostic may have `edits`.  For others, the code that its hint quotes is tried in the
 places where it may belong: the name, the call around it, its statement.  What leaves the
 program with that fault less, and with no other, is a fix; the first that does is taken.
+The files that use the changed one are a part of the program: where the fault hid whether
+they are right, and they turn out not to be, the guess is none.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Final, final
 
 from kerngen.report.candidates import Edits, candidates
 from kerngen.report.findings import Sources
+from kerngen.report.users import breaks_users
 from kerngen.source.diagnostic import CompileError, Diagnostic, Edit
 from kerngen.source.text import Source
 
@@ -40,11 +43,14 @@ def fix_of(sources: Sources, fault: Diagnostic) -> Fix | None:
     before = _faults_of(sources)
     before[_key(fault)] -= 1
     for edits in _distinct(candidates(fault)):
-        after = _faults_of(_edited(sources, edits))
+        edited = _edited(sources, edits)
+        after = _faults_of(edited)
         key = _key(fault)
         # Of what the class of the fault asks for itself this is enough: behind an error
         # of syntax there may be faults that nobody could see.
-        if after <= before or (edits == fault.edits and after[key] <= before[key]):
+        if edits == fault.edits and after[key] <= before[key]:
+            return Fix(_title(edits), edits)
+        if after <= before and not breaks_users(sources, edited, _files_of(edits)):
             return Fix(_title(edits), edits)
     return None
 
@@ -64,6 +70,10 @@ def fixed(sources: Sources, file: str) -> tuple[str, int]:
             return text, number
         sources = _edited(sources, fix.edits)
     return sources.library.source(file).text, MOST_FIXED
+
+
+def _files_of(edits: Edits) -> list[str]:
+    return [*dict.fromkeys(edit.span.source.name for edit in edits)]
 
 
 def _is_of(fix: Fix, source: Source) -> bool:

@@ -150,6 +150,17 @@ class Library:
         used = (use.name for use in self.uses(name))
         return tuple(u for u in used if own.schedules_any(self._outline(u).kernels))
 
+    def needing(self, name: str) -> tuple[str, ...]:
+        """Return the files of the build that use a file, or use one that does."""
+        found = dict.fromkeys(self._users_of(name))
+        left = [*found]
+        while left:
+            more = dict.fromkeys(self._users_of(left.pop()))
+            left += more.keys() - found.keys() - {name}
+            found |= more
+        found.pop(name, None)
+        return tuple(found)
+
     def digest(self, name: str) -> str:
         """Return the hash of all texts that a file's output depends on.
 

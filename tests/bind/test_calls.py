@@ -337,3 +337,39 @@ fn main(@builtin(local_invocation_index) i: u32) { atomicAdd(&bins[i % 4], i); }
     module.Main().bind(module.Group0(bins=bins)).dispatch_threads(32)
     expected = np.bincount(np.arange(32) % 4, np.arange(32))
     np.testing.assert_array_equal(bins.numpy(), expected)
+
+
+WIDE = """
+const STEP: i64 = 1099511627776li;
+struct Params { by: vec2<i64>, scale: f64, low: u64 }
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> whole: array<i64>;
+@group(0) @binding(2) var<storage, read_write> sums: array<i64>;
+@group(0) @binding(3) var<storage, read_write> scaled: array<f64>;
+@group(0) @binding(4) var<storage, read_write> most: atomic<u64>;
+@compute @workgroup_size(8)
+fn main(@builtin(global_invocation_id) id: vec3u) {
+    sums[id.x] = whole[id.x] + params.by.y + STEP;
+    scaled[id.x] = params.scale * f64(sums[id.x]);
+    atomicMax(&most, params.low + u64(id.x));
+}
+"""
+
+
+def test_numbers_of_64_bits_agree_with_numpy(tmp_path: Path, ctx: Context) -> None:
+    module = module_of(WIDE, tmp_path)
+    values = np.arange(-4, 4, dtype=np.int64) * (2**59 - 1)
+    sums, scaled = ctx.zeros(8, bound.i64), ctx.zeros(8, bound.f64)
+    most = ctx.zeros((), bound.u64)
+    params = module.Params(by=(0, -7), scale=np.pi, low=2**63)
+    whole = ctx.vector(values, bound.i64)
+    group = module.Group0(params, whole, sums, scaled, most)
+    module.Main().bind(group).dispatch_threads(8)
+    expected = values - 7 + 2**40
+    np.testing.assert_array_equal(sums.numpy(), expected)
+    np.testing.assert_allclose(scaled.numpy(), np.pi * expected, rtol=1e-15)
+    assert most.numpy() == 2**63 + 7
+    with pytest.raises(gpu.UniformRangeError, match="u64 holds 0 to"):
+        module.Params(by=(0, 0), scale=1, low=2**64)
+    with pytest.raises(gpu.DtypeError, match="has elements of i32"):
+        module.Group0(params, ctx.zeros(8, i32), sums, scaled, most)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from numpy.typing import NDArray
 
 from kerngen.bind.naga import misread
-from kerngen.ir.memory import Struct
+from kerngen.ir.memory import LEAVES, WIDE, FixedArray, Member, MemoryType, Struct
 from kerngen.runtime import Context
 from kerngen.source.diagnostic import CompileError
 from tests.budget import examples
@@ -82,6 +82,19 @@ def test_a_shader_writes_where_python_reads_500_structs(
     ctx: Context, tmp_path: Path
 ) -> None:
     judge(ctx, tmp_path, 500, start=1)
+
+
+def test_a_shader_writes_numbers_of_64_bits_where_python_reads(
+    ctx: Context, tmp_path: Path
+) -> None:
+    inner = Struct("Inner", (Member("a", WIDE["u64"]), Member("b", LEAVES["f32"])))
+    listed: list[MemoryType] = [FixedArray(WIDE["vec3u64"], 2), FixedArray(inner, 2)]
+    for leaf in WIDE.values():
+        listed += [leaf, LEAVES["f32"]]
+    members = [Member(f"m{number}", type_) for number, type_ in enumerate(listed)]
+    whole = Struct("Whole", (*members, Member("end", LEAVES["u32"], size=12)))
+    check(whole, tmp_path, ctx, in_array=True)
+    check(whole, tmp_path, ctx, in_array=False)
 
 
 TIGHT = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from kerngen.runtime import Context, bound, f32, i32, u32, vec4f
 
-from .bound import module_of
+from .bound import drawn, module_of
 
 SHADERS: Final = Path(__file__).with_name("shaders")
 Array = NDArray[Any]
@@ -123,35 +122,10 @@ def test_particles_are_moved_and_drawn(load: Any, ctx: Context) -> None:
         fragment=particles.Shade().state(device, {"format": "rgba8unorm"}),
         primitive={"topology": "triangle-list"},
     )
-    picture = drawn(device, pipeline, groups, offsets)
+    picture = drawn(device, pipeline, groups, offsets, size=16, draws=(6, 3))
     # Squares of 4 x 4 pixels of 16 x 16; the last one is cut off by the lower edge.
     assert (picture[..., 0] == 255).sum() == 16 + 16 + 4 * 2
     assert (picture[3:7, 2:6, 0] == 255).all()
-
-
-def drawn(device: Any, pipeline: Any, groups: tuple[Any, ...], offsets: Array) -> Array:
-    """Return a picture of three squares, in 16 x 16 pixels."""
-    usage = import_module("wgpu").BufferUsage.VERTEX
-    target = device.create_texture(size=(16, 16, 1), format="rgba8unorm", usage=0x11)
-    encoder = device.create_command_encoder()
-    color = {
-        "view": target.create_view(),
-        "load_op": "clear",
-        "store_op": "store",
-        "clear_value": (0, 0, 0, 0),
-    }
-    render = encoder.begin_render_pass(color_attachments=[color])
-    render.set_pipeline(pipeline)
-    for index, group in enumerate(groups):
-        render.set_bind_group(index, group.create(device))
-    buffer = device.create_buffer_with_data(data=offsets, usage=usage)
-    render.set_vertex_buffer(0, buffer)
-    render.draw(6, 3)
-    render.end()
-    device.queue.submit([encoder.finish()])
-    layout = {"offset": 0, "bytes_per_row": 64, "rows_per_image": 16}
-    data = device.queue.read_texture({"texture": target}, layout, (16, 16, 1))
-    return np.frombuffer(data, np.uint8).reshape(16, 16, 4)
 
 
 def test_resampling(load: Any, ctx: Context) -> None:

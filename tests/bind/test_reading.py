@@ -219,6 +219,20 @@ def test_modules_are_as_black_has_them() -> None:
         ("import package::a;", "'import' is not WGSL: the file is one of WESL"),
         ("@if(DEBUG) const x = 1;", "'@if' is not WGSL: the file is one of WESL"),
         ("const path = `${x}`;", "JavaScript, whose template string"),
+        ("#import config\nstruct S { a: f32 }", "naga_oil (Bevy) or vello_shaders"),
+        ("#import a::b\nstruct S { a: f32 }", "one of naga_oil, as Bevy has it"),
+        ("alias T = texture_storage_2d<{FORMAT}, write>;", "'{FORMAT}' is not WGSL"),
+        ("override a: u64;", "'u64' is not a type of WGSL"),
+        ("override a = 1lf;", "'f64' is not a type of WGSL"),
+        (
+            "@vertex fn f(@location(0) a: vec2<f64>) {}",
+            "'vec2<f64>' is not a type of WGSL",
+        ),
+        (
+            "@group(0) @binding(0) var a: binding_array<sampler>;",
+            "'binding_array' is not a type of WGSL",
+        ),
+        ("struct S { a: vec2u64 }", "no type 'vec2u64'"),
         ("$$ if x\nstruct S { a: f32 }", "Jinja, as pygfx"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, bound, vec2f
 
-from .bound import module_of
+from .bound import drawn, module_of
 
 SHADER = """
 struct Camera { view: mat4x4f, tint: vec4f }
@@ -42,7 +41,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return module_of(SHADER, tmp_path_factory.mktemp("render"))
 
 
-def drawn(module: Any, ctx: Context, gain: float) -> NDArray[np.uint8]:
+def turned(module: Any, ctx: Context, gain: float) -> NDArray[np.uint8]:
     """Return a picture of the lower half of the plane, turned to the right one."""
     device: Any = ctx.device
     vs, fs = module.Vs(), module.Fs(gain=gain)
@@ -57,38 +56,19 @@ def drawn(module: Any, ctx: Context, gain: float) -> NDArray[np.uint8]:
     shifts = ctx.vector([(2, 0)], vec2f)
     camera = module.Camera(view=TURN, tint=(1, 1, 1, 1))
     group = module.Group0(camera=camera, shifts=shifts)
-    target = device.create_texture(size=(8, 8, 1), format="rgba8unorm", usage=0x11)
     pipeline = device.create_render_pipeline(
         layout=bound.pipeline_layout(device, module.Group0),
         vertex=vs.state(device, buffer),
         fragment=fs.state(device, {"format": "rgba8unorm"}),
         primitive={"topology": "triangle-list"},
     )
-    encoder = device.create_command_encoder()
-    color = {
-        "view": target.create_view(),
-        "load_op": "clear",
-        "store_op": "store",
-        "clear_value": (0, 0, 0, 0),
-    }
-    render = encoder.begin_render_pass(color_attachments=[color])
-    render.set_pipeline(pipeline)
-    render.set_bind_group(0, group.create(device))
-    usage = import_module("wgpu").BufferUsage.VERTEX
-    data = device.create_buffer_with_data(data=vertices, usage=usage)
-    render.set_vertex_buffer(0, data)
-    render.draw(6, 1)
-    render.end()
-    device.queue.submit([encoder.finish()])
-    layout = {"offset": 0, "bytes_per_row": 32, "rows_per_image": 8}
-    data = device.queue.read_texture({"texture": target}, layout, (8, 8, 1))
-    return np.frombuffer(data, np.uint8).reshape(8, 8, 4)
+    return drawn(device, pipeline, (group,), vertices, size=8, draws=(6, 1))
 
 
 def test_a_picture_is_as_expected(module: Any, ctx: Context) -> None:
     expected = np.zeros((8, 8, 4), np.uint8)
     expected[:, 4:] = (128, 64, 0, 128)
-    np.testing.assert_allclose(drawn(module, ctx, 0.5), expected, atol=1)
+    np.testing.assert_allclose(turned(module, ctx, 0.5), expected, atol=1)
 
 
 def test_each_binding_is_seen_by_the_stages_that_use_it(module: Any) -> None:

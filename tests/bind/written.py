@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kerngen.ir.memory import FixedArray, Leaf, MemoryType, Struct, holds_half
+from kerngen.ir.types import Storage
 
 
 def text_of(struct: Struct, names: dict[Struct, str]) -> str:
@@ -30,6 +31,9 @@ def text_of(struct: Struct, names: dict[Struct, str]) -> str:
 def type_text(type_: MemoryType, names: dict[Struct, str]) -> str:
     """Return a type as WGSL spells it."""
     match type_:
+        case Leaf(spelling=spelling, wide=Storage(value=wide)):
+            outer = spelling.removesuffix(wide)
+            return f"{outer}<{wide}>" if outer else wide
         case Leaf(spelling=spelling):
             return spelling
         case FixedArray(element=element, length=length):
@@ -43,11 +47,13 @@ def scalars(type_: MemoryType, path: str) -> Iterator[tuple[str, str]]:
     match type_:
         case Leaf(spelling=spelling) if spelling[:3] == "vec":
             for part in "xyzw"[: int(spelling[3])]:
-                yield f"{path}.{part}", _SCALARS[spelling[4]]
+                yield f"{path}.{part}", _SCALARS.get(spelling[4:], spelling[4:])
         case Leaf(spelling=spelling) if spelling[:3] == "mat":
             for column in range(int(spelling[3])):
                 for row in range(int(spelling[5])):
-                    yield f"{path}[{column}][{row}]", _SCALARS[spelling[6]]
+                    yield f"{path}[{column}][{row}]", _SCALARS.get(
+                        spelling[6:], spelling[6:]
+                    )
         case Leaf(spelling=spelling):
             yield path, spelling
         case FixedArray(element=element, length=length):

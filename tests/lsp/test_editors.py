@@ -1,4 +1,4 @@
-"""Neovim with the settings of the documentation, in a real buffer."""
+"""Neovim and Emacs with the settings of the documentation, in a real buffer."""
 
 from __future__ import annotations
 
@@ -36,25 +36,32 @@ vim.cmd("qa!")
 """
 
 
-@pytest.mark.nightly
-def test_neovim(tmp_path: Path) -> None:
+WRONG = "kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alhpa * x[i]; }\n"
+
+
+def run(folder: Path, settings: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run an editor on a wrong file, with settings from the documentation."""
     page = ROOT / "docs" / "editors.md"
-    (settings,) = (b.text for b in blocks_of(page) if b.title == "init.lua")
-    (tmp_path / "init.lua").write_text(settings)
-    (tmp_path / "try.lua").write_text(SCRIPT)
-    (tmp_path / "a.kern").write_text(
-        "kernel scale(x: f32[n], alpha: f32) -> y: f32[n] { y[i] = alhpa * x[i]; }\n"
-    )
+    (text,) = (b.text for b in blocks_of(page) if b.title == settings)
+    (folder / settings).write_text(text)
+    (folder / "a.kern").write_text(WRONG)
     found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["nvim", "--headless", "-u", "init.lua", "-c", "luafile try.lua"],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": found},
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PATH": found, "HOME": str(folder)},
         capture_output=True,
         text=True,
         check=True,
         timeout=300,
     )
+
+
+@pytest.mark.nightly
+def test_neovim(tmp_path: Path) -> None:
+    (tmp_path / "try.lua").write_text(SCRIPT)
+    command = ("nvim", "--headless", "-u", "init.lua", "-c", "luafile try.lua")
+    done = run(tmp_path, "init.lua", *command)
     printed = [line for line in done.stderr.splitlines() if line]
     assert printed[:2] == ["KG0201", "0"]
     assert "alpha: f32" in printed
@@ -63,3 +70,19 @@ def test_neovim(tmp_path: Path) -> None:
         "    y[i] = alpha * x[i];",
         "}",
     ]
+
+
+@pytest.mark.nightly
+def test_emacs(tmp_path: Path) -> None:
+    script = Path(__file__).with_name("editor.el")
+    done = run(tmp_path, "init.el", "emacs", "--batch", "-l", str(script))
+    assert "fault: kerngen [KG0201]: Unknown name 'alhpa'." in done.stdout
+    assert "column: 58" in done.stdout
+    assert "alpha: f32" in done.stdout.partition("hover:")[2]
+    assert "complete: (alpha)" in done.stdout
+    assert done.stdout.endswith("""\
+defined: (kernel scale(source: f32[n], alpha: f32) -> y: f32[n] {)
+kernel scale(source: f32[n], alpha: f32) -> y: f32[n] {
+    y[i] = alpha * source[i];
+}
+""")

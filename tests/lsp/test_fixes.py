@@ -149,6 +149,24 @@ def test_a_fix_leaves_what_is_written(tmp_path: Path) -> None:
     assert "let s[i] = sum[j] x[i, j];" in applied(text, fix.edits)
 
 
+def test_a_fix_holds_for_the_users_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.kerngen]\nsource = "."\n')
+    used, user = tmp_path / "used.kern", tmp_path / "user.kern"
+    used.write_text("struct Pair { a: f3, b: u32 }\n")
+    text = """use "used.kern";
+kernel first(p: Pair, x: f32[n]) -> y: f32[n] { y[i] = p.a * x[i]; }
+"""
+    user.write_text(text)
+
+    def titles() -> list[str]:
+        known = checked(used)
+        return [each.title for each in actions(known, 0, len(known.source.text))]
+
+    assert titles() == ["Write 'f32'"]
+    user.write_text(text.replace("p.a * x[i]", "x[i + p.a]"))
+    assert titles() == []
+
+
 def test_check_fixes_all_that_it_can_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

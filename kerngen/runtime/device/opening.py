@@ -37,6 +37,14 @@ UNCHECKED = "KERNGEN_UNCHECKED"
 FEATURES = ("shader-f16", "subgroup", "timestamp-query")
 """What is asked of an adapter that has it."""
 
+_OF_BOUND_SHADERS = (
+    "shader-f64",
+    "shader-int64",
+    "shader-int64-atomic-min-max",
+    "shader-int64-atomic-all-ops",
+)
+"""What is asked of it beside: types of naga's that bound shaders may have."""
+
 WEBGPU_LIMITS: Mapping[str, int] = {
     "max-bind-groups": 4,
     "max-bindings-per-bind-group": 1000,
@@ -149,7 +157,9 @@ def request_device(adapter: Any, limits: Mapping[str, int] | None) -> GPUDevice:
     """Open a device with the limits and features kernels use;
     raise NoAdapter if refused.
     """
-    features = [name for name in FEATURES if name in adapter.features]
+    features = [
+        name for name in (*FEATURES, *_OF_BOUND_SHADERS) if name in adapter.features
+    ]
     try:
         return adapter.request_device_sync(
             label="kerngen",

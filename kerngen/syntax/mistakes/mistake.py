@@ -31,8 +31,8 @@ class Mistake:
     """A token that the parser refused, and the parser's state before it.
 
     `kind` is the terminal found, `accepts` those expected, `preceding` the tokens
-    before it, `opening` the innermost bracket that is still open, and `item` the keyword
-    of the item that is not complete.
+    before it, from the item before its own on, `opening` the innermost bracket that is
+    still open, and `item` the keyword of the item that is not complete.
     """
 
     kind: str
@@ -273,9 +273,8 @@ def _indent(text: str, piece: Lexeme | Span) -> int:
 def find_mistake(source: Source, error: UnexpectedError, begin: int) -> Mistake:
     """Return the syntax error with the parser's state when it refused a token."""
     stack, token = error.stack, error.token
-    # Recovery may insert the tokens of a head; they have no text, and are left out.
-    real = (token for token in stack.tokens if token.end_pos != token.start_pos)
-    preceding = tuple(map(_lexeme, real))
+    opening = _opening(stack)
+    preceding = _preceding(stack, opening)
     match token:
         case None:
             end = max(begin, preceding[-1].end if preceding else 0)
@@ -288,7 +287,25 @@ def find_mistake(source: Source, error: UnexpectedError, begin: int) -> Mistake:
     accepts = error.accepts
     # Behind a kernel's name, parameters are meant far more often than a gradient.
     accepts = frozenset({"OPEN_PAREN"}) if accepts == _NAMED_KERNEL else accepts
-    return Mistake(kind, span, accepts, preceding, _opening(stack), _item(stack))
+    return Mistake(kind, span, accepts, preceding, opening, _item(stack))
+
+
+def _preceding(stack: Stack, opening: Lexeme | None) -> tuple[Lexeme, ...]:
+    """Return the tokens of the last two items: an error per item must not take a file's time.
+
+    The innermost open bracket is one of them.
+    """
+    found: list[Lexeme] = []
+    items = 0
+    for token in reversed(stack.tokens):
+        # Recovery may insert the tokens of a head; they have no text, and are left out.
+        if token.end_pos == token.start_pos:
+            continue
+        found.append(_lexeme(token))
+        items += token.type in ITEMS
+        if items >= 2 and (opening is None or opening in found):
+            break
+    return tuple(reversed(found))
 
 
 def _opening(stack: Stack) -> Lexeme | None:
