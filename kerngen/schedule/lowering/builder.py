@@ -16,6 +16,7 @@ from kerngen.layout.types import Laid, lay_out
 from kerngen.plan.size import ZERO, Size
 from kerngen.plan.tree import Binding
 from kerngen.schedule.lowering.narrow import reader
+from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
@@ -101,10 +102,20 @@ _SUFFIXES: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h", "bool": "<bo
 class ShaderBuilder:
     """Collects the declarations of one shader while a strategy writes its body."""
 
-    def __init__(self, task: Task, lanes_of: dict[str, int]) -> None:
-        """Start a shader; `lanes_of` names the tensors that are bound as vectors."""
+    def __init__(
+        self,
+        task: Task,
+        lanes_of: dict[str, int],
+        *,
+        words: frozenset[str] = frozenset(),
+    ) -> None:
+        """Start a shader; `lanes_of` names the tensors that are bound as vectors.
+
+        Of narrow integers, `words` are bound as words by fours, and read by the strategy.
+        """
         self.task = task
         self._lanes_of = lanes_of
+        self._words = words
         self._members = members_of(task.layout)
         self._helpers = helpers()
         self._namer = value_namer(
@@ -214,7 +225,9 @@ class ShaderBuilder:
             read = partial(self._reader, shown, narrow) if narrow else None
             buffer = Buffer(name, lanes, t.Ident(shown), memory, read)
             element = self._structs.type_of(buffer.laid)
-            if lanes > 1 and not narrow:
+            if name in self._words:
+                element = wgsl_type(Scalar.U32, LANES)
+            elif lanes > 1 and not narrow:
                 assert isinstance(memory, Leaf), "only scalars are bound by fours"
                 element = wgsl_type(memory.storage, lanes)
             self._buffers[name] = buffer
