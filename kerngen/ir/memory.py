@@ -149,6 +149,13 @@ NARROW = {
 """The integers of 8 and 4 bits, which are elements of tensors alone."""
 
 
+def lowest_and_highest(storage: Storage) -> tuple[int, int]:
+    """Return the least and the greatest number that a narrow integer holds."""
+    if storage in {Storage.I8, Storage.I4}:
+        return -(1 << (storage.bits - 1)), (1 << (storage.bits - 1)) - 1
+    return 0, (1 << storage.bits) - 1
+
+
 def structs_in(type_: MemoryType) -> Iterator[Struct]:
     """Yield every struct that a type is made of, inner ones first, maybe repeatedly."""
     match type_:

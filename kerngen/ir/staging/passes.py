@@ -39,7 +39,12 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.staging.grouping import Group, group
-from kerngen.ir.staging.hoisting import Fresh, hoist_reductions, split_self_reads
+from kerngen.ir.staging.hoisting import (
+    Fresh,
+    hoist_reductions,
+    split_packed,
+    split_self_reads,
+)
 from kerngen.ir.staging.inlining import inline_lets
 from kerngen.ir.staging.looping import Looping, looping
 from kerngen.ir.staging.places import join_places, split_places_by_key
@@ -62,7 +67,7 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     body = hoist_reductions(split_places_by_key(kernel.body, fresh), fresh)
     body = join_places(body, fresh)
     body = tuple(map(_with_conditions, inline_lets(body)))
-    body = split_self_reads(body, fresh)
+    body = split_packed(split_self_reads(body, fresh), fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
     builder = _Builder(fresh, Lengths.of(kernel.derived), outliving)
