@@ -40,7 +40,7 @@ class Storage(Enum):
     """How memory keeps the elements of a tensor, by the name in `.kern` and WGSL.
 
     f16 is for storage only: its elements are read as f32, and rounded when written.  So
-    are the integers of 8 and 4 bits, packed into words, which are read alone.
+    are the integers of 8 and 4 bits, packed into words, which keep the lower bits.
     """
 
     F32 = "f32"

@@ -11,6 +11,7 @@ passes below keep that:
    `if` that it brings into a reduction becomes the condition of that.
 3. `split_self_reads` computes a statement that reads other elements of its target into
    a temporary first; it comes after inlining, which may bring such reads in.
+   `split_packed` does so with reductions that are written as integers of 8 or 4 bits.
 4. `group` joins neighbours that work on the same element into one stage.
 5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
 6. `with_rings` keeps of recurrences through memory only the steps that are read again.
