@@ -1,4 +1,4 @@
-"""Qwen3 and Llama, from a folder in Hugging Face's layout: load, generate, stream.
+"""Qwen3 and Llama, from a folder in Hugging Face's layout or a GGUF file: load and generate.
 
     python -m examples.qwen3 FOLDER --prompt "..."
 

@@ -42,7 +42,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Generate text by a Qwen3 or Llama model in Hugging Face's layout.",
     )
     parser.add_argument(
-        "folder", type=Path, help="has config.json and model.safetensors"
+        "folder",
+        type=Path,
+        help="has config.json and model.safetensors, or is a .gguf file",
     )
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt", help="the text to go on from")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, cast, final
+from typing import Any, NoReturn, TypeAlias, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class Stored:
 
 @final
 class TensorFiles:
-    """The tensors of a folder, each to be taken once."""
+    """The tensors of a folder."""
 
     def __init__(self, folder: Path) -> None:
         """Read the headers of all files; `left` are the tensors not taken yet.
@@ -49,7 +49,8 @@ class TensorFiles:
         Raises:
             ModelError: If a file is missing or damaged.
         """
-        self.left = _find(folder)
+        self._all = _find(folder)
+        self.left = dict(self._all)
         self._folder = folder
 
     def __contains__(self, name: str) -> bool:
@@ -62,7 +63,8 @@ class TensorFiles:
         Raises:
             ModelError: If it is missing, of another shape or type, or beyond f16.
         """
-        found = self.left.pop(name, None)
+        found = self._all.get(name)
+        self.left.pop(name, None)
         if found is None:
             raise ModelError(f"{self._folder} has no tensor {name!r}.")
         if found.kind not in STORED:
@@ -75,7 +77,19 @@ class TensorFiles:
                 f"{name!r} in {found.path.name} is {list(found.shape)}, where config.json "
                 f"asks for {list(shape)}."
             )
-        return _convert(name, found, storage)
+        return convert(name, found, storage)
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether a matrix is in blocks of integers: none is."""
+        return False
+
+    def bits_of(self, name: str) -> None:
+        """Return how many bits a matrix has in blocks of integers: none is so."""
+
+    def take_codes(self, name: str, shape: tuple[int, ...]) -> NoReturn:
+        """Refuse: no matrix is in blocks of integers."""
+        raise AssertionError(f"{name} of {shape} is of floats")
 
     def skip(self, name: str) -> None:
         """Leave a tensor that is another one's copy, if it is there."""
@@ -146,7 +160,12 @@ def _damaged(path: Path, why: str) -> ModelError:
     return ModelError(f"{path} is damaged: {why}. Download it again.")
 
 
-def _convert(name: str, found: Stored, storage: Storage) -> Array:
+def convert(name: str, found: Stored, storage: Storage) -> Array:
+    """Read a tensor of floats.
+
+    Raises:
+        ModelError: If it is beyond f16.
+    """
     data = np.memmap(found.path, np.uint8, "r", found.start, found.stop - found.start)
     stored: NDArray[Any] = data.view(STORED[found.kind]).reshape(found.shape)
     if storage is f32:

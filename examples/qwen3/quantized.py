@@ -73,7 +73,11 @@ def dequantize(codes: Array, scales: Array) -> Array:
 
 def upload(ctx: Context, weights: Array, bits: Bits) -> Quantized:
     """Quantize a matrix, and bring it to the device."""
-    codes, scales = quantize(weights, bits)
+    return place(ctx, *quantize(weights, bits), bits)
+
+
+def place(ctx: Context, codes: Array, scales: Array, bits: Bits) -> Quantized:
+    """Bring integers and scales to the device."""
     element = i4 if bits == 4 else i8
     return Quantized(ctx.matrix(codes, element), ctx.matrix(scales, f16))
 

@@ -174,6 +174,13 @@ WIDE = {
 """The types of 64 bits by our names: naga's `vec2<u64>` is `vec2u64`."""
 
 
+def lowest_and_highest(storage: Storage) -> tuple[int, int]:
+    """Return the least and the greatest number that a narrow integer holds."""
+    if storage in {Storage.I8, Storage.I4}:
+        return -(1 << (storage.bits - 1)), (1 << (storage.bits - 1)) - 1
+    return 0, (1 << storage.bits) - 1
+
+
 def structs_in(type_: MemoryType) -> Iterator[Struct]:
     """Yield every struct in a type, inner ones first, some maybe repeatedly."""
     match type_:

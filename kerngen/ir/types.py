@@ -39,8 +39,8 @@ class Scalar(Enum):
 class Storage(Enum):
     """The type of a tensor's elements in memory, by its name in `.kern` and WGSL.
 
-    f16, and integers of 8 or 4 bits, are for memory only: elements are read as f32, i32
-    or u32.  Numbers of 64 bits are naga's: shaders that `kerngen bind` reads have them.
+    f16 is for storage only: its elements are read as f32, and rounded when written.  So
+    are the integers of 8 and 4 bits, packed into words, which keep the lower bits.
     """
 
     F32 = "f32"

@@ -40,7 +40,7 @@ from kerngen.runtime.values.arrays import (
     from_memory,
 )
 from kerngen.runtime.values.elements import E, f16, f32, i4, i8, i32, u4, u8, u32
-from kerngen.runtime.values.packing import element_bytes, is_packed
+from kerngen.runtime.values.packing import element_bytes, is_narrow, is_packed
 from kerngen.runtime.values.shapes import Shape, resolve_shape, round_up
 
 if TYPE_CHECKING:
@@ -117,6 +117,9 @@ class Tensor(Generic[E, R]):
         else:
             bound = round_up(nbytes, 4)
             self.direct = bound > 0 and offset % ctx.alignment == 0
+            if bound != nbytes and is_narrow(element):
+                # Of the last word, a kernel would write what another tensor has.
+                self.direct = False
         self.binding = (lease.block.uid, offset, bound)
 
     @property

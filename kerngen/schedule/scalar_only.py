@@ -24,11 +24,30 @@ from kerngen.ir.types import Scalar
 from kerngen.ir.walk import children, walk
 
 WITH_VECTORS = "the stage computes with vectors, matrices or structs"
+PACKED = "the stage packs its results into words"
+
+
+def is_packed(stage: Stage) -> bool:
+    """Whether a stage writes narrow integers, of which an invocation has whole words."""
+    written = (step.tensor for step in stage.steps if isinstance(step, Write))
+    return any(tensor.narrow for tensor in written)
+
+
+def why_not_scalar_only(stage: Stage) -> str:
+    """Say why elements can't be computed four at a time, in any order; empty if they can."""
+    if is_packed(stage):
+        return PACKED
+    return "" if has_scalars_alone(stage) else WITH_VECTORS
 
 
 @cached_on_instance
 def is_scalar_only(stage: Stage) -> bool:
     """Whether all values of a stage's elements are scalars, and no order is asked for."""
+    return not why_not_scalar_only(stage)
+
+
+def has_scalars_alone(stage: Stage) -> bool:
+    """Whether no element is part of a vector or struct, and none comes before another."""
     if stage.loop:
         return False
     for step in stage.steps:

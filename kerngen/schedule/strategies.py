@@ -26,6 +26,7 @@ from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.joining import by_subgroups, suits_subgroups
 from kerngen.schedule.lowering.ranks import ranked
 from kerngen.schedule.orientation import is_columnwise
+from kerngen.schedule.packed import lower_packed
 from kerngen.schedule.per_element import (
     by_neighbours,
     fits_generic,
@@ -46,7 +47,11 @@ from kerngen.schedule.rows.strategy import (
     rows_run,
     suits_rows,
 )
-from kerngen.schedule.scalar_only import WITH_VECTORS, is_scalar_only
+from kerngen.schedule.scalar_only import (
+    is_packed,
+    is_scalar_only,
+    why_not_scalar_only,
+)
 from kerngen.schedule.scan.strategy import (
     fits_scan,
     lower_scan,
@@ -116,9 +121,20 @@ def _plain(fits: Callable[[Task], str]) -> Callable[[Task], str]:
     """Return `fits` for a strategy of scalars."""
 
     def check(task: Task) -> str:
-        return fits(task) if is_scalar_only(task.stage) else WITH_VECTORS
+        return why_not_scalar_only(task.stage) or fits(task)
 
     return check
+
+
+def _or_packed(
+    lower: Callable[[Task, Options], Iterator[Variant]],
+) -> Callable[[Task, Options], Iterator[Variant]]:
+    """Return what lowers stages of single elements, those that are packed included."""
+
+    def either(task: Task, options: Options) -> Iterator[Variant]:
+        return lower_packed(task) if is_packed(task.stage) else lower(task, options)
+
+    return either
 
 
 def _fits_reduce(task: Task) -> str:
@@ -164,7 +180,7 @@ def _at_once(strategy: Strategy) -> Strategy:
 _AT_ONCE: Final = map(
     _at_once,
     (
-        Strategy("map", fits_map, lower_map),
+        Strategy("map", fits_map, _or_packed(lower_map)),
         Strategy(
             "reduce",
             _fits_reduce,
@@ -211,7 +227,9 @@ _AT_ONCE: Final = map(
             settled=flash_tiling,
             faults=_flash_faults,
         ),
-        Strategy("generic", fits_generic, lower_generic, settled=by_neighbours),
+        Strategy(
+            "generic", fits_generic, _or_packed(lower_generic), settled=by_neighbours
+        ),
     ),
 )
 

@@ -226,6 +226,10 @@ class Leased:
             self.nbytes, min(self.buffer.filled, round_up(self.nbytes, 4))
         )
         same[BEFORE:stop] = True
+        rest = slice(BEFORE + self.nbytes, BEFORE + round_up(self.nbytes, 4))
+        if not found[rest].any():
+            # Narrow integers are written in words, of which the last may end in zeros.
+            same[rest] = True
         if same.all():
             return ""
         at = int(np.argmin(same)) - BEFORE

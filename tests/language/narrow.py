@@ -1,4 +1,4 @@
-"""Tensors of integers of 8 and 4 bits, read in every way, and their meaning.
+"""Tensors of integers of 8 and 4 bits, read and written in every way, and their meaning.
 
 The ends of each type are among their elements, so that a sign that is lost shows.
 """
@@ -28,7 +28,73 @@ def _scaled(x: Array, w: Array, scale: Array) -> Array:
     return result
 
 
+def _kept(x: Array, type_: str) -> Array:
+    """What a type keeps of integers: the lower bits."""
+    bits, kept = int(type_[1:]), np.uint8 if type_[0] == "u" else np.int8
+    low = x.astype(np.int64) & ((1 << bits) - 1)
+    if type_[0] == "i":
+        low = low - ((low >> (bits - 1)) << bits)
+    return low.astype(kept)
+
+
+def _quantized(x: Array) -> tuple[Array, Array]:
+    """The integers of blocks of 32, and their scales."""
+    rows, columns = x.shape
+    padded = np.pad(x, ((0, 0), (0, -columns % 32))).reshape(rows, -1, 32)
+    scale = (np.abs(padded).max(axis=2) / np.float32(7)).astype(np.float32)
+    codes = np.round(padded / np.where(scale == 0, 1, scale)[:, :, None])
+    return codes.reshape(rows, -1)[:, :columns].astype(np.int8), scale
+
+
 NARROW = (
+    Case(
+        "writes_every_narrow_type",
+        "kernel f(x: i32[m, n]) -> a: u8[m, n], b: i8[m, n], c: u4[m, n], d: i4[m, n] {"
+        " a[i, j] = u32(x[i, j]); b[i, j] = x[i, n - 1 - j];"
+        " c[i, j] = u32(x[i, j] + 1); d[i, j] = x[i, j]; }",
+        lambda draw, n: (draw.i32(3, n, low=-1000, high=1000),),
+        lambda x: (
+            _kept(x, "u8"),
+            _kept(x[:, ::-1], "i8"),
+            _kept(x + 1, "u4"),
+            _kept(x, "i4"),
+        ),
+    ),
+    Case(
+        "reads_what_it_packed",
+        "kernel f(x: i32[n]) -> y: i4[n], z: i32[n], t: i8[n] {"
+        " y[i] = 3 * x[i]; z[i] = y[i] + 1; t[i] = 100 * y[n - 1 - i] + y[i]; }",
+        lambda draw, n: (draw.i32(n, low=-9, high=9),),
+        lambda x: (
+            _kept(3 * x, "i4"),
+            _wide(_kept(3 * x, "i4")) + 1,
+            _kept(
+                100 * _wide(_kept(3 * x, "i4"))[::-1] + _kept(3 * x, "i4"),
+                "i8",
+            ),
+        ),
+    ),
+    Case(
+        "packs_a_product",
+        "kernel f(a: i8[m, n], b: i8[o, n]) -> y: i8[m, o], top: u8[m] {"
+        " y[i, j] = clamp((sum[p] a[i, p] * b[j, p]) / 64, -128, 127);"
+        " top[i] = u32(max[p] abs(a[i, p])); }",
+        lambda draw, n: (_drawn(draw, "i8", 3, n), _drawn(draw, "i8", 9, n)),
+        lambda a, b: (
+            np.trunc(_wide(a) @ _wide(b).T / 64).clip(-128, 127).astype(np.int8),
+            np.abs(_wide(a)).max(axis=1).astype(np.uint8),
+        ),
+    ),
+    Case(
+        "quantizes_blocks",
+        "kernel f(x: f32[m, n]) -> q: i4[m, n], scale: f32[m, (n + 31) / 32] {"
+        " scale[i, b] = (max[p when p / 32 == b] abs(x[i, p])) / 7.0;"
+        " q[i, p] = i32(round(x[i, p]"
+        " / if scale[i, p / 32] == 0.0 { 1.0 } else { scale[i, p / 32] })); }",
+        # Sevenths of 7 are whole: no quotient is near a half.
+        lambda draw, n: (7 * draw.i32(3, n, low=-1, high=1).astype(np.float32),),
+        _quantized,
+    ),
     Case(
         "reads_every_narrow_type",
         "kernel f(a: u8[m, n], b: i8[m, n], c: u4[m, n], d: i4[m, n]) -> y: i32[m, n] {"

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
-from kerngen.runtime import Context, DtypeError, ShapeError, f32, i4, i8, u4, u8
+from kerngen.runtime import (
+    Context,
+    DtypeError,
+    ShapeError,
+    f32,
+    i4,
+    i8,
+    i32,
+    u4,
+    u8,
+    u32,
+)
 from tests.budget import examples
 from tests.compile import built_module
 
@@ -131,3 +142,22 @@ def test_packing_refuses_what_does_not_fit() -> None:
         gpu.pack4(np.ones(2))
     with pytest.raises(ShapeError, match="are 2 bytes of uint8, got 1"):
         gpu.unpack4(np.zeros(1, np.uint8), (3,), u4)
+
+
+@pytest.mark.parametrize("element", ENDS)
+def test_results_in_views_leave_the_words_beside_them(
+    any_ctx: Context, element: Any
+) -> None:
+    """A row of six elements ends in the middle of a word, which the next row shares."""
+    name = element.__name__
+    text = f"kernel f(x: {name[0]}32[n]) -> y: {name}[n] {{ y[i] = x[i]; }}"
+    array = drawn(element, (6, 6))
+    x = drawn(element, (6,), 1)
+    wide = u32 if name[0] == "u" else i32
+    with built_module(text) as module:
+        for row in range(6):
+            y: Any = any_ctx.matrix(array, element)
+            module.f(any_ctx.vector(x, wide), out=y[row : row + 1].reshape(6))
+            wanted = array.copy()
+            wanted[row] = x
+            np.testing.assert_array_equal(y.numpy(), wanted)

@@ -1,4 +1,4 @@
-"""Products with narrow integers, eight neighbours at a time, give what NumPy gives."""
+"""Products with narrow integers, in runs of neighbours, give what NumPy gives."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from kerngen.compiler import compile_text
 from kerngen.runtime.values.elements import Element
 from tests.compile import built_module
 
-BLOCKS = {"32": 32, "8": 8, "12": 12, "4": 4}
-"""What shares a scale, and what may not: eight neighbours, or fewer."""
+BLOCKS = {
+    "words": (32, "columns(3) lanes(32, 2)"),
+    "words of two rows": (64, "rows(2) lanes(16, 4)"),
+    "eights": (32, "columns(3) unroll(2) lanes(32, 2)"),
+    "8": (8, "rows(2)"),
+    "12": (12, "rows(2)"),
+}
+"""What shares a scale, and how it is read: four words, eight neighbours, or fewer."""
 
 TYPES: dict[str, tuple[type[Element], int, int]] = {
     "u4": (gpu.u4, 0, 15),
@@ -40,11 +46,10 @@ def test_blocks_and_zero_points(ctx: gpu.Context, type_: str, block: str) -> Non
     """All numbers are small integers: the sums are exact."""
     rng = np.random.default_rng(1)
     element, low, high = TYPES[type_]
-    by = BLOCKS[block]
-    options = "columns(3) unroll(2) lanes(32, 2)" if by == 32 else "rows(2)"
+    by, options = BLOCKS[block]
     text = KERNEL.format(type=type_, by=by, last=by - 1, options=options)
     with built_module(text) as module:
-        for m, n, k in ((1, 7, 40), (3, 4, 1032), (2, 2, 36), (1, 1, 8)):
+        for m, n, k in ((1, 7, 40), (3, 4, 1056), (2, 2, 36), (1, 1, 32)):
             x, each = (rng.integers(-2, 3, shape) for shape in ((m, k), k))
             w = rng.integers(low, high + 1, (n, k))
             blocks = np.arange(k) // by
@@ -58,17 +63,45 @@ def test_blocks_and_zero_points(ctx: gpu.Context, type_: str, block: str) -> Non
             np.testing.assert_array_equal(module.f(*held).numpy(), x @ right.T)
 
 
-def test_a_word_is_read_once_and_nothing_is_converted() -> None:
-    text = KERNEL.format(type="u4", by=32, last=31, options="unroll(1)")
+def test_four_words_are_read_at_once_and_nothing_is_converted() -> None:
+    text = KERNEL.format(type="u4", by=32, last=31, options="")
     (program,) = compile_text(text, "f.kern").programs
-    aligned, edge = program.stages[0].schedules[0].variants
-    code = aligned.shaders[0].code
-    assert code.count("w[at]") == 2
-    assert "vec4f(w_four" not in code
-    assert ">> vec4u(" not in code
-    # A block of the axis that is as long as there are blocks is inside of it.
-    assert "clamp(" not in code
-    assert "w_half_0" not in edge.shaders[0].code
+    aligned, eights, edge = program.stages[0].schedules[0].variants
+    words, eight = (each.shaders[0].code for each in (aligned, eights))
+    assert "w: array<vec4u>" in words
+    # Once for each of two columns, each time for 32 neighbours.
+    assert words.count("= w[") == eight.count("= w[") == 2
+    for code in (words, eight):
+        assert "vec4f(w_four" not in code
+        assert ">> vec4u(" not in code
+        # A block of the axis that is as long as there are blocks is inside of it.
+        assert "clamp(" not in code
+    assert "u4_lower" not in edge.shaders[0].code
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["unroll(2)", "lanes(128, 1)", "lanes(8, 16)", "rows(4) lanes(64, 1)"],
+)
+def test_what_workgroup_memory_has_no_room_for_is_read_by_eights(options: str) -> None:
+    text = KERNEL.format(type="u4", by=32, last=31, options=options)
+    (program,) = compile_text(text, "f.kern").programs
+    aligned, _ = program.stages[0].schedules[0].variants
+    assert "w: array<u32>" in aligned.shaders[0].code
+
+
+def test_what_is_read_otherwise_too_is_not_bound_by_words() -> None:
+    text = """
+    kernel f(x: f32[k], w: i4[n, k]) -> y: f32[n] {
+        y[j] = sum[p] x[p] * f32(w[j, p]) + f32(w[j, 1]);
+    }
+    schedule f { gemv }
+    """
+    rng = np.random.default_rng(2)
+    x, w = rng.integers(-2, 3, 64), rng.integers(-8, 8, (3, 64))
+    with gpu.open() as ctx, built_module(text) as module:
+        y = module.f(ctx.vector(x, gpu.f32), ctx.matrix(w.astype(np.int8), gpu.i4))
+        np.testing.assert_array_equal(y.numpy(), w @ x + w[:, 1])
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,9 @@ class TypeNotAllowed(Diagnostic):
             "Use '{instead}': '{type}' is for elements of tensors and members of structs "
             "only."
         ),
-        "narrow": "Use '{instead}': '{type}' is for elements of tensors that are read.",
+        "narrow": (
+            "Use '{instead}': '{type}' is for elements of inputs and outputs only."
+        ),
         "cast": "Write 'quantizeToF16({instead})' to round to an f16.",
         "constant": "Use 'f32', 'i32' or 'u32'.",
         "constants": "A constant is one number: '{instead}'.",

@@ -196,7 +196,7 @@ class Header:
         if type_ is Scalar.BOOL:
             self._report_bool(parameter, "An element of a tensor", "bools")
             return
-        if isinstance(type_, Scalar) and narrow and role is not ir.Role.INPUT:
+        if isinstance(type_, Scalar) and narrow and role is ir.Role.UPDATE:
             report_narrow(self.env.faults, written, f"An element of {KINDS[role]}")
             return
         known = tuple(extent for extent in extents if extent is not None)

@@ -50,7 +50,8 @@ from kerngen.check.traverse import walk_syntax
 from kerngen.ir import nodes as ir
 from kerngen.ir.analysis.positions import at_places
 from kerngen.ir.builtins.evaluate import NotFiniteError, constant_value
-from kerngen.ir.memory import Leaf
+from kerngen.ir.memory import Leaf, lowest_and_highest
+from kerngen.ir.narrowing import narrowed
 from kerngen.ir.operators import composite_type, is_composite
 from kerngen.ir.types import F16_MAX, Scalar, scalar_of
 from kerngen.syntax import ast
@@ -175,7 +176,7 @@ class Body:
             ir.Statement(
                 target,
                 indices,
-                value,
+                narrowed(value, target),
                 statement_text(node),
                 node.span,
                 spot.path if spot else (),
@@ -261,8 +262,8 @@ class Body:
             place = f"An element of '{tensor.name}'"
             inner.report_mismatch(node.value, value, spot.type, place, symbol.span)
             return None
-        if node.op == "=" and spot.is_half:
-            self._check_half(value, node.value)
+        if node.op == "=":
+            self._check_range(value, node.value, spot)
         if node.op == "=" or left is None:
             return value
         before = _before(tensor, left.places, spot)
@@ -286,15 +287,17 @@ class Body:
             )
         )
 
-    def _check_half(self, value: ir.Expr, node: ast.Expr) -> None:
-        """Refuse a constant that no f16 holds."""
-        constant = constant_value(value)
-        if constant is not None and abs(constant) > F16_MAX:
-            low, high = str(-F16_MAX), str(F16_MAX)
-            text = one_line(node.span.text)
-            self.env.faults.add(
-                LiteralRange(span=node.span, value=text, type="f16", low=low, high=high)
-            )
+    def _check_range(self, value: ir.Expr, node: ast.Expr, spot: Place) -> None:
+        """Refuse a constant that no element of f16, or of 8 or 4 bits, holds."""
+        ends = _ends(spot)
+        constant = constant_value(value) if ends else None
+        if constant is None or not ends or ends[0] <= constant <= ends[1]:
+            return
+        low, high = map(str, ends)
+        text, type_ = one_line(node.span.text), spot.memory.spelling
+        self.env.faults.add(
+            LiteralRange(span=node.span, value=text, type=type_, low=low, high=high)
+        )
 
     def _unwritten(self, tensor: ir.Tensor, spot: Place) -> bool:
         place = spot.memory, spot.path, spot.component
@@ -405,3 +408,11 @@ def _doubt(scope: Scope, subscript: ast.Expr) -> None:
     symbol = scope.get(name)
     if isinstance(symbol, ValueSymbol) and not is_dim(symbol):
         scope.put(name, Poison("an index", subscript.span))
+
+
+def _ends(spot: Place) -> tuple[float, float] | None:
+    """Return the least and the greatest number that elements of few bits hold."""
+    if spot.is_half:
+        return -F16_MAX, F16_MAX
+    narrow = spot.memory.narrow if isinstance(spot.memory, Leaf) else None
+    return lowest_and_highest(narrow) if narrow else None

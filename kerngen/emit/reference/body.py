@@ -167,7 +167,7 @@ def _new_array(scope: Scope, statement: Statement, value: Code) -> str:
     target = statement.target
     if not free_indices(statement.value).issuperset(statement.indices):
         return f"ref.filled({value.text}, {_shape_and_type(scope, statement)})"
-    if target.is_half:
+    if target.is_half or target.narrow:
         return f"np.array({value.text}, {scope.kept(target)})"
     if target.rank == 0 and target.role is Role.OUTPUT:
         return f"np.{'asarray' if value.fresh else 'array'}({value.text})"

@@ -61,7 +61,8 @@ def _whole(scope: Scope, load: Load) -> Code:
     array = Code(scope.names[tensor.name] + fields(tensor.memory, load.path))
     if isinstance(tensor.element, Struct):
         return scope.typed(array, load.type) if is_float(load.type) else array
-    is_read_as_it_is = tensor.role is Role.INPUT or not tensor.is_half
+    is_narrow = tensor.is_half or tensor.narrow
+    is_read_as_it_is = tensor.role is Role.INPUT or not is_narrow
     return array if is_read_as_it_is else scope.typed(array, load.type)
 
 

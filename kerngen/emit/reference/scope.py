@@ -87,6 +87,8 @@ class Scope:
         """Return the dtype of a tensor's array."""
         if isinstance(tensor.element, Struct):
             return f"ref.kept({self.structs[tensor.element]}.DTYPE)"
+        if tensor.narrow:
+            return "np.int8" if tensor.element is Scalar.I32 else "np.uint8"
         if not tensor.is_half:
             return self.dtype(tensor.element)
         self.uses_real = True

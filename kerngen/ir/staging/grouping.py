@@ -207,6 +207,8 @@ class _Joined:
             return "it ranges over other axes"
         if holds_reduce(statement.value):
             return "it holds a reduction"
+        if reason := self._unlike_in_words(statement):
+            return reason
         if met := sorted(t.name for t in self._stored_beside(statement)):
             return f"it meets a store at a position in '{met[0]}'"
         if reason := self._disorder(statement):
@@ -217,6 +219,16 @@ class _Joined:
         if statement.target in self.elsewhere:
             name = statement.target.name
             return f"it writes '{name}', of which other elements are read there"
+        return ""
+
+    def _unlike_in_words(self, statement: Statement) -> str:
+        """Return why an invocation can't pack words of the statement's target, too."""
+        bits = {x.narrow.bits for x in {*self.written, statement.target} if x.narrow}
+        if len(bits) > 1:
+            return "it packs another number of elements into a word"
+        first = self.members[0]
+        if bits and (holds_reduce(first.value) or self._loop):
+            return "it packs several elements into a word"
         return ""
 
     @property

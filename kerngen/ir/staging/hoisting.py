@@ -9,6 +9,7 @@ from typing import final
 from kerngen.ir.analysis.reads import (
     clashes,
     free_indices,
+    holds_reduce,
     names_in,
     outer_reductions,
     tensors_read,
@@ -144,6 +145,30 @@ def _split(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
         case value:
             read = named("next", value, statement.indices)
     yield from lets
+    yield replace(statement, value=read)
+
+
+def split_packed(body: Iterable[Statement], fresh: Fresh) -> Body:
+    """
+    Compute the sums that are written as narrow integers first.
+
+    An invocation packs a whole word of them, and no strategy but that for single elements
+    does so.
+
+    Before:  y[i] = max[j] x[i, j];
+    After:   let y_wide[i] = max[j] x[i, j];    y[i] = y_wide[i];
+    """
+    return tuple(part for statement in body for part in _packed(statement, fresh))
+
+
+def _packed(statement: Statement, fresh: Fresh) -> Iterator[Statement]:
+    if statement.target.narrow is None or not holds_reduce(statement.value):
+        yield statement
+        return
+    name = fresh.name(f"{statement.target.name}_wide")
+    let = named_let(statement, name, statement.indices, statement.value)
+    read = Load(let.target, tuple(map(IndexValue, statement.indices)))
+    yield let
     yield replace(statement, value=read)
 
 

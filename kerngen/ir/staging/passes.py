@@ -11,6 +11,7 @@ passes below keep that:
    `if` that it brings into a reduction becomes the condition of that.
 3. `split_self_reads` computes a statement that reads other elements of its target into
    a temporary first; it comes after inlining, which may bring such reads in.
+   `split_packed` does so with reductions that are written as integers of 8 or 4 bits.
 4. `group` joins neighbours that work on the same element into one stage.
 5. `_Builder` gives each stage its steps, and values that outlive it a temporary.
 6. `with_rings` keeps of recurrences through memory only the steps that are read again.
@@ -39,7 +40,12 @@ from kerngen.ir.nodes import (
     Tensor,
 )
 from kerngen.ir.staging.grouping import Group, group
-from kerngen.ir.staging.hoisting import Fresh, hoist_reductions, split_self_reads
+from kerngen.ir.staging.hoisting import (
+    Fresh,
+    hoist_reductions,
+    split_packed,
+    split_self_reads,
+)
 from kerngen.ir.staging.inlining import inline_lets
 from kerngen.ir.staging.looping import Looping, looping
 from kerngen.ir.staging.places import join_places, split_places_by_key
@@ -62,7 +68,7 @@ def form_stages(kernel: Kernel) -> StagedKernel:
     body = hoist_reductions(split_places_by_key(kernel.body, fresh), fresh)
     body = join_places(body, fresh)
     body = tuple(map(_with_conditions, inline_lets(body)))
-    body = split_self_reads(body, fresh)
+    body = split_packed(split_self_reads(body, fresh), fresh)
     groups = list(group(body))
     outliving = _outliving(groups)
     builder = _Builder(fresh, Lengths.of(kernel.derived), outliving)

@@ -38,7 +38,7 @@ from kerngen.runtime.tensor import Tensor
 from kerngen.runtime.values.arrays import as_elements, copied, numpy_shape, window
 from kerngen.runtime.values.elements import Element
 from kerngen.runtime.values.kinds import kind_of
-from kerngen.runtime.values.packing import element_bytes
+from kerngen.runtime.values.packing import element_bytes, is_packed, pack4
 from kerngen.runtime.values.shapes import Shape
 
 if TYPE_CHECKING:
@@ -192,7 +192,10 @@ class NumpyBackend:
         results = _results(call)
         self._note(call.kernel, start)
         for tensor, array in zip(call.outputs, results, strict=True):
-            _array(tensor)[...] = array
+            if is_packed(tensor.element):
+                _bytes(tensor)[...] = pack4(array)
+            else:
+                _array(tensor)[...] = array
         for tensor in call.written:
             tensor.lease.block.writes += 1
         self.counters.calls += 1

@@ -30,6 +30,11 @@ def is_packed(element: type[Element]) -> bool:
     return issubclass(element, Leaf) and element.number.shares_bytes
 
 
+def is_narrow(element: type[Element]) -> bool:
+    """Return whether several elements share a word of four bytes."""
+    return issubclass(element, Leaf) and element.number.bits > 0
+
+
 def element_bytes(element: type[Element], shape: Shape) -> int:
     """Return how many bytes the elements of a tensor take."""
     count = math.prod(shape)

@@ -9,22 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import product
-from operator import add
-from typing import Any, final
+from typing import Any
 
-from kerngen.ir.analysis.reads import tensors_read
 from kerngen.ir.nodes import Index
-from kerngen.plan.size import Guard, Literal, Size, ceil_div
-from kerngen.schedule.contraction import LEFT, RIGHT, contraction_of
-from kerngen.schedule.gemv.eights import (
-    EIGHT,
-    HALVES,
-    Eight,
-    EightReader,
-    takes_eights,
-)
+from kerngen.plan.size import Literal, Size, ceil_div
+from kerngen.schedule.contraction import LEFT, RIGHT
 from kerngen.schedule.gemv.row_block import RowBlock, suffix
 from kerngen.schedule.gemv.rowwise_join import Round, join_rounds
 from kerngen.schedule.gemv.shape import GemvShape
@@ -39,44 +29,34 @@ from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.identities import accumulate, identity
 from kerngen.schedule.lowering.values import LANES, Value
 from kerngen.schedule.per_element import linear_group, unravel
-from kerngen.schedule.program import Shader, Variant
-from kerngen.schedule.reduce.rowwise import by_width, row_trips
+from kerngen.schedule.program import EVERYWHERE, Shader
+from kerngen.schedule.reduce.rowwise import row_trips
 from kerngen.schedule.sizes import domain_size, extent_size, to_wgsl
 from kerngen.schedule.task import Task
 from kerngen.shader import tree as t
 
 
-def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
-    """Return the variants that compute blocks of rows and columns in one dispatch."""
-
-    def variant(name: str, when: Guard, names: set[str]) -> Variant:
-        return Variant(name, when, (_Rowwise(task, shape, names).shader(),))
-
-    found, over = contraction_of(task), reduction_of(task).indices
-    assert not isinstance(found, str), found
-    names = {tensor.name for tensor in tensors_read(found.right)}
-    run = EIGHT if takes_eights(found.right, over, names) else LANES
-    return by_width(task, variant, run)
-
-
-@final
 @dataclass
-class _Rowwise:
-    """Writes the shader of a variant, which reads the tensors `names` as vectors."""
+class Rowwise:
+    """Writes the shader of a variant, which reads the tensors `names` as vectors.
+
+    A lane takes `width` neighbouring terms of each result at once.  The tensors `words`
+    are bound as words by fours.
+    """
 
     task: Task
     shape: GemvShape
+    variant: str
+    width: int
     names: set[str]
+    words: frozenset[str] = frozenset()
     body: list[t.Stmt] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        task, shape, contraction = self.task, self.shape, contraction_of(self.task)
-        assert not isinstance(contraction, str), contraction
-        self.eights = takes_eights(
-            contraction.right, reduction_of(task).indices, self.names
-        )
-        self.width = EIGHT if self.eights else LANES if self.names else 1
-        self.builder = ShaderBuilder(task, dict.fromkeys(self.names, LANES))
+        task, shape = self.task, self.shape
+        lanes_of = dict.fromkeys(self.names, LANES)
+        self.builder = ShaderBuilder(task, lanes_of, words=self.words)
+        self.held_bytes = 0
         self.block = RowBlock(self.builder, task, shape.rows)
         self.reduce = reduction_of(task)
         *outer, self.column = self.block.outer(task.domain)
@@ -104,7 +84,7 @@ class _Rowwise:
             groups=columns * self.block.needed,
             workgroup_size=self.shape.lanes,
             summary=self._summary(),
-            variant="" if self.names else "edge",
+            variant="" if self.variant == "aligned" else self.variant,
             terms=counted_terms(self.reduce),
             trips=row_trips(self.task, self.reduce, Literal(step)),
         )
@@ -155,17 +135,27 @@ class _Rowwise:
             self.body.append(t.Let(name.name, t.call("min", own + number, last)))
         return [*names]
 
+    @property
+    def _along(self) -> t.Expr:
+        """The place of a lane in its group."""
+        alone = self.shape.across == 1
+        return self.builder.lane if alone else self.builder.lane % self.shape.along
+
+    def _start(self, at: dict[Index, t.Expr]) -> list[t.Expr]:
+        """Name this lane's columns, and begin its sums."""
+        columns = self._columns(at)
+        zero = identity(self.builder, "sum", self.reduce.type)
+        self.body += [t.Var(total.name, zero) for total in self.totals]
+        return columns
+
     def _accumulate(self, at: dict[Index, t.Expr]) -> None:
         """Let each lane sum its terms of every row and column."""
         s, indices = self.builder, self.reduce.indices
-        columns = self._columns(at)
-        zero = identity(s, "sum", self.reduce.type)
-        self.body += [t.Var(total.name, zero) for total in self.totals]
+        columns = self._start(at)
         single = len(indices) == 1
         name = s.name(indices[0].name) if single else s.fresh("term")
         size, step = s.size(indices), self.shape.along * self.width
-        along = s.lane if self.shape.across == 1 else s.lane % self.shape.along
-        start = along * self.width
+        start = self._along * self.width
         turns = self.shape.unroll if single else 1
 
         def turn(shifts: Sequence[int]) -> list[t.Stmt]:
@@ -203,16 +193,14 @@ class _Rowwise:
             )
             inners.append(replace(lowerer, at={**at, **over}))
             where = (len(rights), len(shifts))
-            read = self._eights if self.eights else self._rights
-            rights.append([*read(inners[-1], columns, where)])
+            rights.append([*self._rights(inners[-1], columns, where)])
         for number, inner in enumerate(inners):
-            take = self._take_eights if self.eights else self._take
-            take(inner, rights[number], (number, len(shifts)))
+            self._take(inner, rights[number], (number, len(shifts)))
         return body
 
     def _rights(
         self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]
-    ) -> Iterator[Value]:
+    ) -> Iterator[Any]:
         """Read the right factor of every column, once for all rows."""
         for number, column in enumerate(columns):
             there = replace(inner, at={**inner.at, self.column: column})
@@ -220,43 +208,6 @@ class _Rowwise:
             yield self._named_factor(
                 inner, "right", value, (number, len(columns)), shift
             )
-
-    def _eights(
-        self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]
-    ) -> Iterator[Eight]:
-        """Read the right factor of every column at eight neighbours."""
-        (index,) = self.reduce.indices
-        for number, column in enumerate(columns):
-            there = replace(inner, at={**inner.at, self.column: column})
-            which = suffix((number, len(columns)), shift)
-            reader = EightReader(there, index, self.names, which)
-            yield reader.read(self.block.found.right)
-
-    def _take_eights(
-        self, inner: Lowerer, rights: Sequence[Eight], shift: tuple[int, int]
-    ) -> None:
-        """Add eight terms to every total: what they share is multiplied with their sum."""
-        (index,) = self.reduce.indices
-        totals = iter(self.totals)
-        places = [inner.at[index] + n * LANES for n in range(HALVES)]
-        halves = [replace(inner, at={**inner.at, index: at}) for at in places]
-        rows = zip(*(self.block.lefts(half) for half in halves), strict=True)
-        for number, values in enumerate(rows):
-            lefts = [
-                self._named_factor(
-                    half, "left", value, (number, self.shape.rows), shift, (n, HALVES)
-                )
-                for n, (half, value) in enumerate(zip(halves, values, strict=True))
-            ]
-            for right in rights:
-                dots = (
-                    self._term(half, left, own)
-                    for half, left, own in zip(halves, lefts, right.halves, strict=True)
-                )
-                term = reduce(add, dots)
-                if right.same is not None:
-                    term = t.Binary("*", right.same, term)
-                inner.block.append(accumulate("sum", next(totals), term))
 
     def _named_factor(
         self, inner: Lowerer, side: str, value: Value, *which: tuple[int, int]
@@ -266,7 +217,7 @@ class _Rowwise:
         return Value(name, value.wide)
 
     def _take(
-        self, inner: Lowerer, rights: Sequence[Value], shift: tuple[int, int]
+        self, inner: Lowerer, rights: Sequence[Any], shift: tuple[int, int]
     ) -> None:
         """Add a term to every total, or a vector of four."""
         totals = iter(self.totals)
@@ -297,6 +248,7 @@ class _Rowwise:
                 self.totals,
                 along=shape.along,
                 across=shape.across,
+                room=EVERYWHERE.workgroup_bytes - self.held_bytes,
             )
         ]
         for each in rounds:

@@ -1,6 +1,6 @@
 """How the lanes of a group join their totals: several results of each lane at once.
 
-As many totals as fit everywhere go through workgroup memory at once.  Of several, every
+As many totals as fit go through workgroup memory at once.  Of several, every
 lane sums one, over some of its group: that takes a single barrier.  A tree of lanes does
 the rest.  The order of every sum is fixed.
 """
@@ -15,7 +15,6 @@ from kerngen.ir.nodes import Reduce
 from kerngen.schedule.lowering.builder import ShaderBuilder
 from kerngen.schedule.lowering.cooperation import BYTES, shared_array
 from kerngen.schedule.lowering.identities import accumulate, identity, in_pairs
-from kerngen.schedule.program import EVERYWHERE
 from kerngen.shader import tree as t
 
 AT_ONCE: Final = 4
@@ -46,10 +45,14 @@ def join_rounds(
     *,
     along: int,
     across: int,
+    room: int,
 ) -> Iterator[Round]:
-    """Yield the rounds in which `across` groups of `along` lanes join their totals."""
+    """Yield the rounds in which `across` groups of `along` lanes join their totals.
+
+    They take up to `room` bytes of workgroup memory.
+    """
     lanes = along * across
-    most = min(along, EVERYWHERE.workgroup_bytes // (BYTES * lanes))
+    most = min(along, room // (BYTES * lanes))
     counts = [*_powers(len(totals), most)]
     shared = shared_array(shader, reduce, max(counts) * lanes)
     first = 0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kerngen.schedule.contraction import Contraction, contraction_of
+from kerngen.schedule.contraction import contraction_of
 from kerngen.schedule.gemv.columnwise_block import lower_columnwise_block
-from kerngen.schedule.gemv.rowwise_block import lower_rowwise_block
-from kerngen.schedule.gemv.shape import NOT_FOR, GemvShape, shape_of
+from kerngen.schedule.gemv.rowwise import layout_of, lower_rowwise_block
+from kerngen.schedule.gemv.shape import LAYOUTS, NOT_FOR, GemvShape, shape_of
 from kerngen.schedule.program import Variant
 from kerngen.schedule.task import Options, Task
 
@@ -30,9 +30,9 @@ def fits_gemv(task: Task) -> str:
 
 
 def suits_gemv(task: Task, options: Options) -> str:
-    """Return why a stage that `gemv` fits does not suit the options, or "" if it does."""
-    found, along_rows = _oriented(task)
-    shape = shape_of(options, along_rows=along_rows)
+    """Say why a stage that `gemv` fits does not suit the options; empty if it does."""
+    found, layout = layout_of(task)
+    shape, along_rows = shape_of(options, layout), layout != "columns"
     if fault := next(shape.faults(), ""):
         return fault
     if shape.rows > 1 and found.row is None:
@@ -45,22 +45,14 @@ def suits_gemv(task: Task, options: Options) -> str:
     return ""
 
 
-def settled_gemv(options: Options) -> tuple[GemvShape, GemvShape]:
+def settled_gemv(options: Options) -> tuple[GemvShape, ...]:
     """Return the shapes for a schedule's options: for either direction of the matrix."""
-    return shape_of(options, along_rows=True), shape_of(options, along_rows=False)
+    return tuple(shape_of(options, layout) for layout in LAYOUTS)
 
 
 def lower_gemv(task: Task, options: Options) -> Iterator[Variant]:
     """Return the variants for the direction in which the matrix lies in memory."""
-    _, along_rows = _oriented(task)
-    shape = shape_of(options, along_rows=along_rows)
-    lower = lower_rowwise_block if along_rows else lower_columnwise_block
+    _, layout = layout_of(task)
+    shape = shape_of(options, layout)
+    lower = lower_columnwise_block if layout == "columns" else lower_rowwise_block
     return lower(task, shape)
-
-
-def _oriented(task: Task) -> tuple[Contraction, bool]:
-    """Return a stage's contraction, and whether the matrix lies along the reduction."""
-    found = contraction_of(task)
-    if isinstance(found, str):
-        raise TypeError(found)
-    return found, found.right_axis == found.last

@@ -15,7 +15,8 @@ from kerngen.layout.rules import Space
 from kerngen.layout.types import Laid, lay_out
 from kerngen.plan.size import ZERO, Size
 from kerngen.plan.tree import Binding
-from kerngen.schedule.lowering.narrow import reader
+from kerngen.schedule.lowering.narrow import packer, reader
+from kerngen.schedule.lowering.values import LANES
 from kerngen.schedule.program import Shader
 from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
@@ -37,6 +38,16 @@ SUBGROUP: Final = (
 
 @final
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """A variable `word` to which elements are added at `place`, by a function."""
+
+    word: t.Ident
+    place: t.Expr
+    function: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """A storage binding as the shader sees it: 1 or 4 elements wide.
 
@@ -49,6 +60,8 @@ class Buffer:
     memory: Leaf | Struct
     reader: Callable[[int], str] | None = None
     """Of narrow integers: returns the function that reads one of them, or four."""
+    packed: Packed | None = None
+    """Of narrow integers that are written: the word that is put together."""
 
     @property
     def laid(self) -> Laid:
@@ -77,7 +90,13 @@ class Buffer:
         return self._read(self.expr[address // self.lanes][address % self.lanes], 1)
 
     def store(self, address: t.Operand, value: t.Expr) -> t.Stmt:
-        """Return the statement that writes one element, or a vector of four."""
+        """Return the statement that writes one element, or a vector of four.
+
+        Of a word that is put together, that adds them.
+        """
+        if self.packed:
+            bits = t.call(self.packed.function, value, self.packed.place)
+            return t.Assign(self.packed.word, bits, "|=")
         if self.is_half:
             value = t.call(wgsl_type(Storage.F16, self.lanes), value)
         return t.Assign(self.expr[address], value)
@@ -103,10 +122,21 @@ _SUFFIXES: Final = {"f32": "f", "i32": "i", "u32": "u", "f16": "h", "bool": "<bo
 class ShaderBuilder:
     """Collects the declarations of one shader while a strategy writes its body."""
 
-    def __init__(self, task: Task, lanes_of: dict[str, int]) -> None:
-        """Start a shader; `lanes_of` names the tensors that are bound as vectors."""
+    def __init__(
+        self,
+        task: Task,
+        lanes_of: dict[str, int],
+        *,
+        words: frozenset[str] = frozenset(),
+    ) -> None:
+        """Start a shader; `lanes_of` names the tensors that are bound as vectors.
+
+        Of narrow integers, `words` are bound as words by fours, and read by the strategy.
+        """
         self.task = task
         self._lanes_of = lanes_of
+        self._words = words
+        self._packed: dict[str, tuple[t.Ident, t.Expr]] = {}
         self._members = members_of(task.layout)
         self._helpers = helpers()
         self._namer = value_namer(
@@ -214,9 +244,12 @@ class ShaderBuilder:
             shown = self.name(name, "scratch" if written is not None else "value")
             narrow = memory.narrow if isinstance(memory, Leaf) else None
             read = partial(self._reader, shown, narrow) if narrow else None
-            buffer = Buffer(name, lanes, t.Ident(shown), memory, read)
+            packed = self._packer(name, shown, narrow, lanes) if narrow else None
+            buffer = Buffer(name, lanes, t.Ident(shown), memory, read, packed)
             element = self._structs.type_of(buffer.laid)
-            if lanes > 1 and not narrow:
+            if name in self._words:
+                element = wgsl_type(Scalar.U32, LANES)
+            elif lanes > 1 and not narrow:
                 assert isinstance(memory, Leaf), "only scalars are bound by fours"
                 element = wgsl_type(memory.storage, lanes)
             self._buffers[name] = buffer
@@ -235,6 +268,21 @@ class ShaderBuilder:
         text = reader(name, tensor, narrow, lanes)
         self.declare(f"function {name}", wgsl.Verbatim(text))
         return name
+
+    def pack(self, tensor: Tensor, word: t.Ident, place: t.Expr) -> None:
+        """Let stores of a tensor's elements add them to a word, at a place."""
+        self._packed[tensor.name] = word, place
+
+    def _packer(
+        self, name: str, shown: str, narrow: Storage, lanes: int
+    ) -> Packed | None:
+        if name not in self._packed:
+            return None
+        word, place = self._packed[name]
+        function = self.name(f"{shown}_packed", "packer")
+        text = packer(function, shown, narrow, lanes)
+        self.declare(f"function {function}", wgsl.Verbatim(text))
+        return Packed(word, place, function)
 
     def workgroup_array(self, wanted: str, type_: str, size: int) -> t.Expr:
         """Declare an array of `size` bytes in workgroup memory."""

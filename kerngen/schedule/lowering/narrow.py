@@ -1,8 +1,9 @@
-"""How shaders read integers of 8 and 4 bits, which are packed into words of 32.
+"""How shaders read and write integers of 8 and 4 bits, packed into words of 32.
 
 Element e of a tensor of `u4` is bits 4 (e % 8) to 4 (e % 8) + 3 of word e / 8.  A shader
 has a function for each such tensor that it reads: of one element, or of four neighbours,
-which lie in one word as their number is a multiple of four.
+which lie in one word as their number is a multiple of four.  An invocation that writes
+computes all elements of a word.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Final
 
 from kerngen.ir.types import Storage
 from kerngen.schedule.lowering.values import LANES
+
+WORD: Final = 32
 
 _ONE: Final = """\
 // Element `at` of {name}, whose words hold {count} each.
@@ -51,4 +54,37 @@ def reader(function: str, name: str, storage: Storage, lanes: int) -> str:
         four=f"vec4{kind}({cast(whole)})",
         shifts=", ".join(f"{32 - bits * n}u" for n in range(1, LANES + 1)),
         down=32 - bits,
+    )
+
+
+_PACK_ONE: Final = """\
+// An element of {name} as bits of its word, at place `place` of {count}.
+fn {function}(value: {kind}32, place: u32) -> u32 {{
+    return ({value} & {mask}u) << (place * {bits}u);
+}}"""
+
+_PACK_FOUR: Final = """\
+// Four neighbours of {name} as bits of their word, at place `place` of {vectors}.
+fn {function}(value: vec4{kind}, place: u32) -> u32 {{
+    let parts = ({value} & vec4u({mask}u)) << vec4u({shifts});
+    return {joined};
+}}"""
+
+
+def packer(function: str, name: str, storage: Storage, lanes: int) -> str:
+    """Return the text of the function that brings an element, or four, to their place."""
+    bits, signed = storage.bits, storage in {Storage.I8, Storage.I4}
+    vector = "u32" if lanes == 1 else "vec4u"
+    joined, whole = "parts.x | parts.y | parts.z | parts.w", bits * LANES == WORD
+    return (_PACK_FOUR if lanes > 1 else _PACK_ONE).format(
+        function=function,
+        name=name,
+        kind="i" if signed else "u",
+        count=storage.per_word,
+        vectors=storage.per_word // LANES,
+        bits=bits,
+        mask=(1 << bits) - 1,
+        value=f"bitcast<{vector}>(value)" if signed else "value",
+        shifts=", ".join(f"{bits * n}u" for n in range(LANES)),
+        joined=joined if whole else f"({joined}) << (place * {bits * LANES}u)",
     )

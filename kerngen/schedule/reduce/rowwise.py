@@ -17,22 +17,26 @@ from kerngen.schedule.trip_count import loop_trips
 
 
 def by_width(
-    task: Task, variant: Callable[[str, Guard, set[str]], Variant], run: int = LANES
+    task: Task, variant: Callable[[str, Guard, set[str]], Variant]
 ) -> Iterator[Variant]:
     """Yield a variant that reads vectors, where sizes allow, and one for any size.
 
-    `variant` makes one from its name, its condition, and the tensors that it reads as
-    vectors; rows are multiples of `run` elements then.
+    Each is made of its name, its condition, and the tensors that it reads as vectors.
     """
-    names = _vector_names(task)
-    extents = last_extents(task.stage, (reduction_of(task).body,), names)
-    when = all_divisible(extents, run) if names else NEVER
+    names = vector_names(task)
+    when = rows_divide(task, names, LANES)
     if when != NEVER:
         yield variant("aligned", when, names)
     yield variant("edge", ALWAYS, set())
 
 
-def _vector_names(task: Task) -> set[str]:
+def rows_divide(task: Task, names: set[str], run: int) -> Guard:
+    """Return when the rows of tensors are whole runs of so many elements."""
+    extents = last_extents(task.stage, (reduction_of(task).body,), names)
+    return all_divisible(extents, run) if names else NEVER
+
+
+def vector_names(task: Task) -> set[str]:
     """Return the tensors read in runs along the last reduction index.
 
     None is, unless that index ranges over a whole last axis of each: the loop must end

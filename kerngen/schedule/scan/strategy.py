@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterator
 
 from kerngen.schedule.lowering.joining import by_subgroups
 from kerngen.schedule.program import Variant
-from kerngen.schedule.scalar_only import WITH_VECTORS, is_scalar_only
+from kerngen.schedule.scalar_only import why_not_scalar_only
 from kerngen.schedule.scan.across import lower_across
 from kerngen.schedule.scan.affine import fits_affine, lower_affine, suits_redo
 from kerngen.schedule.scan.form import fits_prefixes, scan_in
@@ -29,7 +29,7 @@ def fits_scan(task: Task) -> str:
     """Return why `scan` does not fit the stage, or "" if it does."""
     if task.stage.loop is not None:
         return fits_affine(task)
-    return fits_prefixes(task) if is_scalar_only(task.stage) else WITH_VECTORS
+    return why_not_scalar_only(task.stage) or fits_prefixes(task)
 
 
 def scan_options(options: Options) -> Hashable:

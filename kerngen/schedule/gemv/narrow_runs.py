@@ -1,11 +1,11 @@
-"""Narrow integers in a product: eight neighbours of a row at once, and what they share.
+"""Narrow integers in a product: neighbours of a row at once, and what they share.
 
 A weight is often an integer times the scale of its block, less a zero point:
 
     sum[p] x[i, p] * (scale[j, p / 32] * (f32(w[j, p]) - f32(zero[j, p / 32])))
 
-What is the same for eight neighbours, as the scale, is read once and multiplied with their
-sum.  Eight of 4 bits are a word, of 8 bits two.
+What is the same for a run of neighbours, as the scale, is read once and multiplied with
+their sum.  A run is what four words hold, 32 integers of 4 bits or 16 of 8, or eight.
 
 An integer n becomes an f32 without a conversion or a shift of its own; of both GPUs do half
 as many as of additions.  Where n is k bits from the right, the last bit of 2^(23 - k) has
@@ -15,11 +15,13 @@ That and the zero point are subtracted together, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, final
 
 from kerngen.ir.analysis.affine import as_literal
+from kerngen.ir.analysis.reads import loads
 from kerngen.ir.nodes import (
     Binary,
     Cast,
@@ -35,29 +37,63 @@ from kerngen.ir.walk import children, map_children, walk
 from kerngen.schedule.lowering.addresses import is_contiguous, row_major
 from kerngen.schedule.lowering.expressions import Lowerer
 from kerngen.schedule.lowering.subscripts import lower_subscript
-from kerngen.schedule.lowering.values import LANES, Value
+from kerngen.schedule.lowering.values import COMPONENTS, LANES, Value
+from kerngen.schedule.task import Task
 from kerngen.shader import declarations as wgsl
 from kerngen.shader import tree as t
 
 EIGHT: Final = 8
-HALVES: Final = EIGHT // LANES
+WORDS: Final = 4
+"""How many words a lane reads at once: a `vec4u`."""
 
 _MANTISSA: Final = 23
 _EXPONENT_OF_0: Final = 127
 
-_HALF: Final = """\
-// Half {half} of the eight neighbours of {name} with number `at`: {powers} more than each.
-fn {function}(at: u32) -> vec4f {{
+_CODES: Final = """\
+// The four {which} of a word of {storage}: {powers} more than each.
+fn {function}(word: u32) -> vec4f {{
     let codes = {word} & vec4u({masks});
     return bitcast<vec4f>(codes ^ vec4u({bits}));
 }}"""
 
 
-def takes_eights(right: Expr, over: tuple[Index, ...], names: set[str]) -> bool:
-    """Whether the right factor reads narrow integers along a reduction's index, by
-    eights.
+def codes_of(right: Expr, over: tuple[Index, ...], names: set[str]) -> list[Load]:
+    """Return the narrow integers that the right factor of a sum reads along its index."""
+    if len(over) != 1:
+        return []
+    casts = (x for x in walk(right) if isinstance(x, Cast))
+    return [
+        x.operand
+        for x in casts
+        if isinstance(x.operand, Load) and _is_code(x, over[0], names)
+    ]
+
+
+def words_of(
+    task: Task, right: Expr, index: Index, names: set[str]
+) -> tuple[Storage, frozenset[str]] | None:
+    """Return the type and the tensors of integers that can be read by four words, if any.
+
+    They are of one type, nothing else reads those tensors, which are bound as words by
+    fours, and a block is no shorter than what four words hold.
     """
-    return len(over) == 1 and any(_is_code(x, over[0], names) for x in walk(right))
+    codes = codes_of(right, (index,), names)
+    storages = {load.tensor.narrow for load in codes} - {None}
+    if len(storages) != 1:
+        return None
+    (storage,) = storages
+    assert storage is not None, "what is a code is narrow"
+    tensors = frozenset(load.tensor.name for load in codes)
+    reads = (x for value in task.values for x in loads(value))
+    is_alone = len([x for x in reads if x.tensor.name in tensors]) == len(codes)
+    blocks = (
+        as_literal(x.right) or 0
+        for x in walk(right)
+        if isinstance(x, Binary) and x.op == "/" and x.left == IndexValue(index)
+    )
+    run = WORDS * storage.per_word
+    fits = is_alone and all(block % run == 0 for block in blocks)
+    return (storage, tensors) if fits else None
 
 
 def _is_code(expr: Expr, index: Index, names: set[str]) -> bool:
@@ -71,55 +107,63 @@ def _is_code(expr: Expr, index: Index, names: set[str]) -> bool:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Eight:
-    """Eight neighbours of a right factor: two vectors, and the factor that both share."""
+class Run:
+    """Neighbours of a right factor: what they share, and the rest, four at a time.
 
-    halves: tuple[Value, ...]
+    `four` writes what computes vector n of the rest into a block, and returns it.
+    """
+
     same: t.Expr | None
+    four: Callable[[int, list[t.Stmt]], Value]
 
 
 @final
 @dataclass
-class EightReader:
-    """Writes reads of a right factor at eight places, from a multiple of 8 on."""
+class RunReader:
+    """Reads a right factor at `run` places from `to.at[index]` on, a multiple of `run`."""
 
     to: Lowerer
     index: Index
     names: set[str]
     suffix: str
+    run: int
     _same: dict[str, Value] = field(default_factory=dict[str, Value])
-    _codes: dict[str, tuple[Load, t.Expr]] = field(
-        default_factory=dict[str, tuple[Load, t.Expr]]
+    _codes: dict[str, tuple[Storage, t.Expr, t.Expr]] = field(
+        default_factory=dict[str, tuple[Storage, t.Expr, t.Expr]]
     )
 
-    def read(self, right: Expr) -> Eight:
-        """Write the reads of eight neighbours, and return them."""
+    def read(self, right: Expr) -> Run:
+        """Write what reads them; what becomes of the integers is left to `Run.four`."""
         factors = [*_factors(right)]
         base = replace(self.to, vector=None)
         same = [base.lower(x).expr for x in factors if self._is_same(x)]
         rest = [self._with_locals(x) for x in factors if not self._is_same(x)]
         shared = self._named("same", _product(same)) if same else None
-        return Eight(tuple(self._half(rest, half) for half in range(HALVES)), shared)
+        return Run(shared, partial(self._four, rest))
 
     def _named(self, what: str, value: t.Expr) -> t.Ident:
-        name = t.Ident(self.to.shader.name(f"{what}{self.suffix}", "turn"))
-        self.to.block.append(t.Let(name.name, value))
+        return self._named_in(self.to.block, f"{what}{self.suffix}", value)
+
+    def _named_in(self, block: list[t.Stmt], what: str, value: t.Expr) -> t.Ident:
+        name = t.Ident(self.to.shader.name(what, "turn"))
+        block.append(t.Let(name.name, value))
         return name
 
     def _is_same(self, expr: Expr) -> bool:
-        """Whether an expression is the same for the eight: of the index it has blocks alone."""
+        """Whether an expression is the same for the run: of the index it has blocks alone."""
         match expr:
             case IndexValue(index):
                 return index != self.index
             case Binary("/", IndexValue(index), by) if index == self.index:
-                return (as_literal(by) or 0) > 0 and (as_literal(by) or 0) % EIGHT == 0
+                block = as_literal(by) or 0
+                return block > 0 and block % self.run == 0
             case Reduce():
                 return False
             case _:
                 return all(map(self._is_same, children(expr)))
 
     def _with_locals(self, expr: Expr) -> Expr:
-        """Put locals for the integers, and for what is read once for all eight."""
+        """Put locals for the integers, and for what is read once for the whole run."""
         match expr:
             case Binary("-", Cast(Load()) as codes, Cast(Load(tensor)) as zero) if (
                 _is_code(codes, self.index, self.names)
@@ -151,62 +195,73 @@ class EightReader:
         if zero is not None:
             less = self._named("zero", t.Binary("+", less, zero))
         name = f"codes {len(self._codes)}"
-        self._codes[name] = cast.operand, less
+        self._codes[name] = storage, self._words(cast.operand, storage), less
         return LocalValue(name, Scalar.F32)
 
-    def _half(self, rest: list[Expr], half: int) -> Value:
-        """Read one of the vectors."""
-        codes = {
-            name: Value(t.Binary("-", self._raw(load, half), less), wide=True)
-            for name, (load, less) in self._codes.items()
-        }
-        at = {**self.to.at, self.index: self.to.at[self.index] + half * LANES}
-        held = {**self.to.locals, **self._same, **codes}
-        lowerer = replace(self.to, at=at, locals=held)
-        values = [lowerer.lower(each) for each in rest]
-        wide = [lowerer.widen(value, Scalar.F32) for value in values]
-        return Value(self._named(f"right_half_{half}", _product(wide)), wide=True)
-
-    def _raw(self, load: Load, half: int) -> t.Expr:
-        """Return four integers, of those in the words of eight, each plus its bias."""
+    def _words(self, load: Load, storage: Storage) -> t.Expr:
+        """Read the words that hold the run."""
         s, extents = self.to.shader, load.tensor.extents
-        narrow, buffer = load.tensor.narrow, s.buffer(load.tensor)
-        assert narrow is not None, "only codes are read so"
         base = replace(self.to, vector=None)
         pairs = zip(load.subscripts, extents, strict=True)
         *outer, last = (
             lower_subscript(base, place, extent).expr for place, extent in pairs
         )
         row = row_major(s, extents[:-1], outer)
-        number = row * (s.extent(extents[-1]) // EIGHT) + last // EIGHT
-        tensor = buffer.expr
-        assert isinstance(tensor, t.Ident), "a buffer is a name"
-        function = s.name(f"{tensor.name}_half_{half}", "reader")
-        text = _half_reader(function, tensor.name, narrow, half)
-        s.declare(f"function {function}", wgsl.Verbatim(text))
-        return t.call(function, number)
+        number = row * (s.extent(extents[-1]) // self.run) + last // self.run
+        tensor, count = s.buffer(load.tensor).expr, self.run // storage.per_word
+        words = tensor[number]
+        # Words by fours are bound so.
+        if 1 < count < WORDS:
+            words = t.call("vec2u", tensor[number * count], tensor[number * count + 1])
+        return self._named(f"words_{len(self._codes)}", words)
+
+    def _four(self, rest: list[Expr], number: int, block: list[t.Stmt]) -> Value:
+        """Compute four neighbours of what is not the same for all."""
+        codes = {
+            name: Value(
+                t.Binary("-", self._raw(storage, words, number), less), wide=True
+            )
+            for name, (storage, words, less) in self._codes.items()
+        }
+        at = {**self.to.at, self.index: self.to.at[self.index] + number * LANES}
+        held = {**self.to.locals, **self._same, **codes}
+        lowerer = replace(self.to, at=at, locals=held, block=block)
+        values = [lowerer.lower(each) for each in rest]
+        wide = [lowerer.widen(value, Scalar.F32) for value in values]
+        name = f"right_{number}{self.suffix}"
+        return Value(self._named_in(block, name, _product(wide)), wide=True)
+
+    def _raw(self, storage: Storage, words: t.Expr, number: int) -> t.Expr:
+        """Return four integers of the words, each plus a power and its bias."""
+        word, half = divmod(number, storage.per_word // LANES)
+        if self.run > storage.per_word:
+            words = t.Member(words, COMPONENTS[word])
+        which = "bytes" if storage.bits == EIGHT else ("lower", "upper")[half]
+        function = self.to.shader.name(f"{storage.value}_{which}", "reader")
+        text = _codes_function(function, storage, which)
+        self.to.shader.declare(f"function {function}", wgsl.Verbatim(text))
+        return t.call(function, words)
 
 
-def _half_reader(function: str, name: str, storage: Storage, half: int) -> str:
-    """Return the text of the function that reads half of eight integers, each plus a power."""
-    words, bias = EIGHT // storage.per_word, _bias(storage)
-    places, powers = _places(storage), _powers(storage)
+def _codes_function(function: str, storage: Storage, which: str) -> str:
+    """Return the text of the function that takes four integers of a word, plus powers."""
+    bias, places, powers = _bias(storage), _places(storage), _powers(storage)
     # The sign's bit flipped, a number in two's complement is unsigned, plus the bias.
     bits = [
         (power + _EXPONENT_OF_0 << _MANTISSA) ^ (bias << place)
         for place, power in zip(places, powers, strict=True)
     ]
     masks = [(1 << storage.bits) - 1 << place for place in places]
-    if words == 1:
-        word = f"vec4u({name}[at] >> {half * 16}u)" if half else f"vec4u({name}[at])"
-    else:
-        pair = f"{name}[at * {words}u + {half}u]"
-        word = f"vec4u(vec2u({pair}), vec2u({pair} >> 16u))"
-    return _HALF.format(
-        half=half,
-        name=name,
+    words = {
+        "bytes": "vec4u(vec2u(word), vec2u(word >> 16u))",
+        "lower": "vec4u(word)",
+        "upper": "vec4u(word >> 16u)",
+    }
+    return _CODES.format(
+        which=which if which == "bytes" else f"{which} elements",
+        storage=storage.value,
         function=function,
-        word=word,
+        word=words[which],
         powers=", ".join(f"{(1 << power) + bias}" for power in powers),
         masks=", ".join(f"0x{mask:x}u" for mask in masks),
         bits=", ".join(f"0x{each:08x}u" for each in bits),

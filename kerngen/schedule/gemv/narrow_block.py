@@ -1,0 +1,175 @@
+"""Products along the reduction with a matrix of narrow integers, in runs of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, Final, final
+
+from kerngen.ir.nodes import Index
+from kerngen.schedule.gemv.narrow_runs import Run, RunReader
+from kerngen.schedule.gemv.row_block import suffix
+from kerngen.schedule.gemv.rowwise_block import Rowwise
+from kerngen.schedule.gemv.shape import GemvShape
+from kerngen.schedule.lowering.cooperation import BYTES, reduction_label
+from kerngen.schedule.lowering.expressions import Lowerer
+from kerngen.schedule.lowering.identities import accumulate, across
+from kerngen.schedule.lowering.values import LANES, Value
+from kerngen.schedule.program import EVERYWHERE
+from kerngen.shader import tree as t
+
+MOST_SHARED: Final = EVERYWHERE.workgroup_bytes * 3 // 4
+"""What the rows may take of workgroup memory; sums go through the rest."""
+
+
+def fits_words(shape: GemvShape, run: int) -> bool:
+    """Whether lanes can read runs of four words, and their rows by workgroup memory."""
+    is_shared = shape.across <= run // LANES and shape.unroll == 1
+    return is_shared and _shared_vectors(shape, run) * LANES * BYTES <= MOST_SHARED
+
+
+def _shared_vectors(shape: GemvShape, run: int) -> int:
+    return shape.rows * (run // LANES) * _stride(shape)
+
+
+def _stride(shape: GemvShape) -> int:
+    """Return how far apart the vectors of a run are; odd, so that banks differ."""
+    return shape.along + 1
+
+
+@dataclass
+class NarrowRowwise(Rowwise):
+    """Reads eight neighbours at once; what they share is multiplied with their sum."""
+
+    def _rights(
+        self, inner: Lowerer, columns: list[t.Expr], shift: tuple[int, int]
+    ) -> Iterator[Run]:
+        """Read the right factor of every column, once for all rows."""
+        (index,) = self.reduce.indices
+        for number, column in enumerate(columns):
+            there = replace(inner, at={**inner.at, self.column: column})
+            which = suffix((number, len(columns)), shift)
+            reader = RunReader(there, index, self.names, which, self.width)
+            yield reader.read(self.block.found.right)
+
+    def _take(
+        self, inner: Lowerer, rights: Sequence[Any], shift: tuple[int, int]
+    ) -> None:
+        """Add the terms of a run to every total."""
+        lefts = [*self._lefts(inner, shift)]
+        fours = range(self.width // LANES)
+        for column, right in enumerate(rights):
+            values = [right.four(number, inner.block) for number in fours]
+            for row, left in enumerate(lefts):
+                pairs = zip(left, values, strict=True)
+                terms = (t.Binary("*", x.expr, value.expr) for x, value in pairs)
+                which = (row, self.shape.rows), (column, len(rights))
+                name = t.Ident(
+                    self.builder.name(f"four{suffix(*which, shift)}", "turn")
+                )
+                inner.block.append(t.Let(name.name, reduce(add, terms)))
+                term = across("sum", name)
+                if right.same is not None:
+                    term = t.Binary("*", right.same, term)
+                total = self.totals[row * len(rights) + column]
+                inner.block.append(accumulate("sum", total, term))
+
+    def _lefts(self, inner: Lowerer, shift: tuple[int, int]) -> Iterator[list[Value]]:
+        """Name the vectors of every row."""
+        (index,) = self.reduce.indices
+        count = self.width // LANES
+        fours = [
+            replace(inner, at={**inner.at, index: inner.at[index] + n * LANES})
+            for n in range(count)
+        ]
+        rows = zip(*(self.block.lefts(four) for four in fours), strict=True)
+        for row, values in enumerate(rows):
+            yield [
+                self._left(four, value, (row, self.shape.rows), shift, (n, count))
+                for n, (four, value) in enumerate(zip(fours, values, strict=True))
+            ]
+
+    def _left(self, inner: Lowerer, value: Value, *which: tuple[int, int]) -> Value:
+        wide = Value(inner.widen(value, self.reduce.type), wide=True)
+        return self._named_factor(inner, "left", wide, *which)
+
+
+@final
+@dataclass
+class WordRowwise(NarrowRowwise):
+    """Reads four words at once, and the rows from workgroup memory.
+
+    In a turn, groups of lanes across read different columns at the same places.  Lanes that
+    read neighbouring words would read vectors of the rows a run apart: they bring these to
+    workgroup memory together instead, in the order in which they lie.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        vectors = _shared_vectors(self.shape, self.width)
+        self.held_bytes = vectors * LANES * BYTES
+        type_ = f"array<vec4f, {vectors}>"
+        self.shared = self.builder.workgroup_array("rows", type_, self.held_bytes)
+
+    def _accumulate(self, at: dict[Index, t.Expr]) -> None:
+        """Let each lane sum its terms of every row and column."""
+        s, (index,) = self.builder, self.reduce.indices
+        columns, end = self._start(at), s.extent(index.extent)
+        first, held = (
+            t.Ident(s.fresh(f"{which}_{index.name}")) for which in ("first", "held")
+        )
+        place = t.Ident(s.name(index.name))
+        body: list[t.Stmt] = [
+            t.Let(place.name, first + self._along * self.width),
+            # Lanes beyond the end go to the barriers, too.
+            t.Let(held.name, t.call("min", place, end - self.width)),
+        ]
+        label = reduction_label(self.task)
+        lowerer = Lowerer(s, at, body, vector=index, label=label, counts_vectors=True)
+        inner = replace(lowerer, at={**at, index: held})
+        rights = [*self._rights(inner, columns, (0, 1))]
+        body += [t.BARRIER, *self._fill(lowerer, index, first), t.BARRIER]
+        own = replace(lowerer, at={**at, index: place}, block=[])
+        self._take(own, rights, (0, 1))
+        body.append(t.If(place < end, tuple(own.block)))
+        step = self.shape.along * self.width
+        self.body.append(t.count_up(first.name, 0, end, step, *body))
+
+    def _fill(self, lowerer: Lowerer, index: Index, first: t.Expr) -> Iterator[t.Stmt]:
+        """Yield what brings the rows' vectors of a turn to workgroup memory."""
+        s, run = self.builder, self.width // LANES
+        turns = run // self.shape.across
+        for number in range(turns):
+            which = suffix((number, turns))
+            vector, place = (
+                t.Ident(s.name(f"{name}{which}", "turn")) for name in ("vector", "at")
+            )
+            yield t.Let(vector.name, s.lane + number * self.shape.lanes)
+            yield t.Let(place.name, first + vector * LANES)
+            there = replace(lowerer, at={**lowerer.at, index: place}, block=[])
+            for row, value in enumerate(self.block.lefts(there)):
+                to = self._shared_at(row, vector % run, vector // run)
+                wide = there.widen(value, self.reduce.type)
+                there.block.append(t.Assign(to, wide))
+            yield t.If(place < s.extent(index.extent), tuple(there.block))
+
+    def _lefts(self, inner: Lowerer, shift: tuple[int, int]) -> Iterator[list[Value]]:
+        count = self.width // LANES
+        for row in range(self.shape.rows):
+            yield [
+                self._left(
+                    inner,
+                    Value(self._shared_at(row, t.u32(n), self._along), wide=True),
+                    (row, self.shape.rows),
+                    shift,
+                    (n, count),
+                )
+                for n in range(count)
+            ]
+
+    def _shared_at(self, row: int, number: t.Expr, lane: t.Expr) -> t.Expr:
+        """Return the place of vector `number` of a lane's run."""
+        run = self.width // LANES
+        return self.shared[(number + row * run) * _stride(self.shape) + lane]
