@@ -88,10 +88,14 @@ def _of_given(
 ) -> Statement | None:
     """Return a sum of products with what the caller has kept in the place of some."""
     term = _sum_of(statement)
-    opened = simplifier.opened(term) if term is not None and program.given else None
-    if opened is None:
+    if term is None or not program.given:
         return None
-    found = (_with_partial_sum(opened, other) for other in program.given)
+    found = (
+        _with_partial_sum(each, other)
+        for each in (term, simplifier.opened(term))
+        for other in program.given
+        if each is not None
+    )
     known = next((each for each in found if each is not None), None)
     return known and replace(statement, value=rendered([known]))
 
@@ -134,13 +138,21 @@ def _depends(statement: Statement, on: Statement, program: Program) -> bool:
 
 
 def _with_partial_sum(term: Term, other: Statement) -> Term | None:
-    """Return a sum with the name of another in the place of a sum inside of it."""
+    """Return a sum with the name of another in the place of a sum inside of it.
+
+    What the other divides its sum by need not be inside: `sum[j] e[j] / total` times
+    `total` is the sum.
+    """
     inner = _sum_of(other)
     if inner is None or not inner.factors:
         return None
-    pattern = Pattern(
-        tuple(inner.factors.items()), frozenset((*other.indices, *inner.bound))
-    )
+    divisors = {
+        atom: exponent
+        for atom, exponent in inner.factors.items()
+        if exponent < 0 and indices_of((atom,)).isdisjoint(inner.bound)
+    }
+    own = {atom: e for atom, e in inner.factors.items() if atom not in divisors}
+    pattern = Pattern(tuple(own.items()), frozenset((*other.indices, *inner.bound)))
     for renaming, _ in renamings(pattern, term.factors, whole=False):
         if not {*other.indices, *inner.bound} <= renaming.keys():
             continue
@@ -157,8 +169,13 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
         places = (as_subscript(by[index]) for index in other.indices)
         name = Load(other.target, tuple(places))
         bound = tuple(index for index in term.bound if index not in gone)
-        factors = joined(rest, {name: ONE})
-        return replace(term, factors=factors, bound=bound, conditions=conditions)
+        return Term(
+            term.coefficient / inner.coefficient,
+            joined(rest, {name: ONE}),
+            conditions,
+            bound,
+            term.solved,
+        )
     return None
 
 
