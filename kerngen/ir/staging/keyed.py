@@ -107,8 +107,15 @@ def keyed(reduce: Reduce) -> Keyed | None:
 
     A place is not joined with others by its value alone: those of keys are not found so.
     """
-    if reduce.finds_place:
-        return None
+    return None if reduce.finds_place else _by_keys(reduce)
+
+
+def keyed_place(reduce: Reduce) -> Keyed | None:
+    """Return a place by keys: `argmax[i when ids[i] == u32(q)] x[i]`."""
+    return _by_keys(reduce) if reduce.finds_place else None
+
+
+def _by_keys(reduce: Reduce) -> Keyed | None:
     keys: dict[Index, Key] = {}
     rest: list[Expr] = []
     for part in conjuncts(reduce.condition):
