@@ -80,11 +80,20 @@ def _attention(sizes: Sizes) -> int:
     return 2 * pairs * (sizes["d"] + sizes["e"])
 
 
-def _causal(sizes: Sizes) -> int:
+def _backward(sizes: Sizes) -> int:
+    """The operations of five products: scores again, and two for each of both sides."""
+    pairs = sizes["b"] * sizes["h"] * sizes["s"] * sizes["t"]
+    return 2 * pairs * (3 * sizes["d"] + 2 * sizes["e"])
+
+
+def _causal(of: Callable[[Sizes], int]) -> Callable[[Sizes], int]:
     """The operations of the scores up to each query's place."""
-    s, t = sizes["s"], sizes["t"]
-    whole = _attention({**sizes, "s": 1, "t": 1})
-    return whole * (s * t - s * (s - 1) // 2)
+
+    def operations(sizes: Sizes) -> int:
+        s, t = sizes["s"], sizes["t"]
+        return of({**sizes, "s": 1, "t": 1}) * (s * t - s * (s - 1) // 2)
+
+    return operations
 
 
 def _each(operations: int) -> Callable[[Sizes], int]:
@@ -205,15 +214,27 @@ STANDARD: Final = (
     ),
     Standard(
         "attention.causal_attention",
-        _causal,
+        _causal(_attention),
         shapes("b h s d t e", *_HEADS),
         shapes("b h s d t e", *_SMALL_HEADS),
     ),
     Standard(
         "attention.grouped_query_attention",
-        _causal,
+        _causal(_attention),
         shapes("b h s d r t e", *_DECODED),
         shapes("b h s d r t e", *_SMALL_DECODED),
+    ),
+    Standard(
+        "attention.attention_backward",
+        _backward,
+        shapes("b h s d t e", *_HEADS),
+        shapes("b h s d t e", *_SMALL_HEADS),
+    ),
+    Standard(
+        "attention.causal_attention_backward",
+        _causal(_backward),
+        shapes("b h s d t e", *_HEADS),
+        shapes("b h s d t e", *_SMALL_HEADS),
     ),
     Standard(
         "norm.layernorm",

@@ -4,14 +4,18 @@
     After:   along[i] = sum[j] de[i, j] * e[i, j];       de[i, j] = sum[p] dy[i, p] * v[j, p]
 
 So `y`, a product, is not computed again.  `attention` divided behind its sum has this form.
+
+Where the caller has kept `y`, it is the other way: what reads `y` alone is in the place of
+a sum over `j`, which is longer, as a rule, and whose terms are tiles to be made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import final
 
+from kerngen.gradient.conditions import facts_of
 from kerngen.gradient.match import Pattern, renamings
 from kerngen.gradient.render import rendered
 from kerngen.gradient.simplify import Simplifier, terms_of_sum
@@ -45,6 +49,11 @@ class Program:
     own: tuple[Statement, ...]
     outputs: tuple[Statement, ...]
 
+    @property
+    def given(self) -> tuple[Statement, ...]:
+        """The statements whose results the caller has kept."""
+        return tuple(s for s in self.forward if s.target.role is Role.INPUT)
+
     def needed(self) -> frozenset[Tensor]:
         """Return the lets that the outputs depend on, directly or not."""
         return _needed((*self.forward, *self.own), self.outputs)
@@ -55,15 +64,40 @@ def with_sums_exchanged(
 ) -> tuple[Statement, ...]:
     """Return the gradient's statements with sums in the cheaper order."""
     for place, statement in enumerate(program.own):
+        known = _of_given(statement, program, simplifier)
+        if known is not None:
+            program = _with(program, place, known)
+            continue
         for other in _exchanged(statement, program, simplifier):
-            own = (*program.own[:place], other, *program.own[place + 1 :])
-            changed = replace(program, own=own)
+            changed = _with(program, place, other)
             if len(changed.needed()) < len(program.needed()) or _is_shorter(
                 other, statement
             ):
                 program = changed
                 break
     return program.own
+
+
+def _with(program: Program, place: int, statement: Statement) -> Program:
+    own = (*program.own[:place], statement, *program.own[place + 1 :])
+    return replace(program, own=own)
+
+
+def _of_given(
+    statement: Statement, program: Program, simplifier: Simplifier
+) -> Statement | None:
+    """Return a sum of products with what the caller has kept in the place of some."""
+    term = _sum_of(statement)
+    if term is None or not program.given:
+        return None
+    found = (
+        _with_partial_sum(each, other)
+        for each in (term, simplifier.opened(term))
+        for other in program.given
+        if each is not None
+    )
+    known = next((each for each in found if each is not None), None)
+    return known and replace(statement, value=rendered([known]))
 
 
 def _is_shorter(other: Statement, statement: Statement) -> bool:
@@ -91,6 +125,8 @@ def _exchanged(
         if each is None or len(each.bound) < 2:
             continue
         for other in program.own:
+            if other.target.role is not Role.LET:
+                continue
             found = _with_partial_sum(each, other)
             if found is not None and not _depends(other, statement, program):
                 yield replace(statement, value=rendered([found]))
@@ -102,13 +138,21 @@ def _depends(statement: Statement, on: Statement, program: Program) -> bool:
 
 
 def _with_partial_sum(term: Term, other: Statement) -> Term | None:
-    """Return a sum with the name of another in the place of a sum inside of it."""
+    """Return a sum with the name of another in the place of a sum inside of it.
+
+    What the other divides its sum by need not be inside: `sum[j] e[j] / total` times
+    `total` is the sum.
+    """
     inner = _sum_of(other)
-    if inner is None or inner.conditions or other.target.role is not Role.LET:
+    if inner is None or not inner.factors:
         return None
-    pattern = Pattern(
-        tuple(inner.factors.items()), frozenset((*other.indices, *inner.bound))
-    )
+    divisors = {
+        atom: exponent
+        for atom, exponent in inner.factors.items()
+        if exponent < 0 and indices_of((atom,)).isdisjoint(inner.bound)
+    }
+    own = {atom: e for atom, e in inner.factors.items() if atom not in divisors}
+    pattern = Pattern(tuple(own.items()), frozenset((*other.indices, *inner.bound)))
     for renaming, _ in renamings(pattern, term.factors, whole=False):
         if not {*other.indices, *inner.bound} <= renaming.keys():
             continue
@@ -116,14 +160,32 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
         part = {substituted(a, by): -e for a, e in inner.factors.items()}
         rest = joined(term.factors, part)
         gone = {renaming[index] for index in inner.bound}
-        if not gone < {*term.bound} or gone & indices_of((*rest, *term.conditions)):
+        same = {_form_of(substituted(c, by)) for c in inner.conditions}
+        conditions = tuple(c for c in term.conditions if _form_of(c) not in same)
+        if len(term.conditions) - len(conditions) < len(same):
+            continue
+        if not gone < {*term.bound} or gone & indices_of((*rest, *conditions)):
             continue
         places = (as_subscript(by[index]) for index in other.indices)
         name = Load(other.target, tuple(places))
         bound = tuple(index for index in term.bound if index not in gone)
-        factors = joined(rest, {name: ONE})
-        return replace(term, factors=factors, bound=bound)
+        return Term(
+            term.coefficient / inner.coefficient,
+            joined(rest, {name: ONE}),
+            conditions,
+            bound,
+            term.solved,
+        )
     return None
+
+
+def _form_of(condition: Expr) -> Hashable:
+    """Return what a condition has in common with others that are the same.
+
+    `s + j <= t + i` and `j <= i + (t - s)` are.
+    """
+    forms = facts_of(condition)
+    return tuple(frozenset(form.items()) for form in forms) or condition
 
 
 def _needed(

@@ -17,9 +17,6 @@ from kerngen.runtime import ShapeError
 from kerngen_kernels import attention as kernels
 from kerngen_kernels import layout
 
-_FULL = (kernels.attention, kernels.attention_gradient)
-_CAUSAL = (kernels.causal_attention, kernels.causal_attention_gradient)
-
 
 def attention(
     q: Value, k: Value, v: Value, *, heads: int, causal: bool = False
@@ -56,13 +53,20 @@ def attention(
             f"attention: q has {given[0].shape[1]} positions and k has "
             f"{given[1].shape[1]}; causal, the first queries would see no key."
         )
-    forward, gradient = _CAUSAL if causal else _FULL
     q4, k4, v4 = (layout.split_heads(each.tensor, heads=heads) for each in given)
+    if causal:
+        y, top, total = kernels.causal_attention_kept(q4, k4, v4)
+    else:
+        y, top, total = kernels.attention_kept(q4, k4, v4)
+    kept = q4, k4, v4, y, top, total
 
     def pull(dy: AnyTensor, _: Sequence[AnyTensor | None]) -> Sequence[AnyTensor]:
-        found = gradient(q4, k4, v4, layout.split_heads(dy, heads=heads))
+        dy4 = layout.split_heads(dy, heads=heads)
+        found: Sequence[AnyTensor]
+        if causal:
+            found = kernels.causal_attention_backward(*kept, dy4)
+        else:
+            found = kernels.attention_backward(*kept, dy4)
         return [layout.merge_heads(each) for each in found]
 
-    return computed(
-        layout.merge_heads(forward(q4, k4, v4)), joint_edge(given, pull, q4, k4, v4)
-    )
+    return computed(layout.merge_heads(y), joint_edge(given, pull, *kept))

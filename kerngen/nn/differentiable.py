@@ -141,6 +141,7 @@ class Differentiable:
         """Return the gradients that a call needs, and which inputs each is for.
 
         The one that is by the most inputs comes first: what they share is computed once.
+        Of those that are by as many, it is the one that is given most.
         """
         left = [
             name
@@ -149,7 +150,10 @@ class Differentiable:
         ]
         chosen: list[tuple[Kernel, tuple[str, ...]]] = []
         while left:
-            best = max(map(kernel_of, self.gradients), key=lambda g: len(_by(g, left)))
+            best = max(
+                map(kernel_of, self.gradients),
+                key=lambda g: (len(_by(g, left)), len(g.derivation.given)),
+            )
             names = _by(best, left)
             if not names:
                 raise GraphError(

@@ -187,19 +187,55 @@ def scatter(
     Terms have the axes of the keys, then the others of `total`.  Floats are joined in
     double.
     """
-    places = [np.asarray(key, np.int64) for key in keys]
-    rest = total.shape[len(keys) :]
-    shapes = [(*place.shape, *(1 for _ in rest)) for place in places]
-    shape = np.broadcast_shapes(*shapes, np.shape(terms), rest)
-    around = shape[: len(shape) - len(rest)]
-    inside = np.ones(around, np.bool_)
-    for place, length in zip(places, total.shape, strict=False):
-        inside &= (place >= 0) & (place < length)
-    chosen = tuple(np.broadcast_to(place, around)[inside] for place in places)
+    chosen, some, _ = _by_keys(total.shape, keys, np.asarray(terms, total.dtype))
     joined = total.astype(_wide(total.dtype))
-    some = np.broadcast_to(np.asarray(terms, total.dtype), shape)[inside]
     join.at(joined, chosen, some)
     return joined.astype(total.dtype)
+
+
+def keyed_places(
+    join: np.ufunc,
+    shape: tuple[int, ...],
+    keys: tuple[ArrayLike, ...],
+    terms: ArrayLike,
+    where: ArrayLike = True,
+) -> Array:
+    """Return the first place of the greatest of the terms that keys choose for an element.
+
+    With `np.minimum`, it is that of the least; of no terms -1.  Axes are those of `scatter`;
+    places are counted along the last one of the keys.  NaN is better than any number.
+    """
+    chosen, some, numbers = _by_keys(shape, keys, np.asarray(terms), where)
+    limits = np.finfo if some.dtype.kind == "f" else np.iinfo
+    limit = limits(some.dtype).min if join is np.maximum else limits(some.dtype).max
+    best = np.full(
+        shape, limit * np.inf if some.dtype.kind == "f" else limit, some.dtype
+    )
+    join.at(best, chosen, some)
+    is_best = (some == best[chosen]) | np.isnan(some)
+    along = np.reshape(numbers, (-1, *(1,) * (some.ndim - 1)))
+    found = np.full(shape, HIGHEST_I32, np.int32)
+    np.minimum.at(found, chosen, np.where(is_best, along, HIGHEST_I32))
+    return np.where(found == HIGHEST_I32, np.int32(-1), found)
+
+
+def _by_keys(
+    shape: tuple[int, ...],
+    keys: tuple[ArrayLike, ...],
+    terms: Array,
+    where: ArrayLike = True,
+) -> tuple[tuple[Array, ...], Array, Array]:
+    """Return where terms belong, the terms that belong somewhere, and their places."""
+    places = [np.asarray(key, np.int64) for key in keys]
+    rest = shape[len(keys) :]
+    shapes = [(*place.shape, *(1 for _ in rest)) for place in places]
+    whole = np.broadcast_shapes(*shapes, terms.shape, rest)
+    around = whole[: len(whole) - len(rest)]
+    inside = np.broadcast_to(where, around).copy()
+    for place, length in zip(places, shape, strict=False):
+        inside &= (place >= 0) & (place < length)
+    chosen = tuple(np.broadcast_to(place, around)[inside] for place in places)
+    return chosen, np.broadcast_to(terms, whole)[inside], np.nonzero(inside)[-1]
 
 
 def prefixes(

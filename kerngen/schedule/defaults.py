@@ -363,12 +363,14 @@ def _attention(task: Task) -> Iterator[Choice]:
 def _attention_sums(found: AttentionSums) -> Iterator[Choice]:
     """Yield the gradients of attention, in tiles that suit the numbers of columns."""
     reason = "gradients of attention by tiles of scores, which are not stored"
-    together, sums = len(found.stages), found.sums
+    together = len(found.stages)
+    sums = [each for pass_ in found.passes for each in pass_.sums]
     for most, options in FLASH_SUM_TILES:
         few = reduce(_both, (_compare(x.column.extent, "<=", most) for x in sums))
         yield Choice("flash", reason, few, options, together)
-    tiles = found.statistics.tiles
-    many = _compare(_size((*tiles.batch, tiles.row, tiles.key)), ">", MANY_SCORES)
+    tiles, outer = found.passes[0].tiles, found.passes[0].outer
+    scores = _size((*tiles.batch, *outer, tiles.row, tiles.key))
+    many = _compare(scores, ">", MANY_SCORES)
     widest = FLASH_SUM_TILES[-1][1]
     yield Choice("flash", f"{reason}: they are many", many, widest, together)
 

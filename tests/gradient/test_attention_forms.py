@@ -5,8 +5,12 @@ What the maximum gets is 0 in each: the result is the same whatever is subtracte
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kerngen.ir.nodes import Reduce, Role
+from kerngen.ir.walk import walk
 from tests.compile import checked
 from tests.gradient.costs import dispatches
 from tests.gradient.differences import Case, program
@@ -88,3 +92,21 @@ def test_gradients_are_what_differences_give(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_all_gradients_are_what_differences_give(form: str) -> None:
     assert _case(FORMS[form]).worst() < CLOSE
+
+
+@pytest.mark.parametrize("form", ["divided by a let", "divided in the sum"])
+def test_what_is_kept_is_not_made_again(form: str) -> None:
+    """Sums over keys are those of the outputs; the products are of tiles."""
+    text = FORMS[form].replace("* v[j, p]", "* 3.0 * v[j, p]")
+    case = replace(_case(text), given=("y", "top", "total"))
+    over_keys = [
+        s.target.role
+        for s in case.derived().body
+        for node in walk(s.value)
+        if isinstance(node, Reduce) and node.indices[0].extent == "t"
+    ]
+    assert over_keys == [Role.OUTPUT]
+    by_output = replace(case, given=("y",))
+    derived = by_output.derived()
+    assert [name for name, *_ in dispatches(program(case.module, derived))] == ["flash"]
+    assert by_output.worst(derived) < CLOSE

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
 from kerngen.ir.staging.passes import form_stages
 from tests.compile import checked, loaded
 
@@ -126,3 +127,23 @@ def test_places_by_key_follow_numpy_s_rules(either: gpu.Context) -> None:
         groups=5,
     )
     np.testing.assert_array_equal(made[0].numpy(), [1, 3, 4, 6, -1])
+
+
+LAID = """
+kernel f(x: f32[b, n, c], ids: i32[b, n], groups: u32) -> at: i32[b, groups, c] {
+    at[k, q, j] = argmin[i when ids[k, i] == q and i > 0] x[k, i, j] * f32(q + 1);
+}
+"""
+
+
+def test_references_take_each_term_once() -> None:
+    """A place by key is one pass over the terms, also beside other axes."""
+    rng = np.random.default_rng(3)
+    x = rng.integers(-4, 4, (2, 40, 3)).astype(np.float32)
+    ids = rng.integers(-1, 8, (2, 40)).astype(np.int32)
+    assert "for i in range" not in compile_text(LAID, "f.kern").binding
+    found = loaded(LAID).f_reference(x, ids, groups=7)
+    for k, q, j in np.ndindex(2, 7, 3):
+        own = 1 + np.flatnonzero(ids[k, 1:] == q)
+        wanted = own[np.argmin(x[k, own, j])] if len(own) else -1
+        assert found[k, q, j] == wanted

@@ -6,7 +6,7 @@ Terms of sums are of like size, with random signs, so that a term left out shows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -194,6 +194,10 @@ _HEADS = Domain(
     lengths={**_bounded("b h", 0, 1), **_bounded("s t d e", 1, 128)},
     derive=lambda d: {"t": max(d["s"], d["t"])} if "t" in d else {},
 )
+_GROUPED_HEADS = Domain(
+    lengths={**_HEADS.lengths, "r": (1, 2)},
+    derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
+)
 _BATCH = Domain(lengths={**_bounded("b c", 0, 6), **_bounded("h s d m n", 0, 20)})
 _MATRIX = _bounded("m n k", 1, 140)
 _SHIFTS = Domain(
@@ -273,15 +277,21 @@ DOMAINS: Mapping[str, Domain] = {
         ),
     ),
     **_all(
-        "attention causal_attention attention_gradient causal_attention_gradient",
+        "attention causal_attention attention_gradient causal_attention_gradient "
+        "attention_kept causal_attention_kept",
         _HEADS,
     ),
     **_all(
-        "grouped_query_attention grouped_query_attention_gradient",
-        Domain(
-            lengths={**_HEADS.lengths, "r": (1, 2)},
-            derive=lambda d: {"h": 2 * d["r"], "t": max(d["s"], d["t"])},
-        ),
+        "grouped_query_attention grouped_query_attention_gradient "
+        "grouped_query_attention_kept",
+        _GROUPED_HEADS,
+    ),
+    **_all(
+        "attention_backward causal_attention_backward",
+        replace(_HEADS, inputs={"total": positive}),
+    ),
+    "grouped_query_attention_backward": replace(
+        _GROUPED_HEADS, inputs={"total": positive}
     ),
     **_all(
         "rotary rotary_gradient rotary_interleaved rotary_interleaved_gradient",

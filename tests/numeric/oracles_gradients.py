@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .approx import Array, exactly
+from .oracles_attention import ATTENTION
 from .oracles_images import (
     conv2d_input_gradient,
     conv2d_kernel_gradient,
@@ -241,6 +242,7 @@ GRADIENTS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
         "batchnorm_training_gradient": batchnorm_training_gradient,
     },
     "attention": {
+        **ATTENTION,
         "grouped_query_attention_gradient": grouped_query_attention_gradient,
         "rotary_gradient": rotary_gradient,
         "rotary_interleaved_gradient": rotary_interleaved_gradient,

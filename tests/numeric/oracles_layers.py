@@ -199,19 +199,24 @@ def _seen(q: Array, k: Array) -> NDArray[np.bool_]:
     return np.tri(queries, keys, keys - queries, dtype=np.bool_)
 
 
-def _weights(q: Array, k: Array, seen: NDArray[np.bool_] | None) -> Array:
+def scores_seen(q: Array, k: Array, *, causal: bool) -> tuple[Array, float]:
+    """The scores, those of keys that are not seen lowest, and their scale."""
     score = _scale(q) * (q @ np.swapaxes(k, -1, -2))
-    return softmax(score if seen is None else np.where(seen, score, LOWEST))
+    return np.where(_seen(q, k), score, LOWEST) if causal else score, _scale(q)
+
+
+def _weights(q: Array, k: Array, *, causal: bool = False) -> Array:
+    return softmax(scores_seen(q, k, causal=causal)[0])
 
 
 def attention(q: Array, k: Array, v: Array) -> Array:
     """The values' means, weighted by the softmax of the scores."""
-    return _weights(q, k, None) @ v
+    return _weights(q, k) @ v
 
 
 def causal_attention(q: Array, k: Array, v: Array) -> Array:
     """The same, of the keys that are seen."""
-    return _weights(q, k, _seen(q, k)) @ v
+    return _weights(q, k, causal=True) @ v
 
 
 def grouped_query_attention(q: Array, k: Array, v: Array) -> Array:
@@ -231,7 +236,7 @@ def causal_scores_gradient(
     q: Array, k: Array, v: Array, dy: Array
 ) -> tuple[Array, Array, float]:
     """The weights of causal attention, the scores' gradient, and their scale."""
-    weight = _weights(q, k, _seen(q, k))
+    weight = _weights(q, k, causal=True)
     return weight, _scores_gradient(v, dy, weight), _scale(q)
 
 
@@ -249,14 +254,14 @@ def attention_gradient(
     q: Array, k: Array, v: Array, dy: Array
 ) -> tuple[Array, Array, Array]:
     """By the queries, the keys and the values."""
-    return _attention_gradient(q, k, v, dy, _weights(q, k, None))
+    return _attention_gradient(q, k, v, dy, _weights(q, k))
 
 
 def causal_attention_gradient(
     q: Array, k: Array, v: Array, dy: Array
 ) -> tuple[Array, Array, Array]:
     """The same, of the keys that are seen."""
-    return _attention_gradient(q, k, v, dy, _weights(q, k, _seen(q, k)))
+    return _attention_gradient(q, k, v, dy, _weights(q, k, causal=True))
 
 
 def rotary(x: Array, cosine: Array, sine: Array) -> Array:

@@ -125,7 +125,28 @@ def test_schedule(ctx: Context, way: Way) -> None:
     hold_to_oracle(ctx, way, few(way.case))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+LIKE_OTHERS = {
+    "attention.attention_kept",
+    "attention.grouped_query_attention_kept",
+    "attention.attention_backward",
+    "attention.causal_attention_backward",
+    "attention.attention_gradient",
+    "attention.causal_attention_gradient",
+}
+"""Kernels whose shaders take long to compile, and are those of others of their file."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            marks=[pytest.mark.nightly] if str(case) in LIKE_OTHERS else [],
+            id=str(case),
+        )
+        for case in CASES
+    ],
+)
 def test_as_called(ctx: Context, case: Case) -> None:
     """With all choices left to the runtime, as users call it."""
     sums = [each for way in ways(case) for each in way.summations]

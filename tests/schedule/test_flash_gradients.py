@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import Any, TypeAlias, final
 
@@ -15,6 +18,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.plan.size import symbols
+from kerngen.schedule.program import KernelProgram
 from tests.compile import built_module
 
 Array: TypeAlias = NDArray[Any]
@@ -38,9 +42,10 @@ kernel f(q: f32[b, h, s, d], k: f32[b, r, t, d], v: f32[b, r, t, e], bias: f32[h
     let weight[n, g, i, j] = exp(score[n, g, i, j] - top[n, g, i]) / total[n, g, i];
     y[n, g, i, c] = sum[jWHEN] weight[n, g, i, j] * v[n, g / (h / r), j, c];
 }
-kernel df = gradient of f by q, k, v;
+kernel df = gradient of f by q, k, vGIVEN;
 schedule df { TILES }
 """
+KEPT = " given y, top, total"
 
 
 def everywhere(i: Array, j: Array, _: int) -> Array:
@@ -65,11 +70,21 @@ class Case:
     mask: Callable[[Array, Array, int], Array] = everywhere
     masked: float | None = None
 
-    def text(self, tiles: str = TILES) -> str:
+    def text(self, kept: str = "") -> str:
         """The program, with a schedule."""
         when = f" when {self.when}" if self.when else ""
         text = ATTENTION.replace("SCORE", self.score).replace("WHEN", when)
-        return text.replace("TILES", tiles)
+        return text.replace("TILES", TILES).replace("GIVEN", kept)
+
+    def forward(self, given: dict[str, Array]) -> dict[str, Array]:
+        """Return the output, and each row's largest score and total, in float64."""
+        q, k, v, bias = (given[n].astype(np.float64) for n in ("q", "k", "v", "bias"))
+        k, v = (np.repeat(x, q.shape[1] // k.shape[1], axis=1) for x in (k, v))
+        score, _ = self._scores(q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]), bias)
+        top = score.max(-1, keepdims=True, initial=LOWEST)
+        total = np.exp(score - top).sum(-1, keepdims=True)
+        y = np.exp(score - top) @ v / np.maximum(total, 1e-300)
+        return {"y": y, "top": top[..., 0], "total": total[..., 0]}
 
     def gradients(self, given: dict[str, Array]) -> list[Array]:
         """Return the gradients in float64, by the rules of a softmax and of products."""
@@ -157,24 +172,30 @@ def arguments(sizes: tuple[int, ...]) -> dict[str, Array]:
     }
 
 
-FEW = ("causal, with rows without keys", "a window that leaves rows empty")
-"""The cases that are run by default, each with eight shaders to compile."""
+CAUSAL_CASE = "causal, with rows without keys"
+FEW = (
+    (CAUSAL_CASE, KEPT),
+    ("a window that leaves rows empty", ""),
+)
+"""What is run by default, each with six shaders to compile."""
+
+WAYS = [(name, kept) for name in CASES for kept in ("", KEPT)]
 
 
 @pytest.mark.parametrize(
-    "name",
-    [each if each in FEW else pytest.param(each, marks=NIGHTLY) for each in CASES],
+    ("name", "kept"),
+    [way if way in FEW else pytest.param(*way, marks=NIGHTLY) for way in WAYS],
 )
-def test_gradients_are_numpys(ctx: gpu.Context, name: str) -> None:
-    with built_module(CASES[name].text()) as module:
+def test_gradients_are_numpys(ctx: gpu.Context, name: str, kept: str) -> None:
+    with built_module(CASES[name].text(kept)) as module:
         for each in SIZES:
             check_gradients(ctx, name, module, each)
 
 
 @NIGHTLY
-@pytest.mark.parametrize("name", CASES)
-def test_gradients_of_more_sizes(ctx: gpu.Context, name: str) -> None:
-    with built_module(CASES[name].text()) as module:
+@pytest.mark.parametrize(("name", "kept"), WAYS)
+def test_gradients_of_more_sizes(ctx: gpu.Context, name: str, kept: str) -> None:
+    with built_module(CASES[name].text(kept)) as module:
         for each in MORE:
             check_gradients(ctx, name, module, each)
 
@@ -183,9 +204,12 @@ def check_gradients(
     ctx: gpu.Context, name: str, module: ModuleType, sizes: tuple[int, ...]
 ) -> None:
     """Compare the gradients of a case with NumPy's."""
-    given = arguments(sizes)
-    wanted = CASES[name].gradients(given)
-    if not CASES[name].biased:
+    case, given = CASES[name], arguments(sizes)
+    wanted = case.gradients(given)
+    if "top" in signature(module.df).parameters:
+        kept = case.forward(given)
+        given |= {name: x.astype(np.float32) for name, x in kept.items()}
+    if not case.biased:
         del given["bias"]
     (chosen,) = ctx.choices(module.df, **dict(zip("bhrstde", sizes, strict=True)))
     assert chosen.strategy.startswith("flash")
@@ -196,17 +220,49 @@ def check_gradients(
         )
 
 
-def test_no_scores_are_stored() -> None:
-    text = CASES["plain"].text().replace("schedule df {", "schedule f {")
-    _, program = compile_text(text, "f.kern").programs
-    (choice,) = program.choices
+@cache
+def derived(kept: str) -> KernelProgram:
+    """Return the program of causal gradients, by the schedules of the compiler."""
+    text = CASES[CAUSAL_CASE].text(kept).replace("schedule df {", "schedule f {")
+    compiled = compile_text(text, "f.kern")
+    (found,) = (p for p in compiled.programs if p.staged.kernel.name == "df")
+    return found
+
+
+@pytest.mark.parametrize("kept", ["", KEPT])
+def test_no_scores_are_stored(kept: str) -> None:
+    (choice,) = derived(kept).choices
+    own = {"y", "top", "total"} if kept else set[str]()
     for case in choice.cases[:2]:  # behind them, more than 256 columns
         schedule = case.schedule
         assert schedule.stages[-3:] == ("dq", "dk", "dv")
-        assert schedule.bound == {"q", "k", "v", "dy", "dq", "dk", "dv", "row_numbers"}
+        tensors = {"q", "k", "v", "dy", "dq", "dk", "dv", "row_numbers"}
+        assert schedule.bound == tensors | own
         for variant in schedule.variants:
             (scratch,) = variant.scratch
             assert {"s", "t"} & {*symbols(scratch.length)} == {"s"}
+
+
+@pytest.mark.parametrize(
+    ("kept", "products"),
+    [("", [(2, 0), (2, 1), (2, 2)]), (KEPT, [(0, 0), (2, 1), (2, 2)])],
+)
+def test_each_pass_makes_its_tiles_once(
+    kept: str, products: list[tuple[int, int]]
+) -> None:
+    """Loops over terms make products of queries and keys, those over turns the sums."""
+    (choice,) = derived(kept).choices
+    schedule = choice.cases[1].schedule
+    assert "micro8x4" in schedule.label, "one block of keys for an invocation"
+    for variant in schedule.variants:
+        found = [
+            tuple(
+                len(re.findall(rf"for \(var {loop}_?\d* = ", shader.code))
+                for loop in ("first", "turn")
+            )
+            for shader in variant.shaders
+        ]
+        assert found == products
 
 
 @pytest.mark.torch

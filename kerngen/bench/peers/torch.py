@@ -100,6 +100,13 @@ KEYED: Final[Mapping[str, tuple[str, str, Keyed]]] = {
 """The same of reductions by n keys, with the name of the number of bins."""
 
 
+BACKWARD: Final[Mapping[str, bool]] = {
+    "attention.attention_backward": False,
+    "attention.causal_attention_backward": True,
+}
+"""Gradients of attention whose forward pass is not timed, and whether they are causal."""
+
+
 @final
 class Torch:
     """PyTorch on one device, eager or `compiled` by `torch.compile`."""
@@ -161,6 +168,8 @@ class Torch:
             return composed[case.twin](case.sizes)
         if case.twin in KEYED and not self._compiled:
             return self._keyed(case)
+        if case.twin in BACKWARD and not self._compiled:
+            return self._backward(case)
         if case.twin not in TWINS:
             return None
         axes, function = TWINS[case.twin]
@@ -197,6 +206,25 @@ class Torch:
         def launch(turn: int) -> object:
             terms, keys = sets[turn % len(sets)]
             result: object = function(torch, terms, keys, bins)
+            return result
+
+        return launch
+
+    def _backward(self, case: Case) -> Launch:
+        torch, is_causal = self._torch, BACKWARD[case.twin]
+        kind = "gpu" if self._device == "cuda" else "software"
+
+        def made() -> tuple[Any, list[Any], Any]:
+            dims = "bhsd", "bhtd", "bhte"
+            x = [self._random(case.sizes, each).requires_grad_() for each in dims]
+            y = _attention(torch, x, is_causal=is_causal)
+            return y, x, torch.rand_like(y)
+
+        sets = [made() for _ in range(rotations(case.bytes, kind))]
+
+        def launch(turn: int) -> object:
+            y, x, dy = sets[turn % len(sets)]
+            result: object = torch.autograd.grad(y, x, dy, retain_graph=True)
             return result
 
         return launch

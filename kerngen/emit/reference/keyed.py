@@ -4,7 +4,9 @@ by functions of `kerngen.runtime.reference`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from typing import final
 
 from kerngen.emit.python_code import Code, call, tuple_text
 from kerngen.emit.reference.axes import align, find_carrier
@@ -15,7 +17,14 @@ from kerngen.ir.analysis.conditions import unconditional
 from kerngen.ir.analysis.ordering import Order, order_of
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import Index, IndexValue, Reduce, ReduceKind
-from kerngen.ir.staging.keyed import Key, Keyed, Prefix, keyed, prefix_of
+from kerngen.ir.staging.keyed import (
+    Key,
+    Keyed,
+    Prefix,
+    keyed,
+    keyed_place,
+    prefix_of,
+)
 from kerngen.ir.types import Scalar
 
 _JOINS: dict[ReduceKind, str] = {
@@ -63,6 +72,45 @@ def _ordered(printer: Printer, expr: Reduce, order: Order, frame: Frame) -> Code
     return align(places, outer, frame)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """A reduction by keys along axes: those of its terms, further ones, and the result's."""
+
+    reduce: Reduce
+    keys: tuple[Key, ...]
+    terms: Frame
+    columns: Frame
+
+    @property
+    def results(self) -> Frame:
+        """The axes of the result."""
+        return (*(key.index for key in self.keys), *self.columns)
+
+    def places(self, printer: Printer) -> str:
+        """Print where each term belongs."""
+        return tuple_text(
+            printer.print(key.value, self.terms).text for key in self.keys
+        )
+
+    def body(self, printer: Printer) -> str:
+        """Print the terms."""
+        return printer.print(self.reduce.body, (*self.terms, *self.columns)).text
+
+
+def _laid(printer: Printer, found: Keyed, reduce: Reduce, frame: Frame) -> _Laid | None:
+    """Lay a reduction along axes; None where no tensor has as many elements as terms."""
+    chosen = frozenset[Index]().union(*(free_indices(k.value) for k in found.keys))
+    rows = tuple(index for index in frame if index in chosen)
+    keys = (*(Key(IndexValue(row), row) for row in rows), *found.keys)
+    read = free_indices(reduce) - {*rows}
+    columns = tuple(index for index in frame if index in read)
+    terms = (*rows, *reduce.indices)
+    if not _has_carrier(printer, reduce, keys, (*terms, *columns)):
+        return None
+    return _Laid(reduce, keys, terms, columns)
+
+
 def _scattered(printer: Printer, found: Keyed, frame: Frame) -> Code | None:
     """
     Join each term with the result that its key chooses.
@@ -70,18 +118,46 @@ def _scattered(printer: Printer, found: Keyed, frame: Frame) -> Code | None:
     Before:  sum[i when ids[i] == u32(q)] dy[i, j]
     After:   ref.scatter(np.add, np.zeros((rows, d), real.dtype), (ids,), dy)
     """
-    reduce = unconditional(found.reduce)
-    chosen = frozenset[Index]().union(*(free_indices(k.value) for k in found.keys))
-    rows = tuple(index for index in frame if index in chosen)
-    keys = (*(Key(IndexValue(row), row) for row in rows), *found.keys)
-    read = free_indices(reduce.body) - {*rows}
-    columns = tuple(index for index in frame if index in read)
-    terms = (*rows, *reduce.indices)
-    if not _has_carrier(printer, reduce, keys, (*terms, *columns)):
+    laid = _laid(printer, found, unconditional(found.reduce), frame)
+    if laid is None:
         return None
-    axes = (*(key.index for key in keys), *columns)
-    text = partial(_scatter_call, printer, reduce, keys, (terms, columns, axes))
-    return align(unless_empty(printer, reduce, axes, text), axes, frame)
+
+    def text() -> Code:
+        total = empty_array(printer.scope, laid.reduce, laid.results)
+        join, places = _JOINS[laid.reduce.kind], laid.places(printer)
+        return call("ref.scatter", [join, total, places, laid.body(printer)])
+
+    value = unless_empty(printer, laid.reduce, laid.results, text)
+    return align(value, laid.results, frame)
+
+
+def print_keyed_place(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
+    """
+    Find the place of the best term of each result; None where it has no key.
+
+    Before:  argmax[i when ids[i] == u32(q)] x[i]
+    After:   ref.keyed_places(np.maximum, (groups,), (ids,), x)
+    """
+    found = keyed_place(expr)
+    if found is None or not all(key.index in frame for key in found.keys):
+        return None
+    laid = _laid(printer, found, found.reduce, frame)
+    condition = found.reduce.condition
+    if laid is None:
+        return None
+    if condition and not free_indices(condition).isdisjoint(laid.columns):
+        return None
+
+    def text() -> Code:
+        scope, kind = printer.scope, _JOINS["max" if expr.kind == "argmax" else "min"]
+        shape = scope.shape(laid.results, expr.type)
+        arguments = [kind, shape, laid.places(printer), laid.body(printer)]
+        if condition is not None:
+            arguments.append(printer.print(condition, laid.terms).text)
+        return call("ref.keyed_places", arguments)
+
+    value = unless_empty(printer, laid.reduce, laid.results, text)
+    return align(value, laid.results, frame)
 
 
 def _has_carrier(
@@ -91,19 +167,6 @@ def _has_carrier(
     values = (reduce.body, *(key.value for key in keys))
     loops, wanted = printer.scope.loops, frozenset(axes)
     return any(find_carrier(value, wanted, loops) is not None for value in values)
-
-
-def _scatter_call(
-    printer: Printer,
-    reduce: Reduce,
-    keys: tuple[Key, ...],
-    axes: tuple[Frame, Frame, Frame],
-) -> Code:
-    terms, columns, results = axes
-    places = tuple_text(printer.print(key.value, terms).text for key in keys)
-    total = empty_array(printer.scope, reduce, results)
-    body = printer.print(reduce.body, (*terms, *columns)).text
-    return call("ref.scatter", [_JOINS[reduce.kind], total, places, body])
 
 
 def _running(printer: Printer, found: Prefix, frame: Frame) -> Code | None:

@@ -7,6 +7,7 @@ from functools import partial
 from kerngen.emit.python_code import Code, call
 from kerngen.emit.reference.axes import align, find_carrier
 from kerngen.emit.reference.empty import unless_empty, write_empty
+from kerngen.emit.reference.keyed import print_keyed_place
 from kerngen.emit.reference.runs import Frame
 from kerngen.emit.reference.scope import Printer
 from kerngen.ir.analysis.reads import free_indices
@@ -15,6 +16,9 @@ from kerngen.ir.nodes import Reduce
 
 def print_place(printer: Printer, expr: Reduce, frame: Frame) -> Code:
     """Return the position, aligned with the frame."""
+    by_key = print_keyed_place(printer, expr, frame)
+    if by_key is not None:
+        return by_key
     outer = tuple(index for index in frame if index in free_indices(expr))
     wanted = frozenset((*outer, *expr.indices))
     inner = find_carrier(expr, wanted, printer.scope.loops)

@@ -109,8 +109,15 @@ def keyed(reduce: Reduce) -> Keyed | None:
     An `argmax` has none, as positions of different terms can't be joined by value
     alone.
     """
-    if reduce.finds_place:
-        return None
+    return None if reduce.finds_place else _by_keys(reduce)
+
+
+def keyed_place(reduce: Reduce) -> Keyed | None:
+    """Return a place by keys: `argmax[i when ids[i] == u32(q)] x[i]`."""
+    return _by_keys(reduce) if reduce.finds_place else None
+
+
+def _by_keys(reduce: Reduce) -> Keyed | None:
     keys: dict[Index, Key] = {}
     rest: list[Expr] = []
     for part in conjuncts(reduce.condition):

@@ -78,6 +78,13 @@ def _moved_subscript(
             return Clamped(moved(value, places))
 
 
+def replaced(expr: Expr, old: Expr | None, new: Expr) -> Expr:
+    """Return a value with a part of it replaced."""
+    if expr == old:
+        return new
+    return map_children(expr, lambda part: replaced(part, old, new))
+
+
 def ordered(score: Expr | None) -> Expr | None:
     """Return a score with its conditions in normal form, as gradients write them anew.
 
@@ -86,12 +93,13 @@ def ordered(score: Expr | None) -> Expr | None:
     match score:
         case Select(condition, then, otherwise):
             sides = ordered(then) or then, ordered(otherwise) or otherwise
-            return Select(_ordered_condition(condition), *sides, score.type)
+            return Select(ordered_condition(condition), *sides, score.type)
         case _:
             return score
 
 
-def _ordered_condition(condition: Expr) -> Expr:
+def ordered_condition(condition: Expr) -> Expr:
+    """Return a condition with its comparisons in one form."""
     match condition:
         case Binary(op, left, right) if (
             op in _COMPARISONS and left.type is Scalar.I32 and right.type is Scalar.I32
@@ -103,4 +111,4 @@ def _ordered_condition(condition: Expr) -> Expr:
             less = value_of(dict(items))
             return Binary(op, less, Constant(0, Scalar.I32), Scalar.BOOL)
         case _:
-            return map_children(condition, _ordered_condition)
+            return map_children(condition, ordered_condition)

@@ -13,18 +13,18 @@
 
 What is there for each query and key is a function of products (those of `q` and `k`, of `dy`
 and `v`), of statistics of the row, and of tensors.  So no such tensor is stored: each of the
-sums makes its tiles again, out of the products.  The statistics are one pass over the keys,
-by the rule of `attention.py`.
+sums makes its tiles again, out of the products; sums of the same tiles share them, as `dk`
+and `dv` do.  The statistics are one pass over the keys (`row_numbers.py`), unless the caller
+has kept them: then `along[i]` alone is computed, as `sum[c] dy[i, c] * y[i, c]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Final, final
+from typing import final
 
-from kerngen.ir.analysis.conditions import identity_of
 from kerngen.ir.analysis.reads import (
     free_indices,
     holds_reduce,
@@ -50,33 +50,23 @@ from kerngen.ir.staging.grouping import MAX_TENSORS
 from kerngen.ir.staging.stages import Define, Stage, Write
 from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
-from kerngen.ir.walk import map_children, walk
+from kerngen.ir.walk import map_children
 from kerngen.schedule.contraction import Contraction, contraction_of, contraction_over
-from kerngen.schedule.flash.attention import (
-    SUM,
-    TOP,
-    TOTAL,
-    is_computed,
-    scaled,
-    weighted,
-    with_locals,
+from kerngen.schedule.flash.attention import SUM, with_locals
+from kerngen.schedule.flash.attention_places import (
+    NoSumsError,
+    moved,
+    ordered_condition,
+    replaced,
 )
-from kerngen.schedule.flash.attention_places import NoSumsError, moved, ordered
+from kerngen.schedule.flash.key_bounds import mask_of
+from kerngen.schedule.flash.row_numbers import ZERO, Rows, softmax_rows, times
 from kerngen.schedule.task import Task
-
-_ZERO: Final = identity_of("sum", Scalar.F32)
 
 
 def product(number: int) -> LocalValue:
     """Return the local value for product `number` of a tile, as its functions name it."""
     return LocalValue(f"product {number}", Scalar.F32)
-
-
-def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
-    """Return the local values for a row's weighted sum and for its weighted mean."""
-    names = (f"weighted sum {number}", f"weighted mean {number}")
-    first, second = (LocalValue(name, Scalar.F32) for name in names)
-    return first, second
 
 
 @final
@@ -109,44 +99,57 @@ class Statistics:
     @property
     def tensors(self) -> frozenset[Tensor]:
         """All tensors that the pass reads, and those that it stores."""
-        read = _read(self.tiles, (self.score, *self.factors))
+        read = _read(self.tiles, (self.score, *self.factors, *self.numbers))
         return frozenset((*read, *(tensor for tensor, _ in self.stored)))
 
 
 @final
 @dataclass(frozen=True)
 class TileSum:
-    """One pass over the keys for each row and column: the sum of `weight * value`.
+    """The sum of `weight * value` over the keys, for each row and column."""
 
-    `outer` are the indices besides the keys that it sums over. It `is_turned` if its
-    keys are the softmax's rows, as in the gradient by k.
-    """
-
-    tiles: Tiles
-    outer: tuple[Index, ...]
     weight: Expr
     value: Expr
     column: Index
     finish: Stage
+
+
+@final
+@dataclass(frozen=True)
+class SumPass:
+    """One pass over the keys for each row: sums whose weights are of the same tiles.
+
+    `outer` are indices that it sums over besides the keys.  It `is_turned` where its keys
+    are the rows that have a softmax.
+    """
+
+    tiles: Tiles
+    outer: tuple[Index, ...]
+    sums: tuple[TileSum, ...]
     is_turned: bool
 
     @property
     def tensors(self) -> frozenset[Tensor]:
         """All tensors that the pass reads or writes."""
-        ends = tuple(step.value for step in self.finish.steps)
-        read = _read(self.tiles, (self.weight, self.value, *ends))
-        return frozenset((*read, *_written(self.finish)))
+        ends = (step.value for each in self.sums for step in each.finish.steps)
+        terms = (x for each in self.sums for x in (each.weight, each.value))
+        read = _read(self.tiles, (*terms, *ends))
+        return frozenset((*read, *(x for s in self.sums for x in _written(s.finish))))
 
 
 @final
 @dataclass(frozen=True)
 class AttentionSums:
-    """Stages of attention's gradients that run together: row statistics, then the sums."""
+    """Stages that run together: the numbers of rows, then sums.
+
+    The numbers are one tensor.  They are `statistics`, or a stage of their own if the
+    caller has kept what takes a pass over the keys; sums may need none.
+    """
 
     stages: tuple[Stage, ...]
-    statistics: Statistics
-    numbers: Tensor
-    sums: tuple[TileSum, ...]
+    statistics: Statistics | Stage | None
+    numbers: Tensor | None
+    passes: tuple[SumPass, ...]
 
 
 def attention_sums_of(task: Task) -> AttentionSums | str:
@@ -163,30 +166,13 @@ def attention_sums_of(task: Task) -> AttentionSums | str:
 
 
 @final
-@dataclass
-class _Rows:
-    """What is known of the statistics: values in terms of `TOP` and the like."""
-
-    domain: tuple[Index, ...]
-    key: Index
-    score: Expr | None = None
-    factors: list[Expr] = field(default_factory=list[Expr])
-    values: dict[Tensor, Expr] = field(default_factory=dict[Tensor, Expr])
-
-    @property
-    def is_softmax(self) -> bool:
-        """Whether the weights have a total."""
-        return any(TOTAL in set(walk(value)) for value in self.values.values())
-
-
-@final
 class _Reader:
     """Reads stages in order; those of tiles are put in where they are read."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._tiles: dict[Tensor, tuple[tuple[Index, ...], Expr]] = {}
-        self._rows: _Rows | None = None
+        self._rows: Rows | None = None
         self._sums: list[tuple[Stage, Reduce, Stage]] = []
 
     def read(self) -> AttentionSums:
@@ -203,11 +189,12 @@ class _Reader:
             if self._sums and self._sums[-1][0] is stage:
                 ends = len(stages)
         rows = self._rows
-        if rows is None or rows.score is None or not rows.is_softmax or not ends:
+        has_score = rows is not None and rows.score is not None
+        if not ends or (rows and has_score and not rows.is_softmax):
             raise NoSumsError(reason)
         del stages[ends:]
         self._check_unread(stages, reason)
-        return self._found(tuple(stages), rows, rows.score)
+        return self._found(tuple(stages), rows)
 
     def _take(self, stage: Stage) -> None:
         if any(isinstance(s, Write) and _is_special(s) for s in stage.steps):
@@ -224,9 +211,8 @@ class _Reader:
         if not own:
             self._take_tile(stage)
             return
-        reads_tiles = any(load.tensor in self._tiles for load in loads(own[0]))
-        if not reads_tiles:
-            self._take_product(stage)
+        if not any(load.tensor in self._tiles for load in loads(own[0])):
+            self._take_apart(stage)
             return
         inlined = self._put_in(own[0])
         assert isinstance(inlined, Reduce), "as it was"
@@ -242,15 +228,18 @@ class _Reader:
 
     # Tiles
 
-    def _take_product(self, stage: Stage) -> None:
+    def _take_apart(self, stage: Stage) -> None:
+        """Take a reduction that is of no tiles: a product, or a number of each row."""
         found = contraction_of(replace(self._task, stage=stage))
-        fits = not isinstance(found, str) and (
+        if not isinstance(found, str) and (
             found.row is not None and found.kind == "sum" and found.type is Scalar.F32
-        )
-        if not fits:
+        ):
+            self._remember(stage, lambda value: self._put_in(self._renamed(value)))
+            return
+        if any(load.tensor in self._tiles for load in stage.reads):
             message = f"'{stage.name}' is no product of queries and keys"
             raise NoSumsError(message)
-        self._remember(stage, self._renamed_terms)
+        self._take_row(stage, None)
 
     def _take_tile(self, stage: Stage) -> None:
         if not any(load.tensor in self._tiles for load in stage.reads):
@@ -271,7 +260,7 @@ class _Reader:
                 raise NoSumsError(message)
             self._tiles[step.tensor] = (stage.domain, value)
 
-    def _renamed_terms(self, expr: Expr) -> Expr:
+    def _renamed(self, expr: Expr) -> Expr:
         """Give a product's reduction an index that no other stage has."""
         if isinstance(expr, Reduce):
             places: dict[Index, Subscript] = {}
@@ -282,7 +271,7 @@ class _Reader:
                 x.index for x in places.values() if isinstance(x, IndexValue)
             )
             return replace(expr, indices=indices, body=moved(expr.body, places))
-        return map_children(expr, self._renamed_terms)
+        return map_children(expr, self._renamed)
 
     def _put_in(self, expr: Expr) -> Expr:
         """Replace what is read of tiles by what it is."""
@@ -291,70 +280,16 @@ class _Reader:
             return moved(value, dict(zip(domain, expr.subscripts, strict=True)))
         return map_children(expr, self._put_in)
 
-    # Statistics
+    # Numbers of rows
 
-    def _take_row(self, stage: Stage, inlined: Reduce) -> None:
-        """Add a statistic of rows."""
-        if self._sums or len(inlined.indices) != 1:
+    def _take_row(self, stage: Stage, inlined: Reduce | None) -> None:
+        """Add a number of rows; without a reduction over tiles it needs none."""
+        if self._sums:
             message = f"'{stage.name}' is no number of a row"
             raise NoSumsError(message)
-        (key,) = inlined.indices
         if self._rows is None:
-            self._rows = _Rows(stage.domain, key)
-        rows = self._rows
-        if (stage.domain, key) != (rows.domain, rows.key):
-            message = f"'{stage.name}' has other rows, or other names for them"
-            raise NoSumsError(message)
-        body = self._of_row(inlined.body, rows)
-        value = self._maximum(rows, body, inlined) or self._sum(rows, body, inlined)
-        values: dict[str, Expr] = {}
-        for step in stage.steps:
-            outside = _replaced(step.value, stage.reduction, value)
-            outside = with_locals(self._of_row(outside, rows), values)
-            if isinstance(step, Define):
-                values[step.local.name] = outside
-            elif len(step.tensor.extents) != len(stage.domain):
-                message = f"'{step.tensor.name}' has other axes than its rows"
-                raise NoSumsError(message)
-            else:
-                rows.values[step.tensor] = outside
-
-    def _of_row(self, expr: Expr, rows: _Rows) -> Expr:
-        """Replace statistics that are read of the same row."""
-        if isinstance(expr, Load) and expr.tensor in rows.values:
-            if expr.subscripts != tuple(map(IndexValue, rows.domain)):
-                message = f"'{expr.tensor.name}' is read of other rows"
-                raise NoSumsError(message)
-            return rows.values[expr.tensor]
-        return map_children(expr, lambda part: self._of_row(part, rows))
-
-    def _maximum(self, rows: _Rows, body: Expr, found: Reduce) -> Expr | None:
-        if found.kind != "max":
-            return None
-        if is_computed(body) or rows.score not in (None, body):
-            message = "its softmax has one maximum, that of the scores"
-            raise NoSumsError(message)
-        rows.score = body
-        return TOP
-
-    def _sum(self, rows: _Rows, body: Expr, found: Reduce) -> Expr:
-        term = weighted(body, rows.key) if found.kind == "sum" else None
-        if term is None or ordered(term.score) != ordered(rows.score):
-            message = "a sum that follows is not of exp(score - the largest score)"
-            raise NoSumsError(message)
-        if not term.factors:
-            return scaled(TOTAL, TOTAL, term, rows.key.extent)
-        factor = reduce(_times, term.factors)
-        if is_computed(factor):
-            message = "what is weighted depends on the softmax"
-            raise NoSumsError(message)
-        for condition, holds in term.conditions:
-            sides = (factor, _ZERO) if holds else (_ZERO, factor)
-            factor = Select(condition, *sides, Scalar.F32)
-        if factor not in rows.factors:
-            rows.factors.append(factor)
-        total, mean = weighted_sum(rows.factors.index(factor))
-        return scaled(total, mean, term, rows.key.extent)
+            self._rows = Rows(stage.domain)
+        self._rows.take(stage, inlined)
 
     # The whole
 
@@ -364,48 +299,79 @@ class _Reader:
             if other not in stages and not other.tensors_read.isdisjoint(self._tiles):
                 raise NoSumsError(reason or f"'{other.name}' reads it, too")
 
-    def _found(
-        self, stages: tuple[Stage, ...], rows: _Rows, score: Expr
-    ) -> AttentionSums:
+    def _found(self, stages: tuple[Stage, ...], rows: Rows | None) -> AttentionSums:
         read = [x for s in stages for x in s.tensors_read if x not in self._tiles]
         written = [x for stage, _, _ in self._sums for x in _written(stage)]
         if not set(read).isdisjoint(written):
             message = "it reads what it writes"
             raise NoSumsError(message)
-        numbers = self._numbers(rows)
-        values = (score, *rows.factors)
-        tiles, named = _tiles_of(rows.domain, (), rows.key, values)
-        others = [s for s in self._task.staged.stages if s not in stages]
-        stored = tuple(
-            (tensor, value)
-            for tensor, value in rows.values.items()
-            if tensor.role is not Role.LET
-            or any(tensor in s.tensors_read for s in others)
-        )
-        statistics = Statistics(
-            tiles, rows.domain, named[0], named[1:], (*rows.values.values(),), stored
-        )
-        sums = tuple(self._sum_of(each, rows, numbers) for each in self._sums)
-        bound = (len(statistics.tensors) + 1, *(len(each.tensors) for each in sums))
-        if max(bound) > MAX_TENSORS:
+        statistics: Statistics | Stage | None = None
+        numbers = None
+        if rows is not None:
+            stored = (*self._stored(rows, stages),)
+            if rows.score is None:
+                self._check_private(stored)
+                rows.add_kept(inlined for _, inlined, _ in self._sums)
+            numbers = self._numbers(rows)
+            statistics = self._statistics(rows, stored) or rows.stage(numbers)
+        values = tuple(rows.values) if rows else ()
+        passes = [self._pass_of(each, values, numbers) for each in self._sums]
+        found = AttentionSums(stages, statistics, numbers, (*_together(passes),))
+        if max(_bindings(found)) > MAX_TENSORS:
             message = f"it takes more than {MAX_TENSORS} tensors"
             raise NoSumsError(message)
-        return AttentionSums(stages, statistics, numbers, sums)
+        return found
 
-    def _numbers(self, rows: _Rows) -> Tensor:
+    def _stored(
+        self, rows: Rows, stages: tuple[Stage, ...]
+    ) -> Iterator[tuple[Tensor, Expr]]:
+        """Yield the numbers of rows that are read elsewhere, too."""
+        others = [s for s in self._task.staged.stages if s not in stages]
+        for tensor, value in rows.values.items():
+            read = any(tensor in s.tensors_read for s in others)
+            if read or tensor.role is not Role.LET:
+                yield tensor, value
+
+    def _check_private(self, stored: tuple[tuple[Tensor, Expr], ...]) -> None:
+        for tensor, _ in stored:
+            message = f"'{tensor.name}' is read elsewhere, too"
+            raise NoSumsError(message)
+
+    def _statistics(
+        self, rows: Rows, stored: tuple[tuple[Tensor, Expr], ...]
+    ) -> Statistics | None:
+        """Return the pass over the keys that numbers of rows need, if they do."""
+        if rows.score is None or rows.key is None:
+            return None
+        values = (rows.score, *rows.factors)
+        tiles, named = _tiles_of(rows.domain, (), rows.key, values)
+        numbers = tuple(rows.values.values())
+        return Statistics(tiles, rows.domain, named[0], named[1:], numbers, stored)
+
+    def _numbers(self, rows: Rows) -> Tensor:
         """Return the tensor of all numbers of rows: one binding, and not many."""
         name = self._task.scratch_name("row_numbers")
         extents = (len(rows.values), *(index.extent for index in rows.domain))
         return Tensor(name, Scalar.F32, extents, Role.LET)
 
-    def _sum_of(
-        self, found: tuple[Stage, Reduce, Stage], rows: _Rows, numbers: Tensor
-    ) -> TileSum:
+    def _pass_of(
+        self,
+        found: tuple[Stage, Reduce, Stage],
+        rows: tuple[Tensor, ...],
+        numbers: Tensor | None,
+    ) -> SumPass:
         stage, inlined, finish = found
-        places = {tensor: number for number, tensor in enumerate(rows.values)}
+        places = {tensor: number for number, tensor in enumerate(rows)}
         used = _product_indices(inlined)
         (column,) = (index for index in stage.domain if index not in used)
-        weight, value = _split(_numbered(inlined.body, places, numbers), column)
+        body = inlined.body
+        if numbers is not None:
+            body = _numbered(body, places, numbers)
+        weight, value = _split(body, column)
+        softmax = [*self._softmax_of(weight, numbers)]
+        if not softmax:
+            message = f"'{stage.name}' does not weight by a softmax"
+            raise NoSumsError(message)
         own = [index for index in stage.domain if index != column]
         key = _key_of(own, inlined.indices, weight)
         outer = tuple(index for index in inlined.indices if index != key)
@@ -413,12 +379,16 @@ class _Reader:
         if tiles.row in free_indices(value) or key not in free_indices(value):
             message = f"what '{stage.name}' weights depends on its rows"
             raise NoSumsError(message)
-        is_turned = any(
-            key in free_indices(load)
-            for load in loads(weight)
-            if load.tensor == numbers
-        )
-        return TileSum(tiles, outer, weight, value, column, finish, is_turned)
+        is_turned = any(key in free_indices(each) for each in softmax)
+        one = TileSum(weight, value, column, finish)
+        return SumPass(tiles, outer, (one,), is_turned)
+
+    def _softmax_of(self, weight: Expr, numbers: Tensor | None) -> Iterator[Expr]:
+        """Yield what a weight reads of the rows that have the softmax."""
+        if self._rows is None or self._rows.score is None:
+            yield from softmax_rows(weight)
+        else:
+            yield from (load for load in loads(weight) if load.tensor == numbers)
 
 
 def _is_special(step: Write) -> bool:
@@ -427,10 +397,6 @@ def _is_special(step: Write) -> bool:
 
 def _written(stage: Stage) -> Iterator[Tensor]:
     return (step.tensor for step in stage.steps if isinstance(step, Write))
-
-
-def _times(left: Expr, right: Expr) -> Expr:
-    return Binary("*", left, right, Scalar.F32)
 
 
 def _products(expr: Expr) -> list[Reduce]:
@@ -446,15 +412,9 @@ def _product_indices(found: Reduce) -> frozenset[Index]:
 def _summed(stage: Stage, own: Reduce) -> Stage:
     """Return a stage with `SUM` in place of its reduction."""
     steps = tuple(
-        replace(step, value=_replaced(step.value, own, SUM)) for step in stage.steps
+        replace(step, value=replaced(step.value, own, SUM)) for step in stage.steps
     )
     return replace(stage, steps=steps)
-
-
-def _replaced(expr: Expr, old: Expr | None, new: Expr) -> Expr:
-    if expr == old:
-        return new
-    return map_children(expr, lambda part: _replaced(part, old, new))
 
 
 def _numbered(expr: Expr, places: Mapping[Tensor, int], numbers: Tensor) -> Expr:
@@ -468,12 +428,12 @@ def _numbered(expr: Expr, places: Mapping[Tensor, int], numbers: Tensor) -> Expr
 def _split(body: Expr, column: Index) -> tuple[Expr, Expr]:
     """Return the weight of a tile, and the value that it is multiplied with."""
     match body:
-        case Select(condition, then, otherwise) if otherwise == _ZERO:
+        case Select(condition, then, otherwise) if otherwise == ZERO:
             weight, value = _split(then, column)
-            sides = (weight, _ZERO)
-        case Select(condition, then, otherwise) if then == _ZERO:
+            sides = (weight, ZERO)
+        case Select(condition, then, otherwise) if then == ZERO:
             weight, value = _split(otherwise, column)
-            sides = (_ZERO, weight)
+            sides = (ZERO, weight)
         case Binary("/", left, right):
             weight, value = _split(left, column)
             return _checked(Binary("/", weight, right, Scalar.F32), value, column)
@@ -484,7 +444,7 @@ def _split(body: Expr, column: Index) -> tuple[Expr, Expr]:
             if not values or not weights:
                 message = "a sum that follows is no product of weights and values"
                 raise NoSumsError(message)
-            return reduce(_times, weights), reduce(_times, values)
+            return reduce(times, weights), reduce(times, values)
     weight = Select(condition, *sides, Scalar.F32)
     return _checked(weight, value, column)
 
@@ -549,6 +509,60 @@ def _named(expr: Expr, names: Mapping[Reduce, LocalValue]) -> Expr:
     if isinstance(expr, Reduce):
         return names[expr]
     return map_children(expr, lambda part: _named(part, names))
+
+
+def _together(passes: list[SumPass]) -> Iterator[SumPass]:
+    """Yield passes, one for sums whose tiles the same products make."""
+    last, *others = passes
+    for each in others:
+        joined = _joined(last, each)
+        if joined is None:
+            yield last
+        last = joined or each
+    yield last
+
+
+def _joined(one: SumPass, other: SumPass) -> SumPass | None:
+    """Return one pass for the sums of two, if it makes fewer products than both."""
+    parts = [(x.tiles.batch, x.tiles.row, x.tiles.key, x.outer) for x in (one, other)]
+    products = dict.fromkeys((*one.tiles.products, *other.tiles.products))
+    alike = parts[0] == parts[1] and one.is_turned == other.is_turned
+    masks = {_mask(each.weight) for x in (one, other) for each in x.sums}
+    many = len(one.tiles.products), len(other.tiles.products)
+    if not alike or len(masks) > 1 or len(products) > max(many):
+        return None
+    whole = replace(one.tiles, products=(*products,))
+    sums = (_renumbered(s, x.tiles, whole) for x in (one, other) for s in x.sums)
+    joined = replace(one, tiles=whole, sums=(*sums,))
+    return joined if len(joined.tensors) <= MAX_TENSORS else None
+
+
+def _mask(weight: Expr) -> Hashable:
+    """Return the condition of a weight's mask in one form, and whether it must hold."""
+    found = mask_of(weight)
+    return found and (ordered_condition(found[0]), found[1])
+
+
+def _renumbered(found: TileSum, own: Tiles, whole: Tiles) -> TileSum:
+    """Return a sum whose weight has its products by their numbers among all."""
+    places = (whole.products.index(each) for each in own.products)
+    named = {product(n): product(place) for n, place in enumerate(places)}
+    return replace(found, weight=_renamed_products(found.weight, named))
+
+
+def _renamed_products(expr: Expr, named: Mapping[LocalValue, LocalValue]) -> Expr:
+    if isinstance(expr, LocalValue):
+        return named.get(expr, expr)
+    return map_children(expr, lambda part: _renamed_products(part, named))
+
+
+def _bindings(found: AttentionSums) -> Iterator[int]:
+    """Yield how many tensors each dispatch takes."""
+    if isinstance(found.statistics, Statistics):
+        yield len(found.statistics.tensors) + 1
+    elif found.statistics is not None:
+        yield len(found.statistics.tensors_read) + 1
+    yield from (len(each.tensors) for each in found.passes)
 
 
 def _read(tiles: Tiles, values: tuple[Expr, ...]) -> Iterator[Tensor]:

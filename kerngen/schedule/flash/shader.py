@@ -78,7 +78,7 @@ class FlashShader(KeyPass):
     def shader(self) -> Shader:
         """Return the whole shader."""
         t_, found = self.tiling, self.found
-        self.place(found.column, KeyBounds.of(found.score, found.row, found.key))
+        self.place((found.column,), KeyBounds.of(found.score, found.row, found.key))
         self.product.rows.origin = self.tile_row
         self.values.origin = self.tile_column
         self.body += [t.Blank(), *self._declare()]
@@ -89,7 +89,7 @@ class FlashShader(KeyPass):
         inner = ceil_div(over, t_.terms) + (t_.keys // t_.weights + 1)
         return self.builder.finish(
             self.body,
-            groups=self.tile_count(found.column),
+            groups=self.tile_count((found.column,)),
             workgroup_size=self.rows.invocations,
             summary=(
                 f"one workgroup per {t_.queries} rows and {t_.columns} columns, "

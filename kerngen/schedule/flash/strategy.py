@@ -5,10 +5,10 @@ Which stages are attention: see `attention.py`; the shader: `flash_shader.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from kerngen.ir.nodes import Extent, Index, Tensor
 from kerngen.ir.staging.grouping import MAX_TENSORS
@@ -28,6 +28,7 @@ from kerngen.schedule.contraction import memory_axis
 from kerngen.schedule.flash.attention import Attention, attention_of
 from kerngen.schedule.flash.attention_sums import (
     AttentionSums,
+    Statistics,
     Tiles,
     attention_sums_of,
 )
@@ -37,10 +38,11 @@ from kerngen.schedule.flash.sums import (
     NumbersShader,
     SumShader,
     wide_in_numbers,
-    wide_in_sum,
+    wide_in_pass,
 )
 from kerngen.schedule.flash.tiling import FlashTiling, flash_tiling
 from kerngen.schedule.gemm.tiling import VECTOR
+from kerngen.schedule.per_element import lower_generic
 from kerngen.schedule.program import Shader, Variant
 from kerngen.schedule.rows.run import names_of
 from kerngen.schedule.sizes import all_divisible, domain_size, extent_size
@@ -108,26 +110,38 @@ def suits_flash(task: Task, options: Options) -> str:
 
 
 def _sums(task: Task, found: AttentionSums, tiling: FlashTiling) -> Iterator[Variant]:
-    """Yield variants for gradients: a dispatch for the numbers of rows, one for each sum."""
-    numbers = Scratch(found.numbers.name, _size_of(found.numbers))
+    """Yield variants for gradients: a dispatch for the numbers of rows, then the passes."""
+    scratch: tuple[Scratch, ...] = ()
+    if found.numbers is not None:
+        scratch = (Scratch(found.numbers.name, _size_of(found.numbers)),)
     for whole, name in ((True, "aligned"), (False, "edge")):
         when = _whole_sums(found, tiling) if whole else ALWAYS
         if when != NEVER:
             shaders = tuple(_sum_shaders(task, found, tiling, whole=whole))
-            yield Variant(name, when, shaders, (numbers,))
+            yield Variant(name, when, shaders, scratch)
 
 
 def _sum_shaders(
     task: Task, found: AttentionSums, tiling: FlashTiling, *, whole: bool
 ) -> Iterator[Shader]:
-    rows = found.statistics.domain
-    ends = [each.finish.name for each in found.sums]
+    ends = [x.finish.name for each in found.passes for x in each.sums]
     before = tuple(stage for stage in found.stages if stage.name not in ends)
-    stem = _together(task, found.stages, rows).stem
-    first = replace(_together(task, before, rows), stem=stem)
-    yield NumbersShader(first, found, tiling, whole=whole).shader()
-    for each in found.sums:
-        own = replace(task, stage=each.finish, stem=stem)
+    stem = _together(task, found.stages, task.domain).stem
+    match found.statistics:
+        case Statistics() as first:
+            own = replace(_together(task, before, first.domain), stem=stem)
+            assert found.numbers is not None, "of the statistics"
+            yield NumbersShader(own, first, found.numbers, tiling, whole=whole).shader()
+        case Stage() as stage:
+            own = replace(task, stage=stage, stem=stem)
+            yield from (s for v in lower_generic(own, {}) for s in v.shaders)
+        case None:
+            pass
+        case _:
+            assert_never(found.statistics)
+    for each in found.passes:
+        stages = tuple(x.finish for x in each.sums)
+        own = replace(_together(task, stages, stages[0].domain), stem=stem)
         yield SumShader(own, each, tiling, whole=whole).shader()
 
 
@@ -165,7 +179,7 @@ def _whole(found: Attention, tiling: FlashTiling) -> Guard:
     """Return the condition that every vector and turn is whole."""
     return _whole_pass(
         Tiles(found.batch, found.row, found.key, (found.product,)),
-        found.column,
+        (found.column,),
         wide_tensors(found),
         found.tensors,
         tiling,
@@ -174,28 +188,28 @@ def _whole(found: Attention, tiling: FlashTiling) -> Guard:
 
 def _whole_sums(found: AttentionSums, tiling: FlashTiling) -> Guard:
     """Return the same for gradients."""
-    first = found.statistics
-    names = wide_in_numbers(first)
-    whole = _whole_pass(first.tiles, None, names, first.tensors, tiling)
-    others = (
-        _whole_pass(x.tiles, x.column, wide_in_sum(x), x.tensors, tiling)
-        for x in found.sums
-    )
-    return all_of(whole, *others)
+    guards: list[Guard] = []
+    if isinstance(found.statistics, Statistics):
+        first = found.statistics
+        names = wide_in_numbers(first)
+        guards.append(_whole_pass(first.tiles, (), names, first.tensors, tiling))
+    for each in found.passes:
+        columns = tuple(x.column for x in each.sums)
+        names = wide_in_pass(each)
+        guards.append(_whole_pass(each.tiles, columns, names, each.tensors, tiling))
+    return all_of(*guards)
 
 
 def _whole_pass(
     tiles: Tiles,
-    column: Index | None,
+    columns: Sequence[Index],
     names: AbstractSet[str],
     tensors: Iterable[Tensor],
     tiling: FlashTiling,
 ) -> Guard:
     """Return the same for a pass that binds tensors, those of these names in vectors."""
     key = extent_size(tiles.key.extent)
-    sides: list[Extent] = [tiles.key.extent]
-    if column is not None:
-        sides.append(column.extent)
+    sides: list[Extent] = [tiles.key.extent, *(x.extent for x in columns)]
     guards: list[Guard] = []
     for product in tiles.products:
         if len(product.over) > 1:

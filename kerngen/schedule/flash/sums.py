@@ -8,32 +8,27 @@ tiles of weights again, out of products and those numbers, and multiplies them w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, final
 
-from kerngen.ir.nodes import (
-    Affine,
-    Constant,
-    Expr,
-    Index,
-    IndexValue,
-)
+from kerngen.ir.nodes import Expr, Index, Tensor
 from kerngen.ir.staging.stages import Stage, Write
-from kerngen.ir.store import StoreAt
 from kerngen.ir.types import Scalar
+from kerngen.ir.walk import walk
 from kerngen.plan.size import ZERO, add, ceil_div
 from kerngen.schedule.contraction import Contraction
 from kerngen.schedule.flash.attention import SUM
 from kerngen.schedule.flash.attention_sums import (
-    AttentionSums,
     Statistics,
+    SumPass,
     Tiles,
     TileSum,
     product,
-    weighted_sum,
 )
 from kerngen.schedule.flash.key_bounds import KeyBounds, mask_of
 from kerngen.schedule.flash.online import OnlineRows
+from kerngen.schedule.flash.row_numbers import stores, weighted_sum
 from kerngen.schedule.flash.scale import row_values, share, sum_values
 from kerngen.schedule.flash.tile_pass import (
     KeyPass,
@@ -44,6 +39,7 @@ from kerngen.schedule.flash.tile_pass import (
     weighted_values,
 )
 from kerngen.schedule.flash.tiling import FlashTiling
+from kerngen.schedule.gemm.operand import Operand
 from kerngen.schedule.gemm.register_tile import RegisterTile
 from kerngen.schedule.lowering.builder import wgsl_type
 from kerngen.schedule.lowering.identities import infinity
@@ -64,14 +60,14 @@ def wide_in_numbers(found: Statistics) -> set[str]:
     return names | tensors_in_runs((found.score, *found.factors), tiles.key)
 
 
-def wide_in_sum(found: TileSum) -> set[str]:
-    """Return the tensors that the pass for a sum reads or writes as vectors."""
+def wide_in_pass(found: SumPass) -> set[str]:
+    """Return the tensors that a pass of sums reads or writes in vectors."""
     tiles = found.tiles
-    return (
-        in_vectors(tiles.products, tiles.row, tiles.key)
-        | values_in_vectors(found.value, tiles.key, found.column, found.finish)
-        | tensors_in_runs((found.weight,), tiles.key)
-    )
+    names = in_vectors(tiles.products, tiles.row, tiles.key)
+    for each in found.sums:
+        names |= values_in_vectors(each.value, tiles.key, each.column, each.finish)
+        names |= tensors_in_runs((each.weight,), tiles.key)
+    return names
 
 
 class _Remade(KeyPass):
@@ -119,11 +115,17 @@ class _Remade(KeyPass):
     def multiplied(self) -> list[t.Stmt]:
         """Make the products of the rows with the keys of this turn."""
         body = list[t.Stmt]()
-        for each in self.products:
+        for number, each in enumerate(self.products):
             each.keys.origin = self.first
             body += [*each.keys.place(self.at), *each.keys.declare()]
-            body += [*each.sums.declare(in_loop=True), *self.multiply(each), t.Blank()]
+            body += each.sums.declare(in_loop=True)
+            body += [*_where(self.needed(number), self.multiply(each)), t.Blank()]
         return body
+
+    def needed(self, number: int) -> t.Expr | None:
+        """Return where a product is needed; None: in each workgroup."""
+        del number
+        return None
 
     def tile_rows(self) -> list[list[t.Ident]]:
         """Return the sums of the first product, in rows."""
@@ -162,13 +164,13 @@ class _Remade(KeyPass):
         return t.count_up(self.first.name, self.begin, self.end, keys, *body)
 
     def finished_shader(
-        self, column: Index | None, variant: str, summary: str
+        self, columns: Sequence[Index], variant: str, summary: str
     ) -> Shader:
         """Return the whole shader."""
         t_ = self.tiling
         terms = [domain_size(each.found.over) for each in self.products]
         turns = (ceil_div(each, t_.terms) for each in terms)
-        inner = add(*turns) + (t_.keys // t_.weights + 1)
+        inner = add(*turns) + (t_.keys // t_.weights + 1) * max(len(columns), 1)
         over = ceil_div(extent_size(self.key_index.extent), t_.keys)
         several = [
             size
@@ -178,7 +180,7 @@ class _Remade(KeyPass):
         names = (variant, "" if self.whole else "edge")
         return self.builder.finish(
             self.body,
-            groups=self.tile_count(column),
+            groups=self.tile_count(columns),
             workgroup_size=self.rows.invocations,
             summary=summary,
             variant=".".join(name for name in names if name),
@@ -187,16 +189,26 @@ class _Remade(KeyPass):
         )
 
 
+def _where(condition: t.Expr | None, body: list[t.Stmt]) -> list[t.Stmt]:
+    return body if condition is None else [t.If(condition, tuple(body))]
+
+
 @final
 class NumbersShader(_Remade):
     """Writes the shader that computes the row statistics."""
 
     def __init__(
-        self, task: Task, found: AttentionSums, tiling: FlashTiling, *, whole: bool
+        self,
+        task: Task,
+        found: Statistics,
+        numbers: Tensor,
+        tiling: FlashTiling,
+        *,
+        whole: bool,
     ) -> None:
         """Declare the tiles."""
-        self.found = found.statistics
-        self.numbers = found.numbers
+        self.found = found
+        self.numbers = numbers
         wide = wide_in_numbers(self.found)
         super().__init__(task, self.found.tiles, tiling, wide, whole=whole)
         s = self.builder
@@ -208,7 +220,7 @@ class NumbersShader(_Remade):
     def shader(self) -> Shader:
         """Return the whole shader."""
         s, found, t_ = self.builder, self.found, self.tiling
-        self.place(None, KeyBounds.of(found.score, self.row_index, self.key_index))
+        self.place((), KeyBounds.of(found.score, self.row_index, self.key_index))
         part = self.let("share", share(s, self.key_index.extent))
         self.body += [t.Blank(), *self.put(), *self.declare_rows()]
         self.body += self.online.declare()
@@ -225,7 +237,7 @@ class NumbersShader(_Remade):
         self.body += [t.Blank(), self.over_keys(turn), t.Blank()]
         self.body += [*self.online.join(), t.Blank(), self._stored()]
         summary = f"one workgroup per {t_.queries} rows, {t_.keys} keys at a time."
-        return self.finished_shader(None, "", summary)
+        return self.finished_shader((), "", summary)
 
     def _stored(self) -> t.Stmt:
         """Store the numbers of each row, by one invocation of it."""
@@ -239,11 +251,8 @@ class NumbersShader(_Remade):
 
     def _declare_store(self) -> str:
         found = self.found
-        own = tuple(map(IndexValue, found.domain))
         steps = [Write(tensor, value) for tensor, value in found.stored]
-        for number, value in enumerate(found.numbers):
-            place = Affine(Constant(number, Scalar.I32))
-            steps.append(Write(self.numbers, StoreAt(value, (place, *own))))
+        steps += stores(found.domain, found.numbers, self.numbers)
         totals = range(len(self.online.totals))
         return self.declare_steps(
             "keep",
@@ -267,77 +276,120 @@ class NumbersShader(_Remade):
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sum of a pass: its values in workgroup memory, and its totals in registers."""
+
+    found: TileSum
+    values: Operand
+    totals: RegisterTile
+
+
+@final
 class SumShader(_Remade):
-    """Writes the shader of one gradient sum."""
+    """Writes the shader of a pass of sums, which share the tiles of products."""
 
     def __init__(
-        self, task: Task, found: TileSum, tiling: FlashTiling, *, whole: bool
+        self, task: Task, found: SumPass, tiling: FlashTiling, *, whole: bool
     ) -> None:
         """Declare the tiles."""
         self.found = found
-        wide = wide_in_sum(found)
+        wide = wide_in_pass(found)
         super().__init__(task, found.tiles, tiling, wide, whole=whole)
         self.outer = found.outer
-        s, values = self.builder, tiling.values
-        key, column = self.key_index, found.column
-        sums = weighted_values(found.value, key, column, self.row_index)
-        self.values = self.operand("v", found.value, column, sums.over, values)
-        self.weights = Weights(s, self.rows, tiling.weights, key)
-        self.sums = RegisterTile(s, values, sums, self.weights, self.values, "acc")
+        self.weights = Weights(self.builder, self.rows, tiling.weights, self.key_index)
+        self.parts = [self._part(each) for each in found.sums]
         self.name_places()
+
+    def _part(self, found: TileSum) -> _Part:
+        tiling, column = self.tiling.values, found.column
+        sums = weighted_values(found.value, self.key_index, column, self.row_index)
+        values = self.operand("v", found.value, column, sums.over, tiling)
+        totals = RegisterTile(self.builder, tiling, sums, self.weights, values, "acc")
+        return _Part(found, values, totals)
 
     def shader(self) -> Shader:
         """Return the whole shader."""
-        found, t_ = self.found, self.tiling
-        self.place(found.column, self._bounds())
-        self.values.origin = self.tile_column
+        t_, columns = self.tiling, [each.found.column for each in self.parts]
+        self.place(columns, self._bounds())
         self.body += [t.Blank(), *self.put()]
-        self.sums.put(self.column, self.row)
-        self.body += [*self.sums.declare(), t.Blank(), *self._loops(), t.Blank()]
-        self.body += self._finish()
+        for each in self.parts:
+            each.values.origin = self.tile_column
+            each.totals.put(self.column, self.row)
+            self.body += each.totals.declare()
+        self.body += [t.Blank(), *self._loops(), t.Blank()]
+        for each in self.parts:
+            self.body += self._finish(each)
         summary = (
             f"one workgroup per {t_.queries} rows and {t_.columns} columns, "
             f"{t_.keys} keys at a time."
         )
-        return self.finished_shader(found.column, found.finish.name, summary)
+        name = "_".join(each.found.finish.name for each in self.parts)
+        return self.finished_shader(columns, name, summary)
 
     def _bounds(self) -> KeyBounds:
-        """Return which keys have weights: those of a mask, or its rows where it is turned."""
-        mask = mask_of(self.found.weight)
+        """Return which keys have weights: those of a mask, or its rows where it is turned.
+
+        All sums have one mask.  If a weight is a number where it is false, as of a row
+        without keys, that counts.
+        """
+        masks = [mask_of(each.weight) for each in self.found.sums]
+        mask = next((each for each in masks if each and each[-1]), masks[0])
         return KeyBounds.of_mask(
             mask, self.row_index, self.key_index, is_turned=self.found.is_turned
         )
 
     def _loops(self) -> list[t.Stmt]:
         """Write the loops over the outer indices, and in them that over the keys."""
-        s, found = self.builder, self.found
+        s = self.builder
         counters = {index: t.Ident(s.name(index.name)) for index in self.outer}
         self.at |= counters
-        weight = self.function(
-            "weight", found.weight, t.Literal("0.0"), f"A weight; {_BEYOND}"
+        first, *others = (
+            self.function(
+                "weight", each.found.weight, t.Literal("0.0"), f"A weight; {_BEYOND}"
+            )
+            for each in self.parts
         )
-        places = [*self.declare_rows(), *self.values.place(self.at)]
-        applied, _ = self.applied_to_all(weight, [])
-        turn = [
-            *self.multiplied(),
-            *self.values.fetch(self.first),
-            *applied,
-            t.Blank(),
-            *self.add_values(self.tile_rows(), self.weights, self.values, self.sums),
-        ]
-        body: list[t.Stmt] = [
-            *places,
-            *self.values.declare(),
-            t.Blank(),
-            self.over_keys(turn),
-        ]
+        body = self.declare_rows()
+        for each in self.parts:
+            body += [*each.values.place(self.at), *each.values.declare()]
+        body += [t.Blank(), self.over_keys(self._turn(first, others))]
         for index, counter in reversed(counters.items()):
             body = [t.count_up(counter.name, 0, s.extent(index.extent), 1, *body)]
         return body
 
-    def _finish(self) -> list[t.Stmt]:
-        """Do the stage's steps with every sum."""
-        finish, column = self.found.finish, self.found.column
+    def _turn(self, first: str, others: list[str]) -> list[t.Stmt]:
+        """Make the tiles of some keys, and add their weights times the values."""
+        applied, weights = self.applied_to_all(first, others)
+        fetched = self.parts[0].values.fetch(self.first)
+        body = [*self.multiplied(), *fetched, *applied]
+        rows = [self.tile_rows(), *weights]
+        for each, own in zip(self.parts, rows, strict=True):
+            added = [] if each is self.parts[0] else each.values.fetch(self.first)
+            added += self.add_values(own, self.weights, each.values, each.totals)
+            body += [t.Blank(), *_where(self._reaches((each,)), added)]
+        return body
+
+    def needed(self, number: int) -> t.Expr | None:
+        """Return where a product is needed: where a sum has columns that uses it."""
+        used = product(number)
+        return self._reaches([x for x in self.parts if used in walk(x.found.weight)])
+
+    def _reaches(self, parts: Sequence[_Part]) -> t.Expr | None:
+        """Return whether some sums have columns in this workgroup; None: surely.
+
+        Sums of other widths have other numbers of tiles.
+        """
+        extents = dict.fromkeys(each.found.column.extent for each in self.parts)
+        own = dict.fromkeys(each.found.column.extent for each in parts)
+        if len(own) == len(extents):
+            return None
+        ends = (self.tile_column < self.builder.extent(extent) for extent in own)
+        return t.any_of(*ends)
+
+    def _finish(self, part: _Part) -> list[t.Stmt]:
+        """Do a stage's steps with every sum."""
+        finish, column = part.found.finish, part.found.column
         wide = self.whole and finish.domain[-1] == column
 
         def sums(given: tuple[t.Ident, ...]) -> Mapping[str, Value]:
@@ -352,4 +404,4 @@ class SumShader(_Remade):
             sums,
             column if wide else None,
         )
-        return self.finished(name, finish.domain, column, self.sums)
+        return self.finished(name, finish.domain, column, part.totals)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias, final
 
 from kerngen.ir.nodes import Binary, Expr, Index, LocalValue
 from kerngen.ir.staging.stages import Stage
 from kerngen.ir.types import Scalar
-from kerngen.plan.size import Size, ceil_div
+from kerngen.plan.size import Size, ceil_div, lift, maximum
 from kerngen.schedule.contraction import LEFT, RIGHT, Contraction, tile_axis
 from kerngen.schedule.flash.key_bounds import KeyBounds
 from kerngen.schedule.flash.tiling import FlashTiling
@@ -220,37 +221,35 @@ class KeyPass:
         self.body.append(t.Let(name.name, value))
         return name
 
-    def tiled_axes(self, column: Index | None) -> tuple[Size, Size]:
-        """Return how many tiles there are along rows and columns."""
-        columns = extent_size(1 if column is None else column.extent)
+    def tiled_axes(self, columns: Sequence[Index]) -> tuple[Size, Size]:
+        """Return how many tiles there are along rows, and along the widest columns."""
+        sizes = [extent_size(column.extent) for column in columns] or [lift(1)]
         return (
             ceil_div(extent_size(self.row_index.extent), self.tiling.queries),
-            ceil_div(columns, self.tiling.columns),
+            ceil_div(reduce(maximum, sizes), self.tiling.columns),
         )
 
-    def tile_count(self, column: Index | None) -> Size:
+    def tile_count(self, columns: Sequence[Index]) -> Size:
         """Return how many tiles there are."""
-        rows, columns = self.tiled_axes(column)
-        return domain_size(self.batch) * rows * columns
+        rows, across = self.tiled_axes(columns)
+        return domain_size(self.batch) * rows * across
 
-    def place(self, column: Index | None, bounds: KeyBounds) -> None:
+    def place(self, columns: Sequence[Index], bounds: KeyBounds) -> None:
         """Write where the workgroup's tile is: batch indices,
         first row and column, keys.
         """
         s = self.builder
         group = self.let("group", linear_group(s))
-        tile_rows, tile_columns = self.tiled_axes(column)
+        tile_rows, tile_columns = self.tiled_axes(columns)
         rows = self.let("tile_rows", to_wgsl(tile_rows, s))
-        columns = self.let("tile_columns", to_wgsl(tile_columns, s))
-        tiles = s.size(self.batch) * rows * columns
+        across = self.let("tile_columns", to_wgsl(tile_columns, s))
+        tiles = s.size(self.batch) * rows * across
         self.body.append(t.If(group >= tiles, (t.Return(),)))
-        self.at = unravel(s, self.body, self.batch, group // columns // rows)
+        self.at = unravel(s, self.body, self.batch, group // across // rows)
         # The last rows first: under a causal mask they have the most keys.
-        number = t.Binary("-", t.Binary("-", rows, t.ONE), group // columns % rows)
+        number = t.Binary("-", t.Binary("-", rows, t.ONE), group // across % rows)
         self.tile_row = self.let("tile_row", number * self.tiling.queries)
-        self.tile_column = self.let(
-            "tile_column", group % columns * self.tiling.columns
-        )
+        self.tile_column = self.let("tile_column", group % across * self.tiling.columns)
         self.bounded = bool(bounds.bounds)
         last = t.call(
             "min", self.tile_row + self.tiling.queries, s.extent(self.row_index.extent)

@@ -1,0 +1,184 @@
+"""The numbers of rows that gradients of attention keep: of the scores, or of what was kept.
+
+top[i]   = max[j] score[i, j];                         over the keys: one pass finds all
+total[i] = sum[j] exp(score[i, j] - top[i]);
+along[i] = sum[j] weight[i, j] * dweight[i, j];
+along[i] = sum[c] dy[i, c] * y[i, c];                  the same, where y has been kept
+
+A row's numbers are stored in one tensor, which each later pass reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Final, final
+
+from kerngen.ir.analysis.conditions import identity_of
+from kerngen.ir.analysis.reads import holds_reduce, loads
+from kerngen.ir.nodes import (
+    Affine,
+    Binary,
+    BuiltinCall,
+    Constant,
+    Expr,
+    Index,
+    IndexValue,
+    Load,
+    LocalValue,
+    Reduce,
+    Role,
+    Select,
+    Tensor,
+)
+from kerngen.ir.staging.stages import Define, Stage, Write
+from kerngen.ir.store import StoreAt
+from kerngen.ir.types import Scalar
+from kerngen.ir.walk import map_children, walk
+from kerngen.schedule.flash.attention import (
+    TOP,
+    TOTAL,
+    is_computed,
+    scaled,
+    weighted,
+    with_locals,
+)
+from kerngen.schedule.flash.attention_places import NoSumsError, ordered, replaced
+
+ZERO: Final = identity_of("sum", Scalar.F32)
+
+
+def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
+    """Return what a row's weighted sum is called, and its weighted mean."""
+    names = (f"weighted sum {number}", f"weighted mean {number}")
+    first, second = (LocalValue(name, Scalar.F32) for name in names)
+    return first, second
+
+
+@final
+@dataclass
+class Rows:
+    """What is known of the numbers of rows: values in terms of `TOP` and the like."""
+
+    domain: tuple[Index, ...]
+    key: Index | None = None
+    score: Expr | None = None
+    factors: list[Expr] = field(default_factory=list[Expr])
+    values: dict[Tensor, Expr] = field(default_factory=dict[Tensor, Expr])
+
+    @property
+    def is_softmax(self) -> bool:
+        """Whether the weights have a total."""
+        return any(TOTAL in set(walk(value)) for value in self.values.values())
+
+    def take(self, stage: Stage, inlined: Reduce | None) -> None:
+        """Add the numbers of a stage; its reduction is `inlined` if it is over tiles."""
+        if stage.domain != self.domain:
+            message = f"'{stage.name}' has other rows, or other names for them"
+            raise NoSumsError(message)
+        value = None if inlined is None else self._reduced(stage, inlined)
+        values: dict[str, Expr] = {}
+        for step in stage.steps:
+            outside = step.value
+            if value is not None:
+                outside = replaced(outside, stage.reduction, value)
+            outside = with_locals(self._of_row(outside), values)
+            if isinstance(step, Define):
+                values[step.local.name] = outside
+            elif len(step.tensor.extents) != len(stage.domain):
+                message = f"'{step.tensor.name}' has other axes than its rows"
+                raise NoSumsError(message)
+            else:
+                self.values[step.tensor] = outside
+
+    def _reduced(self, stage: Stage, inlined: Reduce) -> Expr:
+        """Return what a reduction over the keys is."""
+        key = self.key or inlined.indices[-1]
+        if inlined.indices != (key,):
+            message = f"'{stage.name}' is no number of a row"
+            raise NoSumsError(message)
+        self.key = key
+        body = self._of_row(inlined.body)
+        return self._maximum(body, inlined) or self._sum(body, inlined, key)
+
+    def _of_row(self, expr: Expr) -> Expr:
+        """Replace numbers that are read of the same row."""
+        if isinstance(expr, Load) and expr.tensor in self.values:
+            if expr.subscripts != tuple(map(IndexValue, self.domain)):
+                message = f"'{expr.tensor.name}' is read of other rows"
+                raise NoSumsError(message)
+            return self.values[expr.tensor]
+        return map_children(expr, self._of_row)
+
+    def _maximum(self, body: Expr, found: Reduce) -> Expr | None:
+        if found.kind != "max":
+            return None
+        if is_computed(body) or self.score not in (None, body):
+            message = "its softmax has one maximum, that of the scores"
+            raise NoSumsError(message)
+        self.score = body
+        return TOP
+
+    def _sum(self, body: Expr, found: Reduce, key: Index) -> Expr:
+        term = weighted(body, key) if found.kind == "sum" else None
+        if term is None or ordered(term.score) != ordered(self.score):
+            message = "a sum that follows is not of exp(score - the largest score)"
+            raise NoSumsError(message)
+        if not term.factors:
+            return scaled(TOTAL, TOTAL, term, key.extent)
+        factor = reduce(times, term.factors)
+        if is_computed(factor):
+            message = "what is weighted depends on the softmax"
+            raise NoSumsError(message)
+        for condition, holds in term.conditions:
+            sides = (factor, ZERO) if holds else (ZERO, factor)
+            factor = Select(condition, *sides, Scalar.F32)
+        if factor not in self.factors:
+            self.factors.append(factor)
+        total, mean = weighted_sum(self.factors.index(factor))
+        return scaled(total, mean, term, key.extent)
+
+    def add_kept(self, read: Iterable[Expr]) -> None:
+        """Add the numbers that the caller has kept: so all are one binding."""
+        extents = tuple(index.extent for index in self.domain)
+        for load in (load for value in read for load in loads(value)):
+            tensor = load.tensor
+            is_number = tensor.extents == extents and tensor.element is Scalar.F32
+            if is_number and tensor.role is Role.INPUT and not tensor.is_half:
+                own = tuple(map(IndexValue, self.domain))
+                self.values.setdefault(tensor, Load(tensor, own))
+
+    def stage(self, numbers: Tensor) -> Stage:
+        """Return a stage that stores the numbers, which need no tiles."""
+        return Stage(
+            numbers.name,
+            self.domain,
+            (*stores(self.domain, self.values.values(), numbers),),
+        )
+
+
+def stores(
+    domain: tuple[Index, ...], values: Iterable[Expr], numbers: Tensor
+) -> Iterator[Write]:
+    """Yield what stores the numbers of a row, all in one tensor."""
+    own = tuple(map(IndexValue, domain))
+    for number, value in enumerate(values):
+        place = Affine(Constant(number, Scalar.I32))
+        yield Write(numbers, StoreAt(value, (place, *own)))
+
+
+def times(left: Expr, right: Expr) -> Expr:
+    """Return a product."""
+    return Binary("*", left, right, Scalar.F32)
+
+
+def softmax_rows(weight: Expr) -> Iterator[Expr]:
+    """Yield what scores of products are less by: the largest score of `exp(score - top)`."""
+    for node in walk(weight):
+        match node:
+            case BuiltinCall("exp", (Binary("-", score, top),)):
+                if holds_reduce(score) and not holds_reduce(top):
+                    yield top
+            case _:
+                pass
