@@ -39,7 +39,7 @@ def spoilt_programs(draw: st.DrawFn) -> str:
 
 
 @settings(
-    max_examples=examples(250),
+    max_examples=examples(120),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

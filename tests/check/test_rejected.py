@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ ELSEWHERE = {
 }
 
 
+@cache
 def diagnostics_of(case: Path) -> tuple[Diagnostic, ...]:
     try:
         warnings = module_of(case).warnings

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from kerngen.bench.case import Case
+from kerngen.bench.ceilings import Ceilings, find_ceilings
+from kerngen.bench.measure import Effort
 from kerngen.bench.record import ResultData
 from kerngen.bench.session import Session
 from kerngen.runtime import Context
@@ -24,6 +26,18 @@ kernel pairs(x: f32[n], shift: vec2f, settings: Settings) -> y: f32[n / 2] {
 }
 kernel first(x: f32[n]) -> y: f32[n] { y[i] = x[0] + f32(i); }
 """
+
+
+@pytest.fixture(scope="module")
+def found(ctx: Context) -> Ceilings:
+    """Return the adapter's ceilings, which are not what these tests are about."""
+    return find_ceilings(ctx, Effort(samples=3, seconds=0.01))
+
+
+@pytest.fixture
+def known_ceilings(found: Ceilings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure no ceilings anew: one test does."""
+    monkeypatch.setattr("kerngen.bench.session.find_ceilings", lambda *_: found)
 
 
 def read(file: Path) -> Any:
@@ -60,6 +74,7 @@ def test_a_standard_kernel(kerngen: Run, ctx: Context, tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.usefixtures("known_ceilings")
 def test_kernels_of_a_file(project: Path, kerngen: Run, tmp_path: Path) -> None:
     edit(project / "dsl" / "powers.kern", POWERS)
     file = tmp_path / "run.json"
@@ -88,6 +103,7 @@ def test_kernels_of_a_file(project: Path, kerngen: Run, tmp_path: Path) -> None:
     assert pairs["timings"]["checked"]["median"] > 0
 
 
+@pytest.mark.usefixtures("known_ceilings")
 def test_what_does_not_fit_is_said(kerngen: Run, ctx: Context, tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     long = ctx.max_tensor_bytes // 4 + 1
@@ -144,6 +160,7 @@ def test_faults_of_the_user_are_messages(
     assert message in kerngen("bench", *arguments, code=code).output
 
 
+@pytest.mark.usefixtures("known_ceilings")
 def test_an_interrupt_keeps_what_was_found(
     kerngen: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +185,7 @@ def test_an_interrupt_keeps_what_was_found(
     assert "n=65" in said
 
 
+@pytest.mark.usefixtures("known_ceilings")
 @pytest.mark.parametrize(
     ("source", "name"), [("one.kern", "twice"), ("bare", "elementwise.relu")]
 )

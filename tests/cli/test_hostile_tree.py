@@ -329,7 +329,9 @@ main(["build"])
 
 
 @pytest.mark.skipif("os.name == 'nt'", reason="Windows has no such limit")
-@pytest.mark.parametrize("bytes_", [0, 200, 2000])
+@pytest.mark.parametrize(
+    "bytes_", [*(pytest.param(n, marks=pytest.mark.nightly) for n in (0, 200)), 2000]
+)
 def test_on_a_full_disk_the_old_output_stays(bytes_: int, kerngen: Run) -> None:
     kerngen("build")
     before = files(OUT)

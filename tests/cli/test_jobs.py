@@ -75,6 +75,7 @@ def ended(process: int) -> bool:
     return False
 
 
+@pytest.mark.nightly
 def test_any_number_of_processes_generates_the_same() -> None:
     edit(SOURCE / "large.kern", LARGE + SCALE.replace("scale", "large"))
     edit(SOURCE / "tuned.kern", 'use "deep/total.kern";\nschedule total { reduce }\n')
@@ -109,6 +110,7 @@ def test_interrupted_nothing_is_written_and_no_process_is_left() -> None:
     assert files(OUT) == before
 
 
+@pytest.mark.nightly
 def test_a_process_that_dies_ends_the_build() -> None:
     with running_build() as (process, workers):
         os.kill(workers[1], signal.SIGKILL)
@@ -120,6 +122,7 @@ def test_a_process_that_dies_ends_the_build() -> None:
     assert not OUT.exists()
 
 
+@pytest.mark.nightly
 def test_processes_end_with_a_build_that_is_killed() -> None:
     with running_build() as (process, workers):
         process.kill()

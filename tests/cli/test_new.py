@@ -10,7 +10,9 @@ from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from kerngen.cli import main
 from tests.cli.sample import Run, edit, files
 from tests.project.tree import ROOT
 
@@ -21,6 +23,15 @@ PATHS = os.pathsep.join((str(ROOT), str(ROOT / "generated")))
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin in an empty folder."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a new project with a shader, of which several tests read."""
+    folder = tmp_path_factory.mktemp("new") / "My-layers"
+    result = CliRunner().invoke(main, ["new", str(folder), "--bind"])
+    assert result.exit_code == 0, result.output
+    return folder
 
 
 @pytest.fixture
@@ -66,16 +77,16 @@ def test_it_says_what_to_do_next(kerngen: Run, monkeypatch: pytest.MonkeyPatch) 
     assert "\n  cd 'a b'\n" in kerngen("new", "a b", "--name", "ab").output
 
 
+@pytest.mark.nightly
 def test_its_tests_pass(made: Path) -> None:
     options = ("-q", "-W", "error", "-p", "no:cacheprovider")
     assert "1 passed" in run("pytest", *options, project=made)
 
 
-def test_with_a_shader_its_tests_pass(kerngen: Run) -> None:
-    kerngen("new", "shady", "--bind")
-    project = Path("shady").resolve()
-    options = ("-q", "-W", "error", "-p", "no:cacheprovider", "tests/test_drift.py")
-    assert "1 passed" in run("pytest", *options, project=project)
+def test_with_a_shader_its_tests_pass(read_only: Path, kerngen: Run) -> None:
+    project = read_only
+    options = ("-q", "-W", "error", "-p", "no:cacheprovider")
+    assert "2 passed" in run("pytest", *options, project=project)
     workflow = (project / ".github" / "workflows" / "test.yml").read_text("utf-8")
     steps = ["kerngen build --check", "kerngen bind shaders --check"]
     assert [
@@ -119,8 +130,8 @@ def test_type_checkers_accept_it(made: Path) -> None:
     assert "0 errors, 0 warnings" in run("basedpyright", project=made)
 
 
-def test_nothing_is_left_of_the_template(made: Path) -> None:
-    for path, data in files(made).items():
+def test_nothing_is_left_of_the_template(read_only: Path) -> None:
+    for path, data in files(read_only).items():
         assert re.search(rb"@(name|package|version)@", data) is None, path
 
 
@@ -149,10 +160,12 @@ def test_it_is_a_repository_where_there_is_none(
     assert not Path("second/.git").exists()
 
 
-def test_git_keeps_the_ends_of_lines_and_knows_what_is_generated(made: Path) -> None:
+def test_git_keeps_the_ends_of_lines_and_knows_what_is_generated(
+    read_only: Path,
+) -> None:
     module, source = "generated/my_layers/layers.py", "dsl/layers.kern"
     told = ("git", "check-attr", "eol", "linguist-generated", "--", module, source)
-    assert subprocess.check_output(told, cwd=made, text=True).splitlines() == [
+    assert subprocess.check_output(told, cwd=read_only, text=True).splitlines() == [
         f"{module}: eol: lf",
         f"{module}: linguist-generated: set",
         f"{source}: eol: lf",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, WRONG, edit, files
+from tests.cli.sample import OUT, SCALE, SOURCE, TOTAL, WRONG, Run, edit, files
 from tests.cli.terminal import on_a_terminal
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -60,32 +60,33 @@ def imported_by(*arguments: str) -> set[str]:
 
 def test_a_build_with_nothing_changed_imports_no_compiler() -> None:
     edit(SOURCE / "tuned.kern", 'use "scale.kern";\nschedule scale { map }\n')
-    assert "lark" in imported_by("build")
+    modules = imported_by("build")
+    assert "lark" in modules
+    assert not {"wgpu", "kerngen.runtime"} & modules
     modules = imported_by("build")
     assert not {"lark", "black", "numpy", "wgpu", "kerngen.compiler"} & modules
-
-
-def test_a_build_needs_no_wgpu() -> None:
-    assert not {"wgpu", "kerngen.runtime"} & imported_by("build")
 
 
 @pytest.mark.parametrize(
     ("folder", "environment"),
     [
-        ("a", {"PYTHONHASHSEED": "1", "LC_ALL": "C"}),
-        (
+        pytest.param(
+            *("a", {"PYTHONHASHSEED": "1", "LC_ALL": "C"}), marks=pytest.mark.nightly
+        ),
+        pytest.param(
             "other place",
             {"PYTHONHASHSEED": "2", "LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"},
+            marks=pytest.mark.nightly,
         ),
         ("a/b/c", {"PYTHONHASHSEED": "3", "LANG": "tr_TR.UTF-8", "PYTHONUTF8": "0"}),
     ],
 )
 def test_output_is_the_same_anywhere(
-    folder: str, environment: dict[str, str], tmp_path: Path
+    folder: str, environment: dict[str, str], tmp_path: Path, kerngen: Run
 ) -> None:
     edit(SOURCE / "greek.kern", f"/// Größe, café.\n{SCALE}")
     edit(SOURCE / "tuned.kern", 'use "deep/total.kern";\nschedule total { reduce }\n')
-    run("build", environment={"PYTHONHASHSEED": "0"})
+    kerngen("build")
     other = tmp_path / folder
     other.mkdir(parents=True)
     for name in ("greek.kern", "scale.kern", "deep/total.kern", "tuned.kern"):
@@ -95,6 +96,7 @@ def test_output_is_the_same_anywhere(
     assert files(made) == files(OUT)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("folder", ["one", "another"])
 def test_a_projects_folder_may_be_called_anything(folder: str, tmp_path: Path) -> None:
     project = tmp_path / folder
@@ -105,15 +107,24 @@ def test_a_projects_folder_may_be_called_anything(folder: str, tmp_path: Path) -
     assert "from scale.kern (" in (project / "made" / "scale.py").read_text("utf-8")
 
 
-def test_colours_on_a_terminal_and_plain_text_in_a_pipe() -> None:
+def test_colours_and_progress_on_a_terminal_and_plain_text_in_a_pipe() -> None:
     edit(SOURCE / "wrong.kern", WRONG)
-    assert "\x1b[1;31merror" in on_a_terminal(*KERNGEN, "check")
+    shown = on_a_terminal(*KERNGEN, "build")
+    assert "\x1b[1;31merror" in shown
+    assert "Compiling" in shown
+    piped = run("build", code=1)
+    assert "\x1b" not in piped
+    assert "Compiling" not in piped
+
+
+@pytest.mark.nightly
+def test_no_colours_on_a_terminal_that_wants_none() -> None:
+    edit(SOURCE / "wrong.kern", WRONG)
     assert "\x1b[1;31m" not in on_a_terminal(*KERNGEN, "check", NO_COLOR="1")
-    assert "\x1b" not in run("check", code=1)
 
 
-def test_progress_on_a_terminal_only() -> None:
-    assert "Compiling" in on_a_terminal(*KERNGEN, "build")
+@pytest.mark.nightly
+def test_no_progress_in_a_pipe() -> None:
     forced = {"FORCE_COLOR": "1"}
     assert "Compiling" not in run("build", "--out", "other", environment=forced)
 
@@ -122,9 +133,9 @@ def test_progress_on_a_terminal_only() -> None:
     ("command", "code"),
     [
         ("check - <&-", 2),
-        ("fmt - >&-", 1),
         ("build >&- 2>&-", 0),
-        ("show lost 2>&-", 1),
+        pytest.param("fmt - >&-", 1, marks=pytest.mark.nightly),
+        pytest.param("show lost 2>&-", 1, marks=pytest.mark.nightly),
     ],
 )
 def test_closed_streams_are_no_bug(command: str, code: int) -> None:
@@ -147,6 +158,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert (done.stderr, done.stdout.count("\n")) == ("", 1)
 
 
+@pytest.mark.nightly
 def test_without_a_home_and_in_a_narrow_terminal() -> None:
     narrow = {"COLUMNS": "20", "HOME": "/nowhere", "TERM": "dumb", "NO_COLOR": "1"}
     assert "no errors." in run("check", environment=narrow)
@@ -155,7 +167,6 @@ def test_without_a_home_and_in_a_narrow_terminal() -> None:
 @pytest.mark.parametrize(
     ("how", "attempts"),
     [
-        ("SIGKILL", 1),
         pytest.param("SIGKILL", 100, marks=pytest.mark.nightly),
         pytest.param("SIGINT", 40, marks=pytest.mark.nightly),
     ],

@@ -141,6 +141,7 @@ def test_a_folder_that_comes_back_is_watched_again(source: Path) -> None:
         assert watch.interrupt() == 0
 
 
+@pytest.mark.nightly
 def test_without_the_systems_watches_files_are_looked_at(source: Path) -> None:
     """Also those that the one which is built uses."""
     used = source.with_name("used.kern")

@@ -119,8 +119,12 @@ def test_quantized_weights_want_half(ctx: Context) -> None:
     "sizes",
     [
         Sizes(),
-        Sizes(tied=True, kv_heads=4, head_width=16),
-        Sizes("llama", layers=1, vocabulary=67),
+        pytest.param(
+            Sizes(tied=True, kv_heads=4, head_width=16), marks=pytest.mark.nightly
+        ),
+        pytest.param(
+            Sizes("llama", layers=1, vocabulary=67), marks=pytest.mark.nightly
+        ),
         Sizes("llama", kv_heads=1, width=30, hidden=17, tied=True),
         Sizes(width=64, heads=2, kv_heads=2, head_width=64, hidden=128, vocabulary=256),
     ],
@@ -296,7 +300,13 @@ def test_a_conversation_goes_on_in_its_cache(model: Model) -> None:
     )
 
 
-@pytest.mark.parametrize("sampler", [greedy, make_sampler(temperature=0.8, seed=5)])
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param(greedy, marks=pytest.mark.nightly),
+        make_sampler(temperature=0.8, seed=5),
+    ],
+)
 def test_a_captured_step_gives_the_tokens_of_its_calls(
     model: Model, sampler: Sampler
 ) -> None:
@@ -310,7 +320,7 @@ def test_a_captured_step_gives_the_tokens_of_its_calls(
     assert len(set(called)) > 3
 
 
-@pytest.mark.parametrize("storage", [f32, f16])
+@pytest.mark.parametrize("storage", [pytest.param(f32, marks=pytest.mark.nightly), f16])
 def test_a_step_makes_no_objects(ctx: Context, storage: Any) -> None:
     model = load_model(RECORDED, ctx=ctx, storage=storage)
     cache = model.make_cache(40)

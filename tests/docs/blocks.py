@@ -31,10 +31,13 @@ WORDS: Final = {
     "picture": "a text that is nobody's output",
     "nightly": "takes longer than CI should",
     "nightly fails": "commands that exit with 1, and take longer than CI should",
+    "nightly figures": "output with other numbers, of what takes longer than CI should",
 }
 """What a comment in front of a block may say."""
 
-_NOTE: Final = re.compile(r"<!-- docs: (\w+(?: run| fails)?)((?: KG\d+)*) -->\s*\Z")
+_NOTE: Final = re.compile(
+    r"<!-- docs: (\w+(?: run| fails| figures)?)((?: KG\d+)*) -->\s*\Z"
+)
 _TITLE: Final = re.compile(r'title="([^"]+)"')
 
 
@@ -60,6 +63,11 @@ class Block:
     def fails(self) -> bool:
         """Whether its program is refused, or its commands exit with 1."""
         return self.note is not None and self.note.endswith("fails")
+
+    @property
+    def figures(self) -> bool:
+        """Whether every number of its output may be another one."""
+        return self.note is not None and self.note.endswith("figures")
 
     def __str__(self) -> str:
         """Where it stands."""

@@ -67,8 +67,9 @@ def _kerngen(session: Session, words: Words) -> int:
 
 
 def _python(session: Session, words: Words) -> int:
-    if words[0].startswith("-"):
-        return _process(session, [sys.executable, *words])
+    if words[0] == "-c":
+        session.print_of(lambda: exec(words[1], {"__name__": "__main__"}))
+        return 0
     forget(session.folder)
     with patch.object(sys, "argv", list(words)):
         session.print_of(lambda: runpy.run_path(words[0], run_name="__main__"))

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import yaml
@@ -20,12 +20,14 @@ from tests.docs.session import Session
 
 
 def _program(session: Session, block: Block) -> None:
-    """Compile a program; those without a title are one, as far as the page has come."""
-    text = block.text
+    """Check a program; those without a title are one, as far as the page has come."""
     if block.title is None and not block.note:
-        session.program += text
-        text = session.program
-    codes = session.compile(session.write(block.title or "page.kern", text))
+        codes = session.grow(block.text)
+    else:
+        file = session.write(block.title or "page.kern", block.text)
+        codes = session.check(file)
+        if block.title is not None and not codes:
+            session.titled.append(file)
     expected = set(block.codes) if block.fails else set[str]()
     assert set(codes) == expected, f"{block}\n{session.output}"
     assert block.note in {None, "nightly"} or codes, block
@@ -70,7 +72,7 @@ def _output(session: Session, block: Block) -> None:
 
 def _compare(session: Session, block: Block, shown: str) -> None:
     assert session.output is not None, f"{block}: nothing printed this: {shown}"
-    same = is_shown(session.output, shown, figures=block.note == "figures")
+    same = is_shown(session.output, shown, figures=block.figures)
     assert same, f"{block}: the page shows\n{shown}\nbut it is\n{session.output}"
 
 
@@ -86,11 +88,19 @@ def _shader(session: Session, block: Block) -> None:
         with gpu.open(adapter="software") as ctx:
             ctx.device.create_shader_module(code=block.text)
         return
-    files = [f.read_text("utf-8") for f in session.folder.rglob("*.wgsl")]
     parts = map(_lines, block.text.split("...\n"))
     pattern = re.compile(".*?".join(map(re.escape, parts)), re.DOTALL)
-    found = any(pattern.search(_lines(text)) for text in [*files, *session.shaders])
+    found = any(pattern.search(_lines(text)) for text in _shaders(session))
     assert found, f"{block}: no shader holds\n{block.text}"
+
+
+def _shaders(session: Session) -> Iterator[str]:
+    """Yield what was built, and the shaders of the page's programs, which may not be."""
+    for file in session.folder.rglob("*.wgsl"):
+        yield file.read_text("utf-8")
+    yield from session.compile_program()
+    for file in session.titled:
+        yield from session.compile(file)
 
 
 def _lines(text: str) -> str:

@@ -31,6 +31,8 @@ class Session:
 
     folder: Path
     program: str = ""
+    compiled: str = ""
+    titled: list[Path] = field(default_factory=list[Path])
     values: dict[str, object] = field(default_factory=lambda: {"__name__": "page"})
     output: str | None = None
     shaders: list[str] = field(default_factory=list[str])
@@ -44,18 +46,35 @@ class Session:
         file.write_text(text, encoding="utf-8")
         return file
 
-    def compile(self, file: Path) -> tuple[str, ...]:
-        """Compile a program and keep its shaders, or return the codes of its faults."""
+    def check(self, file: Path) -> tuple[str, ...]:
+        """Return the codes of a program's faults; its shaders are made where shown."""
         selection = select(file, Project())
         compiler = Compiler(selection.library(), formatted=False)
         try:
-            compiled = compiler.compile(selection.files[0].name)
+            compiler.check(selection.files[0].name)
         except CompileError as error:
             self.output = render(error.diagnostics, color=False)
             return tuple(fault.code for fault in error.diagnostics)
-        files = compiled.files.items()
-        self.shaders += [d.decode("utf-8") for n, d in files if n.endswith(".wgsl")]
         return ()
+
+    def grow(self, text: str) -> tuple[str, ...]:
+        """Add to the page's program; return the codes of its faults."""
+        self.program += text
+        return self.check(self.write("page.kern", self.program))
+
+    def compile(self, file: Path) -> list[str]:
+        """Compile a program that has no faults; return its shaders."""
+        selection = select(file, Project())
+        compiler = Compiler(selection.library(), formatted=False)
+        files = compiler.compile(selection.files[0].name).files.items()
+        return [data.decode("utf-8") for name, data in files if name.endswith(".wgsl")]
+
+    def compile_program(self) -> list[str]:
+        """Compile the page's program, once for all blocks that it came in."""
+        if self.program != self.compiled:
+            self.shaders = self.compile(self.write("page.kern", self.program))
+            self.compiled = self.program
+        return self.shaders
 
     def run(self, text: str, name: str) -> None:
         """Run Python in the page's name space, as a notebook's cell would."""

@@ -37,6 +37,7 @@ def follow(blocks: list[Block], folder: Path) -> None:
         for block in blocks:
             assert block.language in JUDGES, f"{block}: nobody can judge that"
             JUDGES[block.language](reader, block)
+        reader.compile_program()
 
 
 @pytest.fixture(autouse=True)

@@ -117,12 +117,12 @@ def compile_example(section: str, folder: Path) -> tuple[Diagnostic, ...]:
     """Return the warnings of an example; raise `CompileError` if it is wrong."""
     library, main = library_of(section, folder), main_file(section)
     compiler = Compiler(library, formatted=False)
-    compiled = compiler.compile(main)
+    warnings = compiler.module(main).warnings
     names = {main, *(block.file for block in blocks(section))}
     paths = {name: _placed(name, compiler.check(name)) for name in names}
     if clashing := [*clashing_files(library, paths)]:
         raise CompileError(clashing)
-    return compiled.module.warnings
+    return warnings
 
 
 def _placed(name: str, files: tuple[str, ...]) -> list[str]:

@@ -23,7 +23,14 @@ SMALL: Final = 2000
 
 
 @pytest.mark.parametrize("size", [SMALL])
-@pytest.mark.parametrize("name", ["kernels", "wrong types", "circles of files"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wrong types",
+        pytest.param("kernels", marks=pytest.mark.nightly),
+        pytest.param("circles of files", marks=pytest.mark.nightly),
+    ],
+)
 def test_few_shapes_that_are_small(name: str, size: int) -> None:
     ((_, costs),) = measured([name], ["check"], size)
     assert (costs["check"].errors > 0) == (name != "kernels")

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerngen.plan.facts import Facts
 from kerngen.plan.parse import Parser
 from kerngen.plan.size import ALWAYS, NEVER, Guard, holds
 from kerngen.plan.text import guard_text
+from tests.budget import examples
 
 NAMES: tuple[str, ...] = ("m", "n", "k")
 LARGEST = 9
@@ -130,6 +131,7 @@ GUARDS = st.one_of(
 
 
 @given(st.lists(GUARDS, max_size=3), GUARDS)
+@settings(max_examples=examples(40))
 def test_no_call_contradicts_a_proof(known: list[str], asked: str) -> None:
     proved = facts(*known)
     decided = proved.decide(guard(asked))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.tree import ROOT, imports, python_files
+from tests.project.tree import ROOT, imports, python_files, statements
 
 ORDER = [
     "origin",
@@ -230,7 +230,7 @@ def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
 def borrowed(file: Path) -> list[str]:
     """What a file imports of modules that pytest collects."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in statements(ast.parse(file.read_text("utf-8"))):
         match node:
             case ast.ImportFrom(module=module, names=names):
                 paths = [f"{module or ''}.{alias.name}" for alias in names]

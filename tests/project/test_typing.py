@@ -184,7 +184,9 @@ def lines_by_file(found: Iterable[tuple[str, int]]) -> Lines:
     return {file: sorted(several) for file, several in lines.items()}
 
 
-@pytest.mark.parametrize("errors", [mypy_errors, pyright_errors])
+@pytest.mark.parametrize(
+    "errors", [pytest.param(mypy_errors, marks=pytest.mark.nightly), pyright_errors]
+)
 def test_what_is_wrong_is_rejected(
     python: Path, programs: Path, errors: Callable[[Path, Path], Lines]
 ) -> None:

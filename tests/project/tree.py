@@ -16,13 +16,25 @@ def python_files(*folders: str) -> list[Path]:
     return found
 
 
+def statements(parent: ast.AST) -> Iterator[ast.AST]:
+    """Yield each statement below a node, without looking into expressions.
+
+    `ast.walk` does, and takes twice as long as the parser.
+    """
+    for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+        below = getattr(parent, name, ())
+        for node in below if isinstance(below, list) else ():
+            yield node
+            yield from statements(node)
+
+
 def imports(file: Path) -> Iterator[str]:
     """Every absolute module that a file imports, anywhere in it.
 
     `from a import b` yields `a.b`: whether `b` is a module or a name of `a`, the first
     parts are the same.
     """
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in statements(ast.parse(file.read_text("utf-8"))):
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)

@@ -14,6 +14,7 @@ from lark.exceptions import UnexpectedToken
 from kerngen.syntax.lalr import END, Tables, UnexpectedError
 from kerngen.syntax.parser import grammar_text
 from kerngen.syntax.wording import CONTEXTUAL
+from tests.budget import examples
 from tests.project.tree import ROOT
 
 FILES: Final = sorted(ROOT.glob("dsl/*.kern"))
@@ -26,7 +27,7 @@ LARK: Final[Any] = Lark(
     maybe_placeholders=True,
 )
 TABLES: Final = Tables(LARK)
-CUTS: Final = 15
+CUTS: Final = examples(15)
 
 
 def nothing(_rule: str, _parts: list[Any], _start: int, _end: int) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import cast
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kerngen.source.text import Source, Span
 from kerngen.syntax import ast
 from kerngen.syntax.parser import parse
+from tests.budget import examples
 
 from .parsing import EXAMPLE, parse_expression, parse_item, parse_statement
 from .programs import expressions, write_expression
@@ -52,6 +53,7 @@ def test_spans_of_the_example() -> None:
 
 
 @given(expressions, st.lists(blanks, min_size=1, max_size=5))
+@settings(max_examples=examples(40))
 def test_spans_of_expressions(expr: ast.Expr, between: list[str]) -> None:
     words = write_expression(expr).split(" ")
     blank = [between[i % len(between)] for i in range(len(words))]
