@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -26,6 +26,13 @@ def examples(count: int) -> int:
 def phases() -> tuple[Phase, ...]:
     """Return what a test does that gives its own examples: by default nothing else."""
     return tuple(Phase) if settings().max_examples >= USUAL else (Phase.explicit,)
+
+
+def several(values: Sequence[T], by_day: int) -> Sequence[T]:
+    """Return all values at night, by default so many of them, spread, the first included."""
+    if settings().max_examples >= USUAL:
+        return values
+    return [values[at * len(values) // by_day] for at in range(by_day)]
 
 
 def sampled(several: Iterable[T], every: int, label: Callable[[T], str] = str) -> Any:
