@@ -1,8 +1,14 @@
-"""How many examples Hypothesis draws: few by default, many at night."""
+"""How much of a sweep runs by default; all of it is run by 'tools/test --nightly'."""
 
 from __future__ import annotations
 
-from hypothesis import settings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import Phase, settings
+
+T = TypeVar("T")
 
 USUAL = 100
 """What Hypothesis draws of its own accord."""
@@ -15,3 +21,30 @@ def examples(count: int) -> int:
     and ten times as many as `count` with 'tools/test --nightly'.
     """
     return max(1, count * settings().max_examples // USUAL)
+
+
+def phases() -> tuple[Phase, ...]:
+    """Return what a test does that gives its own examples: by default nothing else."""
+    return tuple(Phase) if settings().max_examples >= USUAL else (Phase.explicit,)
+
+
+def several(values: Sequence[T], by_day: int) -> Sequence[T]:
+    """Return all values at night, by default so many of them, spread, the first included."""
+    if settings().max_examples >= USUAL:
+        return values
+    return [values[at * len(values) // by_day] for at in range(by_day)]
+
+
+def sampled(several: Iterable[T], every: int, label: Callable[[T], str] = str) -> Any:
+    """Return the parameters of a sweep; all but each so-manieth are marked as nightly.
+
+    A tuple is the values of several parameters, as for `pytest.mark.parametrize`.
+    """
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            id=label(value),
+            marks=[pytest.mark.nightly] if number % every else [],
+        )
+        for number, value in enumerate(several)
+    ]

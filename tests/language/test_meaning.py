@@ -29,11 +29,11 @@ def shown(case: Case, strategy: str) -> str:
     return f"{case}-{strategy.replace(' ', '-') or 'chosen'}"
 
 
-TURNS = 5
+TURNS = 16
 """A case takes one of so many strategies by default, beside the one chosen for it.
 
 Most cases fit few strategies, and a strategy writes its shaders alike for all that it
-fits: with every pair the default would take five times as long.
+fits.
 """
 
 

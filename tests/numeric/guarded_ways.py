@@ -15,13 +15,10 @@ from kerngen.runtime.calls.kernel import Kernel
 from tests.language.cases import Array
 from tests.planting import file_of, planted
 
-from .cases import Case, standard_kernels
+from .cases import Case
 from .domains import Dims
-from .ways import ways
 
 Run: TypeAlias = Callable[[Context], Iterable[Array]]
-
-WAYS = [way for case in standard_kernels() for way in ways(case)]
 
 Lengths: TypeAlias = tuple[tuple[int, ...], ...]
 

@@ -16,6 +16,7 @@ import pytest
 from kerngen.runtime import Context, Counters, Tensor, f32, u32
 from kerngen.runtime.calls.kernel import Kernel
 
+pytestmark = pytest.mark.nightly
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits.py"
 
 STEP = Counter(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, pairwise
 from typing import Any, final
 
@@ -19,9 +21,9 @@ from kerngen.runtime.calls.kernel import Kernel
 from kerngen.verify import ways as verified
 
 from .approx import Arithmetic
-from .cases import Arrays, Case, Scalars
+from .cases import Arrays, Case, Scalars, standard_kernels
 from .domains import Dims
-from .tolerance import SUMMATIONS, Summation, shader_arithmetic
+from .tolerance import SUMMATIONS, Summation, expect, shader_arithmetic
 
 STEPS = (1, 4, 128)
 MOST = (5000, 4096, 2048, 1024, 512, 128, 32, 16, 8, 4)
@@ -32,22 +34,25 @@ The least suits rows along two dims, of 16 elements in all.
 
 TRIES = 20
 
+_NUMBER = re.compile(r"\d+")
 
-def some(several: Iterable[Way], most: int) -> Iterator[Any]:
-    """Mark as nightly all ways but a few by each strategy and variant.
 
-    Schedules of a strategy that differ by their options count together.  The few are
-    spread over the kernels; of neighbours the one with the fewest stages is taken.
+def some(several: Iterable[Way], most: int, every: int = 1) -> Iterator[Any]:
+    """Mark as nightly all ways but a few by each strategy and variant, or by each `every`th.
+
+    Schedules of a strategy that differ by their options count together, and variants that
+    differ by a number.  The few are spread over the kernels; of neighbours the one with
+    the fewest stages is taken.
 
     What those tests hold depends on how a strategy writes shaders, little on the kernel.
     """
     listed = list(several)
-    kinds: dict[tuple[str, str], list[Way]] = {}
+    kinds: dict[str, list[Way]] = {}
     for way in listed:
-        kinds.setdefault(way.kind, []).append(way)
+        kinds.setdefault(_NUMBER.sub("", " ".join(way.kind)), []).append(way)
     kept = {
         min(part, key=lambda way: len(stages_of(way.case.kernel.body)))
-        for kind in kinds.values()
+        for kind in [*kinds.values()][::every]
         for part in _parts(kind, most)
     }
     for way in listed:
@@ -146,6 +151,18 @@ class Way:
         """What the device gives: the changed tensors, then the outputs."""
         return run_kernel(ctx, self.kernel, arrays, scalars)
 
+    def check(
+        self,
+        actual: Iterable[NDArray[Any]],
+        arrays: Arrays,
+        scalars: Scalars,
+        where: str = "",
+    ) -> None:
+        """Hold what the device gave to the kernel's oracle."""
+        expected = expect(self.case.oracle, self.arithmetic, arrays, scalars)
+        for want, got in zip(expected, actual, strict=True):
+            want.check(got, f"{self} {where}")
+
 
 def run_kernel(
     ctx: Context, kernel: Kernel, arrays: Arrays, scalars: Mapping[str, float]
@@ -185,6 +202,12 @@ def ways(case: Case) -> Iterator[Way]:
     """Every way to run a kernel."""
     for way in verified.ways(case.kernel):
         yield Way(case, way)
+
+
+@cache
+def all_ways() -> tuple[Way, ...]:
+    """Every way to run every standard kernel: about 3,000."""
+    return tuple(way for case in standard_kernels() for way in ways(case))
 
 
 def run_reference(

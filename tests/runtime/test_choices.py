@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,15 @@ import kerngen.runtime as gpu
 from kerngen.runtime import Choice, Context, f32
 from kerngen_kernels import gemv, layout, matmul, softmax
 from tests.runtime.dispatches import watch_dispatches
+
+
+@pytest.fixture(scope="module")
+def ctx(ctx: Context) -> Iterator[Context]:
+    """A context on a device of its own: a shared one labels a shader by its first user."""
+    device = ctx.device.adapter.request_device_sync()
+    with gpu.open(device=device) as opened:
+        yield opened
+    device.destroy()
 
 
 def dispatched(

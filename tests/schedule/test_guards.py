@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import product
 
 import pytest
@@ -104,6 +105,7 @@ SCHEDULES: Mapping[str, tuple[str, dict[str, list[str]]]] = {
 }
 
 
+@cache
 def program_of(text: str) -> KernelProgram:
     (program,) = compile_text(text, "f.kern").programs
     return program

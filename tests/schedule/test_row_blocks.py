@@ -6,6 +6,7 @@ Whatever the number of rows, at once and in all, and wherever vectors and slices
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from kerngen.compiler import compile_text
 from kerngen.plan.tree import choices_in
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
+from tests.budget import sampled
 from tests.compile import built
 from tests.language.cases import Array, Inputs
 
@@ -96,8 +98,10 @@ def run(ctx: gpu.Context, kernel: Kernel, *arrays: Array) -> Array:
     return c.numpy()
 
 
-@pytest.mark.parametrize("lying", LYING)
-@pytest.mark.parametrize("count", AT_ONCE)
+@pytest.mark.parametrize(
+    ("count", "lying"),
+    sampled(product(AT_ONCE, LYING), 3, lambda case: f"{case[0]}-{case[1]}"),
+)
 def test_rows_agree(least: gpu.Context, lying: str, count: int) -> None:
     with built(KERNEL.format(count=count, **LYING[lying])) as (kernel,):
         named = [case.name for case in next(choices_in(kernel.body)).cases]
@@ -119,7 +123,8 @@ def check(ctx: gpu.Context, kernel: Kernel, lying: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lying", "options"), [(lying, o) for lying in OPTIONS for o in OPTIONS[lying]]
+    ("lying", "options"),
+    sampled([(lying, o) for lying in OPTIONS for o in OPTIONS[lying]], 4, "-".join),
 )
 def test_options_agree(least: gpu.Context, lying: str, options: str) -> None:
     asked = KERNEL.format(count=1, **LYING[lying]).replace("rows(1)", options)

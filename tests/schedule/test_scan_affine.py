@@ -13,6 +13,7 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
+from tests.budget import sampled
 from tests.compile import built
 
 Array = NDArray[Any]
@@ -71,7 +72,7 @@ def near(found: Array, wanted: Array) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", ["", "lanes(2)", "lanes(32)"])
+@pytest.mark.parametrize("options", sampled(["", "lanes(2)", "lanes(32)"], 3))
 def test_every_direction_and_length(ctx: gpu.Context, options: str) -> None:
     text = f"{TEXT} schedule ahead, back, across, anew {{ scan {options} }}"
     with built(text) as (ahead, back, across, anew):

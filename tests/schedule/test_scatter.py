@@ -18,6 +18,7 @@ import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.runtime.calls.kernel import Kernel
 from kerngen.source.diagnostic import CompileError
+from tests.budget import examples, sampled, several
 from tests.compile import built
 
 COUNTS = """kernel f(x: u32[n], bins: u32) -> y: u32[bins] {
@@ -32,6 +33,7 @@ ROWS = """kernel f(x: u32[n], v: f32[n, d], bins: u32) -> y: f32[bins, d] {
     y[k, j] = sum[i when x[i] == u32(k)] v[i, j];
 }
 """
+NONE, ONE = (pytest.param(number, marks=pytest.mark.nightly) for number in (0, 1))
 SIZES = (0, 1, 33, 4096, 40_003)
 BINS = (0, 1, 7, 256, 1025, 10_007)
 Array = NDArray[Any]
@@ -69,7 +71,7 @@ def whole(seed: int, *shape: int) -> Array:
 def test_counts(ctx: gpu.Context, options: str) -> None:
     with built(f"{COUNTS}schedule f {{ scatter {options} }}") as (kernel,):
         for n in SIZES:
-            for bins in (*BINS, 20_001):
+            for bins in several((*BINS, 20_001), by_day=3):
                 x = keys(n, n, bins)
                 y = call(ctx, kernel, x, bins=bins)
                 wanted = np.bincount(x[x < bins], minlength=bins)
@@ -79,13 +81,13 @@ def test_counts(ctx: gpu.Context, options: str) -> None:
 def test_sums_of_floats(ctx: gpu.Context) -> None:
     with built(f"{SUMS}schedule f {{ scatter }}") as (kernel,):
         for n in SIZES:
-            for bins in (*BINS, 70_001):
+            for bins in several((*BINS, 70_001), by_day=3):
                 x, v = keys(n, n, bins), whole(n, n)
                 y = call(ctx, kernel, x, v, bins=bins)
                 np.testing.assert_array_equal(y, added(x, v, bins), f"{n}, {bins}")
 
 
-@pytest.mark.parametrize("columns", [0, 1, 3, 8])
+@pytest.mark.parametrize("columns", [NONE, ONE, 3, 8])
 def test_sums_of_rows(ctx: gpu.Context, columns: int) -> None:
     with built(f"{ROWS}schedule f {{ scatter }}") as (kernel,):
         for n in (0, 1, 33, 4097):
@@ -113,7 +115,7 @@ def test_one_bin_of_nearly_all_terms(ctx: gpu.Context) -> None:
     """What a run carries is carried twice: runs of 16 terms, 64 of those, the rest."""
     sizes, before = (40_003, 70_001), (0, 1, 15, 16, 1023, 1024, 1025, 3073)
     with built(f"{ROWS}schedule f {{ scatter }}") as (kernel,):
-        for n, first in product(sizes, before):
+        for n, first in several([*product(sizes, before)], by_day=5):
             x = np.full(n, 5, np.uint32)
             x[:first] = 2
             v = whole(first, n, 2)
@@ -121,9 +123,18 @@ def test_one_bin_of_nearly_all_terms(ctx: gpu.Context) -> None:
             np.testing.assert_array_equal(y, added(x, v, 9), f"{first} before")
 
 
-@pytest.mark.parametrize("kind", ["max", "min", "prod"])
-@pytest.mark.parametrize("element", ["f32", "i32", "u32"])
-@pytest.mark.parametrize("options", ["", "private(0)", "lists(1)"])
+@pytest.mark.parametrize(
+    ("kind", "element", "options"),
+    sampled(
+        product(
+            ("max", "min", "prod"),
+            ("f32", "i32", "u32"),
+            ("", "private(0)", "lists(1)"),
+        ),
+        5,
+        "-".join,
+    ),
+)
 def test_other_reductions(
     ctx: gpu.Context, kind: str, element: str, options: str
 ) -> None:
@@ -162,8 +173,10 @@ def call_of_nothing(kind: str, element: str) -> float:
     return lowest if kind == "max" else highest
 
 
-@pytest.mark.parametrize("kind", ["max", "min"])
-@pytest.mark.parametrize("options", ["", "private(0)"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    sampled(product(("max", "min"), ("", "private(0)")), 3, "-".join),
+)
 def test_order_of_floats(ctx: gpu.Context, kind: str, options: str) -> None:
     """NaN wins, as in NumPy; infinities, subnormals and zeros have their order."""
     text = f"""kernel f(x: u32[n], v: f32[n]) -> y: f32[7] {{
@@ -229,11 +242,12 @@ def test_sums_have_the_same_bits_each_time(ctx: gpu.Context) -> None:
     with built(f"{SUMS}schedule f {{ scatter }}") as (kernel,):
         hashes = {
             hashlib.sha256(call(ctx, kernel, x, v, bins=300).tobytes()).digest()
-            for _ in range(20)
+            for _ in range(examples(8))
         }
     assert len(hashes) == 1
 
 
+@pytest.mark.nightly
 def test_more_terms_than_a_row_of_workgroups(ctx: gpu.Context) -> None:
     n, bins = 3_000_017, 10_007
     x = keys(1, n, bins)

@@ -1,4 +1,7 @@
-"""Sizes at which dispatches fold into two dimensions, and adapters at their smallest."""
+"""Sizes at which dispatches fold into two dimensions, and adapters at their smallest.
+
+By default `tests/numeric/test_sizes.py` folds, on an adapter that allows few workgroups.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 import pytest
 
 import kerngen.runtime as gpu
+from tests.budget import sampled
 from tests.compile import built
 from tests.language.cases import CASES, Case
 from tests.language.meaning import check
@@ -23,6 +27,7 @@ def smallest() -> Iterator[gpu.Context]:
         yield ctx
 
 
+@pytest.mark.nightly
 def test_elements_fold(ctx: gpu.Context) -> None:
     text = "kernel f(x: f32[n]) -> y: f32[n] { y[i] = x[i] + 1.0; }"
     with built(f"{text}\nschedule f {{ generic }}") as (kernel,):
@@ -31,9 +36,8 @@ def test_elements_fold(ctx: gpu.Context) -> None:
         np.testing.assert_array_equal(y.numpy(), x + 1)
 
 
-@pytest.mark.parametrize(
-    "strategy", ["rows", pytest.param("reduce", marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("strategy", ["rows", "reduce"])
 def test_rows_fold(ctx: gpu.Context, strategy: str) -> None:
     text = "kernel f(x: f32[m, n]) -> y: f32[m] { y[i] = sum[j] x[i, j]; }"
     with built(f"{text}\nschedule f {{ {strategy} }}") as (kernel,):
@@ -42,12 +46,9 @@ def test_rows_fold(ctx: gpu.Context, strategy: str) -> None:
         np.testing.assert_array_equal(y.numpy(), x.sum(1))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("b", "at", "m", "n"),
-    [
-        ("n, k", "j, p", 3, 65_541),
-        pytest.param("k, n", "p, j", 131_082, 1, marks=pytest.mark.nightly),
-    ],
+    ("b", "at", "m", "n"), [("n, k", "j, p", 3, 65_541), ("k, n", "p, j", 131_082, 1)]
 )
 def test_blocks_of_rows_fold(ctx: gpu.Context, b: str, at: str, m: int, n: int) -> None:
     product = f"c[i, j] = sum[p] a[i, p] * b[{at}];"
@@ -60,6 +61,7 @@ def test_blocks_of_rows_fold(ctx: gpu.Context, b: str, at: str, m: int, n: int) 
         np.testing.assert_array_equal(c.numpy(), left * right)
 
 
+@pytest.mark.nightly
 def test_tiles_fold(ctx: gpu.Context) -> None:
     product = "c[i, j] = sum[p] a[i, p] * b[p, j];"
     text = f"kernel f(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] {{ {product} }}"
@@ -102,7 +104,7 @@ def test_more_terms_than_a_counter_holds_are_refused(ctx: gpu.Context) -> None:
             kernel.launch(ctx, (a, a), (), (None,))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", sampled(CASES, 8))
 def test_default_limits_are_enough(smallest: gpu.Context, case: Case) -> None:
     with built(case.text) as (kernel,):
         check(smallest, case, kernel, 9)

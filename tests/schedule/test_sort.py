@@ -46,14 +46,13 @@ def test_words_in_the_order_of_keys(ctx: gpu.Context) -> None:
             random = np.random.default_rng(n)
             x = random.standard_normal(n).astype(np.float32)
             compare(ctx, kernel, drawn(random, n), x)
-        # A block of two tiles.
-        k = np.random.default_rng(0).integers(0, 2**32, 600_011, np.uint32)
-        compare(ctx, kernel, k, k.astype(np.float32))
 
 
 @pytest.mark.nightly
-def test_many_blocks(ctx: gpu.Context) -> None:
-    k = np.random.default_rng(0).integers(0, 2**32, 4_300_017, np.uint32)
+@pytest.mark.parametrize("count", [600_011, 4_300_017])
+def test_many_blocks(ctx: gpu.Context, count: int) -> None:
+    """Of two tiles, and many of them."""
+    k = np.random.default_rng(0).integers(0, 2**32, count, np.uint32)
     with built(WORDS.replace("T", "u32")) as (kernel,):
         compare(ctx, kernel, k, k.astype(np.float32))
 

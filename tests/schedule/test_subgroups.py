@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,6 +17,7 @@ from kerngen.runtime.calls.kernel import Kernel
 from kerngen.runtime.counters import Counters
 from kerngen.runtime.device.shaders import SUBGROUPS, ShaderKey, Shaders
 from kerngen.source.diagnostic import CompileError
+from tests.budget import sampled
 from tests.compile import built
 
 from .rows import CASES, check
@@ -35,11 +37,20 @@ def shaders(kernel: Kernel) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "options",
-    ["lanes(4)", "lanes(64) subgroups(1)", "lanes(256) subgroups(1)", "subgroups(1)"],
-)
-@pytest.mark.parametrize(
-    "name", ["a maximum, then a sum, then every element", "rows of two axes"]
+    ("name", "options"),
+    sampled(
+        product(
+            ("a maximum, then a sum, then every element", "rows of two axes"),
+            (
+                "lanes(4)",
+                "lanes(64) subgroups(1)",
+                "lanes(256) subgroups(1)",
+                "subgroups(1)",
+            ),
+        ),
+        3,
+        "-".join,
+    ),
 )
 def test_so_many_lanes_share_a_row(ctx: gpu.Context, name: str, options: str) -> None:
     case = CASES[name]
@@ -55,9 +66,6 @@ def test_so_many_lanes_share_a_row(ctx: gpu.Context, name: str, options: str) ->
     "name",
     [
         "a maximum, then a sum, then every element",
-        "elements that later passes need",
-        "what is read and written in place",
-        "signed integers, and all reductions",
         "two trailing axes",
     ],
 )

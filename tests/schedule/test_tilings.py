@@ -69,7 +69,7 @@ def check(ctx: gpu.Context, kernel: Kernel, sizes: tuple[int, int, int]) -> None
     np.testing.assert_array_equal(c.numpy(), wanted)
 
 
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(
     tiling=tilings(),
     transposed=st.tuples(st.booleans(), st.booleans()),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
 from kerngen.source.diagnostic import CompileError
-from tests.budget import examples
+from tests.budget import examples, sampled, several
 from tests.compile import built_module
 
 Array: TypeAlias = NDArray[Any]
@@ -105,10 +105,10 @@ def check(ctx: gpu.Context, module: Any, sizes: tuple[int, int, int], **of: Any)
     return str(shader)
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("condition", sampled(CONDITIONS, 5))
 def test_triangles_and_bands(ctx: gpu.Context, condition: str) -> None:
     """Whole vectors, turns that are not whole, and neither; n = 1, and triangles that end."""
-    for way in WAYS[1:3]:
+    for way in several(WAYS[1:3], by_day=1):
         with built_module(source(condition, way)) as module:
             found = {check(ctx, module, size, condition=condition) for size in SIZES}
         assert len(found) == 2, found
@@ -123,7 +123,7 @@ def test_bounds_that_wrap(ctx: gpu.Context) -> None:
 
 def test_other_reductions_than_sums(ctx: gpu.Context) -> None:
     """What is left out of a minimum is infinite."""
-    for condition in ("p <= n - 1 - i", "p > j"):
+    for condition in several(("p <= n - 1 - i", "p > j"), by_day=1):
         with built_module(source(condition, WAYS[1], "min")) as module:
             for size in SIZES:
                 check(ctx, module, size, condition=condition, kind="min")
@@ -153,6 +153,7 @@ def test_conditions_that_are_no_bounds(condition: str, fault: str) -> None:
         pass
 
 
+@pytest.mark.nightly
 @settings(max_examples=examples(10), deadline=None)
 @given(data=st.data())
 def test_random_bands(ctx: gpu.Context, data: st.DataObject) -> None:
