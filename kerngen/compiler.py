@@ -127,7 +127,7 @@ class Compiler:
             texts[".py"] = emit_binding(module, planned, sha, formatted=self._formatted)
         if Target.TYPESCRIPT in self._targets:
             # All kernels to an ES module, and its types.
-            texts[".js"] = emit_module(module, planned, text, sha)
+            texts[".js"] = emit_module(module, planned, sha)
             texts[".d.ts"] = emit_declarations(module, planned, sha)
         # Texts to files.
         files = _files(module, programs, texts, text)

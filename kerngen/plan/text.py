@@ -115,10 +115,14 @@ def figures(guard: Guard, values: Values) -> Iterator[str]:
     yield from (f"{name} is {value}" for name, value in known.items())
     numbers: dict[Size, str] = {Symbol(n): str(value) for n, value in known.items()}
     printer = Printer(numbers)
+    for side in sides_of(guard):
+        yield f"{printer.size(side)} is {evaluate(side, values)}"
+
+
+def sides_of(guard: Guard) -> Iterator[Apply | Select]:
+    """Yield what the comparisons of a condition compute, each once."""
     sides = dict.fromkeys(_sides(guard))
-    for side in sides:
-        if isinstance(side, Apply | Select):
-            yield f"{printer.size(side)} is {evaluate(side, values)}"
+    yield from (side for side in sides if isinstance(side, Apply | Select))
 
 
 def _sides(guard: Guard) -> Iterator[Size]:

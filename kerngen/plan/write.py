@@ -111,7 +111,7 @@ def kernel_lines(kernel: KernelPlan) -> Iterator[str]:
     """
     for size in sizes_of(kernel):
         _check(size, kernel.name)
-    names = _named(kernel)
+    names = named_sizes(kernel)
     yield f"kernel {kernel.name} | {_quoted(kernel.origin)}"
     yield from (f"  {line}" for line in _facts(kernel))
     printer = Printer()
@@ -266,7 +266,7 @@ def _needs(needs: Needs) -> Iterator[str]:
 # Names of sizes that occur more than once
 
 
-def _named(kernel: KernelPlan) -> dict[Size, str]:
+def named_sizes(kernel: KernelPlan) -> dict[Size, str]:
     """Return names for the sizes that lines would repeat, inner ones first."""
     counts: Counter[Size] = Counter()
     for size in sizes_in(kernel.body):

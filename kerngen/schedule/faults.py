@@ -45,12 +45,21 @@ class StrategyDoesNotFit(Diagnostic):
 
 
 class BadTiling(Diagnostic):
-    """Options of `gemm` or `flash` that make no valid tiling."""
+    """Options of a strategy that make no tiling."""
 
     CODE = "KG0752"
     MESSAGE = "These options don't fit together: {fault}."
-    HELP = "The default is 'tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)'."
+    HELP = "The default is '{default}'."
+    strategy: str
     fault: str
+
+    @property
+    def default(self) -> str:
+        """The options that the strategy has without any."""
+        return {
+            "gemm": "tile(128, 128, 16) micro(8, 16) pad(0) lanes(8, 4)",
+            "flash": "tile(64, 64, 64) micro(8, 8) depth(16, 16)",
+        }[self.strategy]
 
 
 class UnknownStage(Diagnostic):

@@ -172,7 +172,8 @@ def _check_schedule(
         )
     options: Options = dict(schedule.options)
     for fault in STRATEGIES[schedule.strategy].faults(options):
-        faults.add(BadTiling(span=_options_span(schedule), fault=fault))
+        span = _options_span(schedule)
+        faults.add(BadTiling(span=span, strategy=schedule.strategy, fault=fault))
     faults.raise_if_any()
 
 

@@ -12,16 +12,16 @@ _SAME: Final = (
 FLOATS: Final = {
     **{name: f"Math.{name}({{0}})" for name in _SAME},
     "atan2": "Math.atan2({0}, {1})",
-    "min": "$.host.min({0}, {1})",
-    "max": "$.host.max({0}, {1})",
-    "clamp": "$.host.min($.host.max({0}, {1}), {2})",
-    "saturate": "$.host.min($.host.max({0}, 0), 1)",
+    "min": "$host.min({0}, {1})",
+    "max": "$host.max({0}, {1})",
+    "clamp": "$host.min($host.max({0}, {1}), {2})",
+    "saturate": "$host.min($host.max({0}, 0), 1)",
     "select": "{2} ? {1} : {0}",
-    "round": "$.host.round({0})",
+    "round": "$host.round({0})",
     "fract": "{0} - Math.floor({0})",
     "inverseSqrt": "1 / Math.sqrt({0})",
     "exp2": "2 ** {0}",
-    "pow": "$.host.pow({0}, {1})",
+    "pow": "$host.pow({0}, {1})",
     "fma": "{0} * {1} + {2}",
     "mix": "{0} * (1 - {2}) + {1} * {2}",
     "step": "{1} >= {0} ? 1 : 0",
@@ -29,7 +29,7 @@ FLOATS: Final = {
     "is_finite": "Number.isFinite({0})",
     "smoothstep": (
         "((t) => t * t * (3 - 2 * t))"
-        "($.host.min($.host.max(({2} - {0}) / ({1} - {0}), 0), 1))"
+        "($host.min($host.max(({2} - {0}) / ({1} - {0}), 0), 1))"
     ),
     "ldexp": "((x, e) => x && x * 2 ** (e >> 1) * 2 ** (e - (e >> 1)))({0}, {1})",
     "degrees": "{0} * (180 / Math.PI)",
@@ -38,17 +38,17 @@ FLOATS: Final = {
 """Each by its name: what computes it of numbers."""
 
 INTEGERS: Final = {
-    "abs": "$.host.abs({0})",
-    "min": "$.host.min({0}, {1})",
-    "max": "$.host.max({0}, {1})",
-    "clamp": "$.host.min($.host.max({0}, {1}), {2})",
+    "abs": "$host.abs({0})",
+    "min": "$host.min({0}, {1})",
+    "max": "$host.max({0}, {1})",
+    "clamp": "$host.min($host.max({0}, {1}), {2})",
     "select": "{2} ? {1} : {0}",
-    "floor_div": "$.host.floorDiv({0}, {1})",
-    "mod": "$.host.mod({0}, {1})",
+    "floor_div": "$host.floorDiv({0}, {1})",
+    "mod": "$host.mod({0}, {1})",
 }
 """Those of integers."""
 
-_FIELD: Final = "at = $.host.min(o, 32n), n = $.host.min(c, 32n - at)"
+_FIELD: Final = "at = $host.min(o, 32n), n = $host.min(c, 32n - at)"
 """The offset and the width of a bit field, both cut to 32 bits."""
 
 BITS: Final = {

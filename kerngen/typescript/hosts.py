@@ -42,10 +42,10 @@ ValueText: TypeAlias = Callable[[DimValue | UniformValue], str]
 """How a dim or scalar is spelled, or a part of one."""
 
 _OF_INTEGERS: Final = {
-    "/": "$.host.div",
-    "%": "$.host.rem",
-    "<<": "$.host.shiftLeft",
-    ">>": "$.host.shiftRight",
+    "/": "$host.div",
+    "%": "$host.rem",
+    "<<": "$host.shiftLeft",
+    ">>": "$host.shiftRight",
 }
 _LOGIC: Final = {"and": "&&", "or": "||"}
 _NOT_FINITE: Final = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
@@ -156,7 +156,7 @@ class HostPrinter:
                     return text
                 is_float = scalar_of(operand.type) is Scalar.F32
                 to_int = "toI32" if to is Scalar.I32 else "toU32"
-                return f"$.host.{to_int}({text})" if is_float else f"BigInt({text})"
+                return f"$host.{to_int}({text})" if is_float else f"BigInt({text})"
             case _:
                 assert_never(to)
 

@@ -1,7 +1,7 @@
 """Print the ES module of a `.kern` file.
 
-It holds the plan's text, so that a call needs no file but shaders, which the runtime
-fetches when they are first used.
+It holds the plans of its kernels, so that a call needs no file but shaders, which the
+runtime fetches when they are first used.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ from kerngen.emit.python_names import (
     uniform_structs,
 )
 from kerngen.emit.structs import inner_first
-from kerngen.ir.memory import MemoryType, Struct
+from kerngen.ir.memory import LEAVES, MemoryType, Struct, holds_half
 from kerngen.ir.module import Module
 from kerngen.ir.nodes import DimValue, Expr, Function, Kernel, UniformValue
 from kerngen.layout.rules import Space
 from kerngen.layout.struct import struct_layout, uniform_layout
+from kerngen.typescript.host_functions import host_lines
 from kerngen.typescript.hosts import HostPrinter
 from kerngen.typescript.names import RUNTIME, js_module, js_name, js_string
+from kerngen.typescript.plans import Additions, plan_function
 from kerngen.typescript.structs import struct_text
 
-ABI = 1
+ABI = 2
 """The ABI of the npm package that modules are printed for."""
 
 
 def emit_module(
-    module: Module, planned: Sequence[PlannedKernel], plan: str, source_sha: str
+    module: Module, planned: Sequence[PlannedKernel], source_sha: str
 ) -> str:
-    """Return the text of the `.js` file; `plan` is that of the plan file."""
-    return "\n".join(_Module(module, planned, plan, source_sha).lines()) + "\n"
+    """Return the text of the `.js` file."""
+    return "\n".join(_Module(module, planned, source_sha).lines()) + "\n"
 
 
 def header(module: Module, source_sha: str) -> list[str]:
@@ -70,12 +72,10 @@ class _Module:
         self,
         module: Module,
         planned: Sequence[PlannedKernel],
-        plan: str,
         source_sha: str,
     ) -> None:
         self._module = module
         self._planned = planned
-        self._plan = plan
         self._sha = source_sha
         self._names = module_names(module)
         self._functions = {each.name: each for each in module.functions}
@@ -94,12 +94,12 @@ class _Module:
         yield f"import * as $ from {js_string(RUNTIME)};"
         yield from import_lines(self._module, self._names)
         yield from self._structs()
+        kernels = [line for x in self._planned for line in ("", *self._kernel(x))]
         if self._planned:
+            yield from host_lines(kernels)
             yield ""
             yield from self._head()
-        for each in self._planned:
-            yield ""
-            yield from self._kernel(each)
+        yield from kernels
 
     def _structs(self) -> Iterator[str]:
         for struct in inner_first(self._module.structs):
@@ -117,56 +117,63 @@ class _Module:
 
     def _head(self) -> Iterator[str]:
         folder = f"./wgsl/{module_name(self._module.path)}"
-        yield "const $module = $.module("
-        yield f"  {ABI},"
-        yield f"  (name) => new URL(`{folder}/${{name}}.wgsl`, import.meta.url),"
-        yield f"  {_template(self._plan)},"
+        yield f"const $module = $.module({ABI}, (name) =>"
+        yield f"  new URL(`{folder}/${{name}}.wgsl`, import.meta.url),"
         yield ");"
 
     def _kernel(self, planned: PlannedKernel) -> Iterator[str]:
         kernel = planned.kernel
         own = self._names.kernels[kernel.name]
         yield from (f"// {line}" for line in equations(kernel))
-        parts = [*self._parts(planned, own)]
-        begin = f"export const {js_name(own.function)} = "
-        if not parts:
-            yield f"{begin}$module.kernel({js_string(kernel.name)});"
-            return
-        yield f"{begin}$module.kernel({js_string(kernel.name)}, {{"
-        yield from (f"  {part}," for part in parts)
-        yield "});"
+        plan = plan_function(planned.plan, self._additions(planned, own))
+        function, name = js_name(own.function), js_string(kernel.name)
+        yield f"export const {function} = $module.kernel({name}, {plan});"
 
-    def _parts(self, planned: PlannedKernel, own: KernelNames) -> Iterator[str]:
+    def _additions(self, planned: PlannedKernel, own: KernelNames) -> Additions:
         kernel = planned.kernel
+        memories = [memory for _, memory in self._memories(planned, own)]
+        held = [m for m in memories if isinstance(m, Struct)]
+        outputs = ((own.values[x], shown) for x, shown in own.outputs.items())
+        computed = [self._host(kernel, own, e, wraps=w) for e, w in planned.computed]
+        return Additions(
+            structs={class_name(s): js_name(self._names.structs[s]) for s in held},
+            fields={name: shown for name, shown in outputs if name != shown},
+            initial={
+                own.values[p.name]: _initial(p.default)
+                for p in kernel.parameters
+                if p.default is not None
+            },
+            halves=[
+                (
+                    name,
+                    "has f16 elements" if m == LEAVES["f16"] else "holds f16 numbers",
+                )
+                for name, m in self._memories(planned, own)
+                if holds_half(m)
+            ],
+            computed=dict(zip(planned.plan.computed, computed, strict=True)),
+            parts=dict(self._parts(kernel, own)),
+        )
+
+    def _memories(
+        self, planned: PlannedKernel, own: KernelNames
+    ) -> Iterator[tuple[str, MemoryType]]:
+        """Yield what a call keeps in memory, by the names of the plan."""
+        for tensor in planned.kernel.tensors:
+            yield own.values.get(tensor.name, tensor.name), tensor.memory
+        for parameter in planned.kernel.parameters:
+            yield own.values[parameter.name], parameter.memory
+        for temporary in planned.plan.temporaries:
+            yield temporary.name, LEAVES[temporary.element]
+
+    def _parts(self, kernel: Kernel, own: KernelNames) -> Iterator[tuple[str, str]]:
         layout = uniform_layout(kernel)
         if layout.fields:
             text = struct_text(own.uniform, layout, own.fields, self._classes)
-            yield f"uniform: {text}"
+            yield "uniform", text
         if kernel.hosts:
             values = [self._host(kernel, own, host.value) for host in kernel.hosts]
-            yield f"hosts: (d) => [{', '.join(values)}]"
-        if planned.computed:
-            texts = [self._host(kernel, own, e, wraps=w) for e, w in planned.computed]
-            yield f"computed: (d) => [{', '.join(texts)}]"
-        memories: list[MemoryType] = [x.memory for x in kernel.tensors]
-        memories += [x.memory for x in kernel.parameters]
-        held = [m for m in memories if isinstance(m, Struct)]
-        if held:
-            named = (
-                f"{js_string(class_name(s))}: {js_name(self._names.structs[s])}"
-                for s in dict.fromkeys(held)
-            )
-            yield f"structs: {{ {', '.join(named)} }}"
-        outputs = [*own.outputs.items()]
-        if any(own.values[name] != shown for name, shown in outputs):
-            yield f"outputs: [{', '.join(js_string(x) for _, x in outputs)}]"
-        defaults = [
-            f"{js_string(own.values[p.name])}: {_default(p.default)}"
-            for p in kernel.parameters
-            if p.default is not None
-        ]
-        if defaults:
-            yield f"defaults: {{ {', '.join(defaults)} }}"
+            yield "hosts", f"(d) => [{', '.join(values)}]"
 
     def _host(
         self, kernel: Kernel, own: KernelNames, expr: Expr, *, wraps: bool = False
@@ -210,14 +217,9 @@ def equations(kernel: Kernel) -> list[str]:
     return [plain(line) for text in texts for line in text.splitlines()]
 
 
-def _default(value: float | tuple[float, ...]) -> str:
+def _initial(value: float | tuple[float, ...]) -> str:
+    """Return the default of a scalar."""
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_default, value))}]"
+        return f"[{', '.join(map(_initial, value))}]"
     text = repr(value)
     return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text, text)
-
-
-def _template(text: str) -> str:
-    """Return a template literal."""
-    escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
-    return f"`{escaped}`"

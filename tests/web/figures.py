@@ -21,6 +21,13 @@ from tests.web.built import build
 
 WEB: Final = ROOT / "web"
 
+COMPRESSED: Final = """
+import fs from "node:fs";
+import zlib from "node:zlib";
+const text = fs.readFileSync(0);
+console.log(zlib.gzipSync(text, { level: 9 }).length, zlib.brotliCompressSync(text).length);
+"""
+
 BROTLI: Final = """
 import fs from "node:fs";
 import zlib from "node:zlib";
@@ -139,16 +146,27 @@ class Figure:
         return f"{self.what:44} {self.value:8.2f} {self.most:8.2f} {self.unit}{ends}"
 
 
-def package_size() -> Figure:
-    """Return the size of the whole package as a page loads it, minified."""
-    bundle = ["--bundle", "--minify", "--format=esm"]
+def package_sizes() -> Iterator[Figure]:
+    """Yield the sizes of the package as a page loads it: one file, minified.
+
+    In production the texts of errors are not loaded, until there is an error.
+    """
+    whole = _packed("dist/index.js")
+    core = _packed("dist/core.js", "--external:./messages.js")
+    yield Figure("npm package in production, minified, gzip -9", core[0], 10.5, "kB")
+    yield Figure("npm package in production, minified, brotli", core[1], 9.7, "kB")
+    yield Figure("npm package with texts, minified, gzip -9", whole[0], 13.5, "kB")
+    yield Figure("npm package with texts, minified, brotli", whole[1], 12.3, "kB")
+
+
+def _packed(file: str, *options: str) -> list[float]:
+    """Return the kilobytes of a module with what it imports, by gzip and by brotli."""
     program = str(WEB / "node_modules" / ".bin" / "esbuild")
-    esbuild = [program, "dist/index.js", *bundle]
-    text = subprocess.run(esbuild, cwd=WEB, check=True, capture_output=True).stdout
-    packed = subprocess.run(
-        ["gzip", "-9"], input=text, check=True, capture_output=True
-    ).stdout
-    return Figure("npm package, minified, gzip", len(packed) / 1e3, 16, "kB")
+    words = [program, file, "--bundle", "--minify", "--format=esm", *options]
+    text = subprocess.run(words, cwd=WEB, check=True, capture_output=True).stdout
+    node = ["node", "--input-type=module", "--eval", COMPRESSED]
+    done = subprocess.run(node, input=text, check=True, capture_output=True)
+    return [int(size) / 1e3 for size in done.stdout.split()]
 
 
 def download(playground: Path) -> Figure:
@@ -191,7 +209,7 @@ def figures(folder: Path) -> Iterator[Figure]:
     """Measure all of them; what is built goes to a folder."""
     playground = folder / "playground"
     subprocess.run([ROOT / "tools" / "playground", playground], check=True)
-    yield package_size()
+    yield from package_sizes()
     yield download(playground)
     yield from visits(playground)
     yield recording(folder / "generated")

@@ -54,12 +54,13 @@ LENGTHS = (
 
 JOB = """
 import { resolve } from "@/check.js";
+import "@/index.js";
 import { select } from "@/planner.js";
-import { evaluate, exact } from "@/size.js";
+import { evaluate } from "@/sizes.js";
 
-const counted = (size, lengths) => {
+const counted = (size, values) => {
   try {
-    return evaluate(size, lengths);
+    return evaluate(size, values);
   } catch (error) {
     return error.name;
   }
@@ -73,18 +74,18 @@ function one(kernel, { shapes, guards, limits }) {
     return [error.name, error.message];
   }
   try {
-    const { dispatches, scratch } = select(kernel, lengths, { limits });
+    const { dispatches, scratch, values } = select(kernel, lengths, { limits });
     return [
       lengths,
-      dispatches.map(({ dispatch, scratch }) => [
+      dispatches.map((dispatch) => [
         dispatch.wgsl,
-        counted(dispatch.groups, lengths),
-        counted(dispatch.trips, lengths),
-        counted(dispatch.terms, lengths),
-        scratch,
-        dispatch.constants,
+        counted(dispatch.groups, values),
+        counted(dispatch.trips, values),
+        counted(dispatch.terms, values),
+        dispatch.scratch,
+        dispatch.constants ?? {},
       ]),
-      scratch.map(([name, length]) => [name, counted(length, lengths)]),
+      scratch.map(([name, length]) => [name, counted(length, values)]),
     ];
   } catch (error) {
     return [error.name];

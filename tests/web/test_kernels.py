@@ -13,7 +13,8 @@ import pytest
 
 from kerngen.plan.read import read_plan
 from kerngen.plan.tree import KernelPlan
-from kerngen.plan.write import kernel_lines
+from kerngen.typescript.host_functions import host_lines
+from kerngen.typescript.plans import Additions, plan_function
 from tests.numeric.cases import Arrays, Case, Scalars, standard_kernels
 from tests.numeric.tolerance import expect, shader_arithmetic
 from tests.numeric.ways import Way, some, ways
@@ -40,8 +41,9 @@ def hold_to_oracle(page: Browser, way: Way) -> None:
     waiting: list[tuple[int, Arrays, Scalars]] = []
     has_subgroups = page.do("describe")["limits"]["subgroups"]
     lacking = not has_subgroups and any(s.needs.subgroups for s in way.strategies)
-    plan = replace(plans(case.module)[case.kernel.name], body=way.way.body)
-    text = "\n".join(kernel_lines(plan))
+    plan = replace(plans(case.module)[case.kernel.name], body=way.way.body, computed=())
+    made = plan_function(plan, Additions())
+    text = "\n".join([*host_lines([made]), f"return ({made})();"])
     for seed, size in enumerate(SIZES):
         rng = np.random.default_rng(seed)
         arrays, scalars = way.draw(rng, dict.fromkeys(case.kernel.dims, size))

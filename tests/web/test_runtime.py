@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.web.browser import Browser
+from tests.web.figures import RECORD
 
 pytestmark = pytest.mark.web
 
@@ -167,10 +168,9 @@ def test_a_shader_that_is_missing_is_said_where_one_waits(firefox: Browser) -> N
     found = run(
         firefox,
         """
-        const { Kernel } = await import("http://HOST/dist/kernel.js");
         const { launch } = await import("http://HOST/dist/launch.js");
-        const gone = new Kernel(softmax.kernel.plan, (name) =>
-          new URL(`http://HOST/none/${name}.wgsl`), softmax.kernel.parts);
+        const shader = (name) => new URL(`http://HOST/none/${name}.wgsl`);
+        const gone = { ...softmax.kernel, shader };
         const x = ctx.tensor(new Float32Array([1, 1]), [1, 2]);
         const text = await launch(gone, [x]).read().catch((error) => error.message);
         return [text, [...await softmax(x).read()]];
@@ -225,47 +225,5 @@ def test_ones_own_device_and_buffer(firefox: Browser) -> None:
 def test_a_call_takes_few_microseconds_more_than_webgpu_alone(
     chromium: Browser,
 ) -> None:
-    more = run(
-        chromium,
-        """
-        const x = ctx.tensor(new Float32Array(256), [4, 64]);
-        const out = ctx.empty([4, 64], "f32");
-        const calls = 500;
-        const best = async (record) => {
-          let least = Infinity;
-          for (let i = 0; i < 60; i++) {
-            const begin = performance.now();
-            const submitted = record();
-            least = Math.min(least, performance.now() - begin);
-            await submitted;
-            await ctx.device.queue.onSubmittedWorkDone();
-          }
-          return (1000 * least) / calls;
-        };
-        const ours = () => {
-          for (let i = 0; i < calls; i++) softmax(x, { out });
-          return ctx.submit();
-        };
-        await ours();
-        const ops = [];
-        const add = ctx.recorder.add;
-        ctx.recorder.add = (op) => { ops.push(op); add.call(ctx.recorder, op); };
-        softmax(x, { out });
-        delete ctx.recorder.add;
-        await ctx.submit();
-        const { shader, group, x: groups, y } = ops.find((op) => op.shader);
-        const alone = () => {
-          const encoder = ctx.device.createCommandEncoder();
-          const pass = encoder.beginComputePass();
-          for (let i = 0; i < calls; i++) {
-            pass.setPipeline(shader.pipeline);
-            pass.setBindGroup(0, group, [0]);
-            pass.dispatchWorkgroups(groups, y);
-          }
-          pass.end();
-          ctx.device.queue.submit([encoder.finish()]);
-        };
-        return (await best(ours)) - (await best(alone));
-        """,
-    )
+    more: float = chromium.run(RECORD)
     assert 0 < more < 5

@@ -115,7 +115,7 @@ def test_bytes(package: Path, tmp_path: Path, number: int, uniform: bool) -> Non
     kernel = Kernel("take", (), (), taken, (), (), (), "", "", span)
     module = Module("dsl/sample.kern", "", (), (kernel,), structs=tuple(every))
     names = module_names(module)
-    text = emit_module(module, (), "", "0" * 64)
+    text = emit_module(module, (), "0" * 64)
     text += f"export {{ {', '.join(names.uniforms.values())} }};\n"
     (tmp_path / "sample.js").write_text(text, "utf-8")
     job = [

@@ -27,18 +27,19 @@ DRAWS = 20
 
 JOB = """
 import { derive } from "@/check.js";
+import { guardsOf, scalarsOf } from "@/kernel.js";
 import { pack } from "@/launch.js";
 
 const number = (value) => Array.isArray(value) ? value.map(number)
   : typeof value === "string" ? Number(value) : value;
 
 function one(kernel, { dims, scalars: given }) {
-  const size = kernel.parts.uniform?.size ?? 0;
+  const size = kernel.uniform?.size ?? 0;
   const view = new DataView(new ArrayBuffer(size));
   try {
-    const scalars = kernel.scalarsOf(Object.fromEntries(
+    const scalars = scalarsOf(kernel, Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, number(value)])));
-    const lengths = { ...dims, ...kernel.guards(scalars) };
+    const lengths = { ...dims, ...guardsOf(kernel, scalars) };
     derive(kernel, lengths);
     pack(kernel, lengths, scalars, view);
   } catch (error) {

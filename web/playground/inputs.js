@@ -23,7 +23,7 @@ export const FILLS = {
 /** The name of the choice of one's own numbers. */
 export const OWN = "these:";
 
-const isWhole = (kind) => kind[0] !== "f";
+const isWhole = (kind) => !kind.limit;
 
 // A value of a type, with `lengths` if it is an array: each number by `next`.
 function value(type, lengths, next) {
@@ -52,8 +52,8 @@ export function numbers(text) {
 /** Upload a tensor for each input; `fills` has a choice for each, and numbers of one's own. */
 export function draw(ctx, kernel, dims, seed, fills) {
   const random = generator(seed);
-  return kernel.plan.inputs.map((spec) => {
-    const type = kernel.element(spec);
+  return kernel.inputs.map((spec) => {
+    const type = typeOf(spec.element);
     const shape = spec.axes.map((axis) => (typeof axis === "number" ? axis : dims[axis]));
     const count = shape.reduce((a, b) => a * b, 1);
     const { fill, own } = fills[spec.name];

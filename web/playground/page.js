@@ -67,7 +67,7 @@ async function load() {
   // A module's names are sorted; the plan has the order of the text.
   const plan = Object.keys(files).find((path) => path.endsWith(".plan"));
   const order = (plan ? files[plan] : "").split("\n").filter((line) => line.startsWith("kernel "));
-  const place = ([, { kernel }]) => order.findIndex((line) => line.startsWith(`kernel ${kernel.plan.name} `));
+  const place = ([, { kernel }]) => order.findIndex((line) => line.startsWith(`kernel ${kernel.name} `));
   const kernels = Object.entries(module).filter(([, value]) => value.kernel);
   form.show(Object.fromEntries(kernels.sort((a, b) => place(a) - place(b))));
 }

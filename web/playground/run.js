@@ -10,6 +10,7 @@ const element = (tag, properties, ...children) => {
 };
 const select = (values, properties) =>
   element("select", properties, ...values.map((value) => new Option(value)));
+const nameOf = (type) => type.name ?? type;
 const row = (name, ...fields) =>
   element("tr", {}, element("th", { textContent: name }), element("td", {}, ...fields));
 
@@ -35,16 +36,16 @@ export class Form {
     const name = this.choice.value;
     if (!name) return void $("inputs").replaceChildren();
     const { kernel } = this.kernels[name];
-    const { plan, parts } = kernel;
-    const rows = plan.dims.map((dim) => row(dim, this.field(dim, 64, { type: "number", min: 0 })));
-    for (const [scalar, type] of plan.scalars) {
-      const start = parts.defaults?.[scalar] ?? (/^[fiu]\d+$/.test(type) ? 1 : "1");
+    const rows = kernel.dims.map((dim) => row(dim, this.field(dim, 64, { type: "number", min: 0 })));
+    for (const [scalar, element, initial] of kernel.scalars) {
+      const type = nameOf(element);
       const single = /^[fiu]\d+$/.test(type);
+      const start = initial ?? (single ? 1 : "1");
       const kind = single ? { type: "number", step: "any" } : { className: "values" };
       rows.push(row(`${scalar}: ${type}`, this.field(scalar, start, kind)));
     }
-    for (const { name: input, element: of, axes } of plan.inputs)
-      rows.push(row(`${input}: ${of}[${axes.join(", ")}]`, ...this.fill(input)));
+    for (const { name: input, element: of, axes } of kernel.inputs)
+      rows.push(row(`${input}: ${nameOf(of)}[${axes.join(", ")}]`, ...this.fill(input)));
     rows.push(row("seed", this.field("seed", 1, { type: "number", min: 0 })));
     const button = element("button", { textContent: "Run", title: "Ctrl+Enter", onclick: this.run });
     const bar = element("div", { className: "bar" }, this.choice, button);
@@ -93,14 +94,13 @@ export class Form {
   async call(run) {
     const ctx = await this.context;
     const { kernel } = run;
-    const { plan } = kernel;
     const given = this.values();
-    const dims = Object.fromEntries(plan.dims.map((dim) => [dim, Number(given[dim])]));
+    const dims = Object.fromEntries(kernel.dims.map((dim) => [dim, Number(given[dim])]));
     const fills = Object.fromEntries(
-      plan.inputs.map(({ name }) => [name, { fill: given[`fill ${name}`], own: given[`own ${name}`] }]),
+      kernel.inputs.map(({ name }) => [name, { fill: given[`fill ${name}`], own: given[`own ${name}`] }]),
     );
     const scalars = Object.fromEntries(
-      plan.scalars.map(([name, type]) => [name, scalar(given[name], type)]),
+      kernel.scalars.map(([name, type]) => [name, scalar(given[name], nameOf(type))]),
     );
     const made = [];
     const prepare = () => {
@@ -122,7 +122,7 @@ export class Form {
       for (const name in outputs) data[name] = await outputs[name].read();
       const took = performance.now() - begin;
       const chosen = ctx.choices(run, { ...dims, ...scalars }).join(", ");
-      $("result").textContent = `${plan.name}: ${took.toFixed(1)} ms, by ${chosen}`;
+      $("result").textContent = `${kernel.name}: ${took.toFixed(1)} ms, by ${chosen}`;
       this.present(outputs, data);
     } finally {
       made.forEach((each) => each.free());
@@ -158,10 +158,10 @@ export class Form {
 
 /** What a call changed or made, by names. */
 function named(kernel, tensors, result) {
-  const changed = kernel.plan.inputs.flatMap(({ name, access }, i) =>
+  const changed = kernel.inputs.flatMap(({ name, access }, i) =>
     access === "update" ? [[name, tensors[i]]] : [],
   );
-  const made = kernel.outputs.length === 1 ? [[kernel.outputs[0], result]] : Object.entries(result ?? {});
+  const made = kernel.outputs.length === 1 ? [[kernel.outputs[0].name, result]] : Object.entries(result ?? {});
   return Object.fromEntries([...made, ...changed]);
 }
 

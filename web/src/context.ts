@@ -1,8 +1,16 @@
 /** Contexts: a device, with the memory, shaders and recordings on it. */
-import { bytesOf, leafType, type Leaf } from "./element.js";
-import { ArgumentError, ContextError, DeviceLost, KerngenError, LimitError, NoAdapter } from "./errors.js";
+import { bytesOf, impliedBy, leafType, product, type Leaf } from "./element.js";
+import {
+  ArgumentError,
+  ContextError,
+  DeviceLost,
+  DtypeError,
+  KerngenError,
+  LimitError,
+  NoAdapter,
+  refuse,
+} from "./errors.js";
 import { Launcher, type KernelFunction } from "./launch.js";
-import type { Kernel } from "./kernel.js";
 import { Memory, type Block } from "./memory.js";
 import { Recorder } from "./recorder.js";
 import { fetchShader, Shaders } from "./shaders.js";
@@ -10,8 +18,6 @@ import { StructType, type ElementType } from "./struct.js";
 import {
   checkShape,
   encode,
-  notAnElement,
-  product,
   roundUp,
   Tensor,
   type ElementOf,
@@ -63,12 +69,9 @@ export async function open(options: Options = {}): Promise<Context> {
 
 async function request({ powerPreference }: Options): Promise<GPUDevice> {
   const gpu = (globalThis.navigator as Navigator | undefined)?.gpu as GPU | undefined;
-  if (!gpu)
-    throw new NoAdapter(
-      "There is no WebGPU here: use a browser that has it, in a page of https or localhost.",
-    );
+  if (!gpu) return refuse(NoAdapter, "noWebGPU");
   const adapter = await gpu.requestAdapter(powerPreference ? { powerPreference } : {});
-  if (!adapter) throw new NoAdapter("The browser offers no WebGPU adapter.");
+  if (!adapter) return refuse(NoAdapter, "noAdapter");
   return adapter.requestDevice({
     requiredFeatures: FEATURES.filter((each) => adapter.features.has(each)),
     requiredLimits: Object.fromEntries(RAISED.map((each) => [each, adapter.limits[each]])),
@@ -114,7 +117,7 @@ export class Context {
     const shaders = new Shaders(device, options.read ?? fetchShader);
     this.launcher = new Launcher(this, shaders);
     void device.lost.then(({ message, reason }) => {
-      this.ended ??= new DeviceLost(`The device is lost (${message || reason}). Open a new context.`);
+      this.ended ??= new DeviceLost("lost", [message || reason]);
     });
   }
 
@@ -133,7 +136,7 @@ export class Context {
     element: StructType<E>,
   ): Tensor<E, S["length"]>;
   tensor(values: Values, shape: Shape, element?: string | StructType<any>): Tensor<any, any> {
-    const type = this.element(element ?? IMPLIED.get(values.constructor) ?? values.constructor.name);
+    const type = this.element(element ?? impliedBy(values));
     checkShape(shape);
     const bytes = encode(values, type, product(shape));
     const tensor = this.make(type, shape);
@@ -167,11 +170,9 @@ export class Context {
     const type = this.element(element as string | StructType<any>);
     const nbytes = bytesOf(type, product(shape));
     if ((buffer.usage & COPIED) !== COPIED)
-      throw new ArgumentError("A buffer needs the usages STORAGE, COPY_SRC and COPY_DST.");
+      refuse(ArgumentError, "usages");
     if (offset % 4 || offset < 0 || offset + nbytes > buffer.size)
-      throw new ArgumentError(
-        `${nbytes} bytes at ${offset} don't fit a buffer of ${buffer.size}, in words of 4.`,
-      );
+      refuse(ArgumentError, "place", nbytes, offset, buffer.size);
     const block = this.memory.adopt(buffer, nbytes, buffer.size, true);
     return this.note(new Tensor<E, S["length"]>(this, type, shape, block, offset));
   }
@@ -201,12 +202,12 @@ export class Context {
 
   /** Return which shaders a kernel would run for some dims, and scalars that it asks for. */
   choices(kernel: KernelFunction, dims: Readonly<Record<string, number>>): string[] {
-    return this.launcher.choices((kernel as unknown as { kernel: Kernel }).kernel, dims);
+    return this.launcher.choices(kernel.kernel, dims);
   }
 
   /** End the context; a device of one's own stays. */
   close(): void {
-    this.ended ??= new ContextError("The context is closed.");
+    this.ended ??= new ContextError("closed", []);
   }
 
   // What follows is the runtime's.
@@ -225,10 +226,7 @@ export class Context {
     this.check();
     const nbytes = bytesOf(element, product(shape));
     if (roundUp(nbytes, 16) > this.limits.tensorBytes)
-      throw new LimitError(
-        `A tensor of shape (${shape.join(", ")}) takes ${nbytes} bytes; the adapter binds ` +
-          `at most ${this.limits.tensorBytes}.`,
-      );
+      refuse(LimitError, "allocated", shape, nbytes, this.limits.tensorBytes);
     const block = this.memory.acquire(Math.max(nbytes, element.size));
     block.used = nbytes;
     return this.note(new Tensor(this, element, shape, block));
@@ -307,19 +305,11 @@ export class Context {
   private element(element: string | StructType<any>): ElementType {
     const type = typeof element === "string" ? leafType(element) : element;
     if (type instanceof StructType || (type && typeof element === "string")) return type;
-    throw notAnElement(element);
+    return refuse(DtypeError, "element", element);
   }
 
   private checkWords(block: Block, offset: number, nbytes: number): void {
     if (offset % 4 || (nbytes % 4 && nbytes !== block.used))
-      throw new LimitError(
-        `A view of ${nbytes} bytes at byte ${offset} can't be copied: WebGPU copies words of 4.`,
-      );
+      refuse(LimitError, "words", nbytes, offset);
   }
 }
-
-const IMPLIED = new Map<unknown, string>([
-  [Float32Array, "f32"],
-  [Int32Array, "i32"],
-  [Uint32Array, "u32"],
-]);

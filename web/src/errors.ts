@@ -1,7 +1,40 @@
-/** What can go wrong in a call: each error has a text for its user, as in Python. */
+/**
+ * What can go wrong in a call: each error has a text for its user, as in Python.
+ *
+ * The texts are a module of their own, so that production need not load them: an error is
+ * thrown by the name of its text, and with what that speaks of.
+ */
+import type { TEXTS } from "./messages.js";
+
+type Texts = typeof TEXTS;
+
+let texts: Record<string, (...given: any[]) => string> | undefined;
+
+export function setTexts(all: typeof texts): void {
+  texts = all;
+}
 
 /** The root of everything that the runtime throws on purpose. */
-export class KerngenError extends Error {}
+export class KerngenError extends Error {
+  constructor(text: string, given: readonly unknown[]) {
+    super(texts ? texts[text]!(...given) : `${text} (${given})`);
+    // In production the text comes a moment later, for who reports the error.
+    if (!texts)
+      import("./messages.js").then(
+        ({ TEXTS }) => (this.message = (TEXTS as NonNullable<typeof texts>)[text]!(...given)),
+        () => undefined,
+      );
+  }
+}
+
+/** Throw an error of a class, with one of the texts and what it speaks of. */
+export function refuse<K extends keyof Texts>(
+  kind: typeof KerngenError,
+  text: K,
+  ...given: Parameters<Texts[K]>
+): never {
+  throw new kind(text, given);
+}
 
 // A minifier renames classes, but not what they say of themselves.
 const named = (name: string) =>

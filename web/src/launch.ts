@@ -1,19 +1,21 @@
 /** A call: check, plan, pack, bind, and only then record. */
 import { checkOut, checkTensors, resolve, type Lengths } from "./check.js";
 import type { Context } from "./context.js";
-import { AliasError, ContextError, UniformRangeError } from "./errors.js";
-import type { Given, Kernel } from "./kernel.js";
+import { AliasError, ContextError, refuse, UniformRangeError } from "./errors.js";
+import { guardsOf, scalarsOf, type Kernel } from "./kernel.js";
 import type { Block } from "./memory.js";
+import type { Given, TensorPlan } from "./plan.js";
 import { makePlan, recorded, select, type CallPlan, type Step } from "./planner.js";
 import type { Chunk } from "./recorder.js";
 import type { Shaders } from "./shaders.js";
-import { fit, typeOf, write, shown } from "./struct.js";
+import { fit, typeOf, write } from "./struct.js";
 import { derive } from "./check.js";
 import { Tensor } from "./tensor.js";
 
 /** A generated function, with the kernel that it calls. */
 export interface KernelFunction {
   (...given: any[]): unknown;
+  readonly kernel: Kernel;
 }
 
 /** What the options of every call may have. */
@@ -33,15 +35,12 @@ const MOST_GROUPS = 4096;
 
 /** Call a kernel with tensors, and options behind them. */
 export function launch(kernel: Kernel, given: unknown[]): unknown {
-  const { plan } = kernel;
-  const tensors = given.slice(0, plan.inputs.length) as Any[];
-  const options = (given[plan.inputs.length] ?? {}) as Given;
+  const { length } = kernel.inputs;
+  const tensors = given.slice(0, length) as Any[];
+  const options = (given[length] ?? {}) as Given;
   const ctx: Context | undefined =
     options["ctx"] ?? tensors.find((each) => each instanceof Tensor)?.ctx;
-  if (!ctx)
-    throw new ContextError(
-      `${plan.place}: no argument is a tensor; pass { ctx } to choose the context.`,
-    );
+  if (!ctx) return refuse(ContextError, "noContext", kernel);
   return ctx.launcher.launch(kernel, tensors, options);
 }
 
@@ -62,9 +61,9 @@ export class Launcher {
     const { ctx } = this;
     ctx.check();
     const out = outOf(kernel, options);
-    checkTensors(kernel, ctx, kernel.plan.inputs, tensors, "argument");
-    checkTensors(kernel, ctx, kernel.plan.outputs, out, "out");
-    const scalars = kernel.scalarsOf(options);
+    checkTensors(kernel, ctx, kernel.inputs, tensors, "argument");
+    checkTensors(kernel, ctx, kernel.outputs, out, "out");
+    const scalars = scalarsOf(kernel, options);
     const plan = this.plan(kernel, tensors, scalars, out);
     const given = [...tensors, ...out];
     const detours = this.detours(kernel, plan, given);
@@ -96,7 +95,7 @@ export class Launcher {
     const lengths = { ...dims };
     derive(kernel, lengths);
     const selection = select(kernel, lengths, this.ctx);
-    return recorded(kernel, selection, lengths).map(([each]) => each.dispatch.wgsl);
+    return recorded(kernel, selection).map(([each]) => each.wgsl);
   }
 
   private plan(
@@ -105,13 +104,11 @@ export class Launcher {
     scalars: readonly unknown[],
     out: readonly (Any | undefined)[],
   ): CallPlan {
-    const guards = kernel.guards(scalars);
+    const guards = guardsOf(kernel, scalars);
     let key = "";
     for (const each of tensors) key += each.key;
     for (const each of out) key += each ? each.key : "-";
-    // 0 and -0 are equal, but 1 / x tells them apart.
-    for (const name in guards)
-      key += `,${Object.is(guards[name], -0) ? "-0" : shown(guards[name])}`;
+    for (const name in guards) key += `,${JSON.stringify(guards[name], spelled)}`;
     let plans = this.plans.get(kernel);
     if (!plans) this.plans.set(kernel, (plans = new Map<string, CallPlan>()));
     let plan = plans.get(key);
@@ -137,21 +134,22 @@ export class Launcher {
   ): Set<number> {
     const found = new Set<number>();
     given.forEach((each, slot) => each && !each.direct && each.nbytes && found.add(slot));
-    for (const [i, j] of plan.conflicts) {
-      const [first, second] = [given[i], given[j]];
-      if (!first || !second || first.block.buffer !== second.block.buffer) continue;
-      const start = Math.max(first.offset, second.offset);
-      if (start < Math.min(first.offset + first.nbytes, second.offset + second.nbytes)) {
-        const [one, other] = [name(kernel, i), name(kernel, j)];
-        throw new AliasError(
-          `${kernel.plan.place}: '${one}' and '${other}' overlap in memory, and ` +
-            `'${access(kernel, i) === "read" ? other : one}' is written. Pass tensors that ` +
-            `do not overlap.`,
-        );
-      }
-      if (plan.mixed.has(`${i},${j}`) && !found.has(i) && !found.has(j))
-        found.add(access(kernel, i) === "read" ? i : j);
-    }
+    given.forEach((first, i) =>
+      given.slice(0, i).forEach((second, j) => {
+        if (!first || !second || first.block.buffer !== second.block.buffer) return;
+        const isRead = access(kernel, j) === "read";
+        if (isRead && access(kernel, i) === "read") return;
+        const start = Math.max(first.offset, second.offset);
+        if (start < Math.min(first.offset + first.nbytes, second.offset + second.nbytes))
+          refuse(AliasError, "overlap", kernel, spec(kernel, j), spec(kernel, i));
+        // No dispatch may bind one buffer for reading and for writing.
+        const isMixed = plan.steps.some(({ slots, access: how }) => {
+          const [one, other] = [how[slots.indexOf(i)], how[slots.indexOf(j)]];
+          return one && other && one !== other;
+        });
+        if (isMixed && !found.has(i) && !found.has(j)) found.add(isRead ? j : i);
+      }),
+    );
     return found;
   }
 
@@ -217,20 +215,26 @@ export class Launcher {
   }
 }
 
-const spec = ({ plan }: Kernel, slot: number) =>
-  plan.inputs[slot] ?? plan.outputs[slot - plan.inputs.length]!;
-const name = (kernel: Kernel, slot: number): string => spec(kernel, slot).name;
+/** Numbers of which JSON knows none; 0 and -0 are equal, but 1 / x tells them apart. */
+const spelled = (_: string, x: unknown): unknown =>
+  typeof x === "number" ? (Object.is(x, -0) ? "-0" : `${x}`) : x;
+
+const spec = ({ inputs, outputs }: Kernel, slot: number): TensorPlan =>
+  inputs[slot] ?? outputs[slot - inputs.length]!;
 const access = (kernel: Kernel, slot: number): string => spec(kernel, slot).access;
+
+/** Return what an output is called in a result of several. */
+export const fieldOf = ({ field, name }: TensorPlan): string => field ?? name;
 
 /** Return the tensors to put results in, in the order of the outputs. */
 function outOf({ outputs }: Kernel, { out }: Given): (Any | undefined)[] {
   if (out === undefined || outputs.length < 2) return outputs.map(() => out);
-  return outputs.map((each) => out[each]);
+  return outputs.map((each) => out[fieldOf(each)]);
 }
 
 function result({ outputs }: Kernel, tensors: readonly Any[]): unknown {
   if (outputs.length < 2) return tensors[0];
-  return Object.fromEntries(outputs.map((each, i) => [each, tensors[i]]));
+  return Object.fromEntries(outputs.map((each, i) => [fieldOf(each), tensors[i]]));
 }
 
 /** Compute the host values of a call, check them, and write its uniform struct. */
@@ -241,26 +245,20 @@ export function pack(
   view?: DataView,
   at = 0,
 ): void {
-  const { uniform, hosts } = kernel.parts;
+  const { uniform, hosts } = kernel;
   if (!uniform) return;
-  const { plan } = kernel;
   const given: Given = { ...lengths };
-  plan.scalars.forEach(([own], i) => (given[own] = scalars[i]));
-  const dims = [...plan.dims, ...plan.lengths.map((each) => each.name)];
+  kernel.scalars.forEach(([own], i) => (given[own] = scalars[i]));
+  const dims = [...kernel.dims, ...kernel.lengths.map(([name]) => name)];
   const values = dims.map((each) => lengths[each] as unknown).concat(scalars, hosts?.(given) ?? []);
   const first = values.length - (uniform.fields.length - dims.length - scalars.length);
   uniform.fields.forEach((row, i) => {
     const value = typeof values[i] === "bigint" ? Number(values[i]) : values[i];
     if (i >= first)
       try {
-        fit(typeOf(row[1]), [], value, () => "");
+        fit(typeOf(row[1]), value, ["", ""]);
       } catch {
-        const shownScalars = plan.scalars.map(([own], j) => `${own}=${shown(scalars[j])}`);
-        throw new UniformRangeError(
-          `${plan.place}: '${uniform.name}.${row[0]}': expected a value of type ` +
-            `'${row[1] as string}', got ${String(values[i])}. ` +
-            `Got ${shownScalars.join(", ") || "no scalars"}.`,
-        );
+        refuse(UniformRangeError, "host", kernel, uniform.name, row, values[i], scalars);
       }
     if (view) write(view, at, row, value);
   });

@@ -57,8 +57,7 @@ export class Memory {
     const buffer = this.device.createBuffer({ size: capacity, usage: USAGE });
     void this.device.popErrorScope().then(
       (error) =>
-        error &&
-        this.report(new OutOfMemoryError(`There is no memory for ${nbytes} bytes: ${error.message}`)),
+        error && this.report(new OutOfMemoryError("memory", [nbytes, error.message])),
       () => undefined,
     );
     return this.adopt(buffer, nbytes, capacity, false);

@@ -115,7 +115,7 @@ export class Recorder {
       this.submissions++;
       checked = this.device.popErrorScope().then(
         (error) => {
-          if (error) this.fault ??= new ValidationError(error.message);
+          if (error) this.fault ??= new ValidationError("work", [error.message]);
         },
         () => undefined,
       );

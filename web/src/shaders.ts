@@ -1,6 +1,6 @@
 /** Shaders: fetched, compiled in the background, and found again by their name. */
-import { AbiError, KerngenError, ValidationError } from "./errors.js";
-import type { Dispatch } from "./plan.js";
+import { AbiError, KerngenError, refuse, ValidationError } from "./errors.js";
+import type { Planned } from "./planner.js";
 import { only } from "./wgsl.js";
 
 /** Where a generated module has its shaders. */
@@ -32,17 +32,17 @@ export class Shaders {
   ) {}
 
   /** Return the pipeline of a dispatch; `uniformBytes` is 0 if it reads no uniforms. */
-  get(dispatch: Dispatch, url: ShaderUrl, uniformBytes: number): Compiled {
-    const writes = dispatch.bindings.map((each) => (each.writes ? "w" : "r")).join("");
+  get(dispatch: Planned, url: ShaderUrl, uniformBytes: number): Compiled {
+    const { access, constants = {} } = dispatch;
     const [file, entry = "main"] = dispatch.wgsl.split(":");
     const place = url(file!);
-    const given = JSON.stringify(dispatch.constants);
-    const key = [place.href, entry, writes, uniformBytes, given].join(" ");
+    const given = JSON.stringify(constants);
+    const key = [place.href, entry, access, uniformBytes, given].join(" ");
     const known = this.compiled.get(key);
     if (known) return known;
     const made: Compiled = {
       uid: ++this.made,
-      layout: this.layout(writes, uniformBytes),
+      layout: this.layout(access, uniformBytes),
       usesUniform: uniformBytes > 0,
       uniformBytes,
       made: this.make(dispatch, place, entry, () => made).catch((error: unknown) => {
@@ -56,7 +56,7 @@ export class Shaders {
   }
 
   private async make(
-    dispatch: Dispatch,
+    dispatch: Planned,
     url: URL,
     entryPoint: string,
     result: () => Compiled,
@@ -69,16 +69,16 @@ export class Shaders {
       compute: {
         module: this.device.createShaderModule({ label: dispatch.wgsl, code }),
         entryPoint,
-        constants: dispatch.constants,
+        constants: dispatch.constants ?? {},
       },
     });
   }
 
-  private layout(writes: string, uniformBytes: number): GPUBindGroupLayout {
-    const key = `${writes} ${uniformBytes}`;
+  private layout(access: string, uniformBytes: number): GPUBindGroupLayout {
+    const key = `${access} ${uniformBytes}`;
     let layout = this.layouts.get(key);
     if (!layout) {
-      const entries: GPUBindGroupLayoutEntry[] = [...writes].map((each, i) => ({
+      const entries: GPUBindGroupLayoutEntry[] = [...access].map((each, i) => ({
         binding: i + 1,
         visibility: COMPUTE,
         buffer: { type: each === "w" ? "storage" : "read-only-storage" },
@@ -98,8 +98,7 @@ export class Shaders {
 
 function refused(name: string, error: unknown): Error {
   if (error instanceof KerngenError) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  return new ValidationError(`The shader '${name}' was refused: ${text}`);
+  return new ValidationError("shader", [name, (error as Error).message ?? `${error}`]);
 }
 
 /** Fetch the text of a shader, in a page. */
@@ -107,7 +106,5 @@ export async function fetchShader(url: URL): Promise<string> {
   const answer = await fetch(url).catch((error: Error) => error);
   if (answer instanceof Response && answer.ok) return answer.text();
   const why = answer instanceof Response ? `${answer.status}` : answer.message;
-  throw new AbiError(
-    `Can't read the shader ${url.href} (${why}). Serve the folder 'wgsl' beside its module.`,
-  );
+  return refuse(AbiError, "fetch", url.href, why);
 }

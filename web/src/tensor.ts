@@ -1,9 +1,9 @@
 /** Tensors: elements in a buffer of the device. */
 import type { Context } from "./context.js";
-import { BYTES, bytesOf, put, take, type Data, type Leaf, type LeafType } from "./element.js";
-import { DtypeError, ShapeError, StateError } from "./errors.js";
+import { bytesOf, product, put, take, type Data, type Leaf, type LeafType } from "./element.js";
+import { refuse, ShapeError, StateError } from "./errors.js";
 import type { Block } from "./memory.js";
-import { fit, type ElementType, type StructType } from "./struct.js";
+import { checkNumber, type ElementType, type StructType } from "./struct.js";
 
 export type Shape = readonly number[];
 /** What a constructor takes as an element type: a name, or the object of a struct. */
@@ -11,10 +11,7 @@ export type ElementOf<E> = E extends Leaf ? E : StructType<E>;
 /** What can be uploaded. */
 export type Values = ArrayLike<number> | readonly object[];
 
-export const product = (shape: Shape): number => shape.reduce((a, b) => a * b, 1);
-/** A shape as Python shows it: `(4,)`. */
-export const tuple = (shape: readonly unknown[]): string =>
-  `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+export const sameShape = (a: Shape, b: Shape): boolean => `${a}` === `${b}`;
 export const roundUp = (size: number, to: number): number => Math.ceil(size / to) * to;
 
 /** A tensor of elements `E` and rank `R`; contexts make them, and calls of kernels. */
@@ -74,8 +71,7 @@ export class Tensor<E, R extends number = number> {
     if (!(values instanceof Tensor))
       return this.ctx.upload(this.block, this.offset, encode(values, this.element, this.size));
     values.check();
-    if (values.key !== this.key)
-      throw new ShapeError(`Expected a tensor ${this}, got ${values}.`);
+    if (values.key !== this.key) refuse(ShapeError, "unlike", this, values);
     this.ctx.copy(values.block, values.offset, this.block, this.offset, this.nbytes);
   }
 
@@ -85,9 +81,7 @@ export class Tensor<E, R extends number = number> {
     const rest = this.size / -product(shape);
     const lengths = shape.map((each) => (each === -1 && Number.isInteger(rest) ? rest : each));
     if (product(lengths) !== this.size || lengths.some((each) => each < 0))
-      throw new ShapeError(
-        `Shape ${tuple(shape)} does not fit a tensor of ${this.size} elements.`,
-      );
+      refuse(ShapeError, "reshape", shape, this.size);
     return new Tensor(this.ctx, this.element, lengths, this.block, this.offset);
   }
 
@@ -95,15 +89,12 @@ export class Tensor<E, R extends number = number> {
   rows(start: number, stop: number): Tensor<E, R> {
     this.check();
     const [count, ...inner] = this.shape;
-    if (count === undefined) throw new ShapeError("A tensor of rank 0 has no rows.");
+    if (count === undefined) return refuse(ShapeError, "noRows");
     if (!(0 <= start && start <= stop && stop <= count))
-      throw new ShapeError(`Rows ${start}:${stop} are not within 0:${count}.`);
+      refuse(ShapeError, "rows", start, stop, count);
     const [offset, end] = [start, stop].map((row) => row * product(inner) * this.element.size);
     if (offset! % 1 || (end! % 1 && stop < count))
-      throw new ShapeError(
-        `Rows ${start}:${stop} of ${this} begin or end in the middle of a byte: two elements ` +
-          `of ${this.element.name} share one.`,
-      );
+      refuse(ShapeError, "halfByte", start, stop, this);
     return new Tensor(this.ctx, this.element, [stop - start, ...inner], this.block, this.offset + offset!);
   }
 
@@ -116,7 +107,7 @@ export class Tensor<E, R extends number = number> {
   /** Refuse to use what was freed. */
   check(): void {
     this.ctx.check();
-    if (this.freed) throw new StateError(`${this} was freed.`);
+    if (this.freed) refuse(StateError, "freed", this);
   }
 
   toString(): string {
@@ -130,32 +121,25 @@ export type Matrix<E> = Tensor<E, 2>;
 export type Tensor3<E> = Tensor<E, 3>;
 export type Tensor4<E> = Tensor<E, 4>;
 
-const ARRAYS = {
-  ...{ f32: Float32Array, f16: Float32Array, i32: Int32Array, u32: Uint32Array },
-  ...{ i8: Int32Array, u8: Uint32Array, i4: Int32Array, u4: Uint32Array },
-};
-
 /** Whether numbers lie in memory as in an array of JavaScript. */
 const isPlain = (type: LeafType): boolean =>
-  type.kind !== "f16" && type.stride === (type.shape.at(-1) ?? 1) * 4;
+  type.kind.bytes === 4 && type.stride === (type.shape.at(-1) ?? 1) * 4;
 
 /** Return elements as bytes. */
 export function encode(values: Values, type: ElementType, count: number): Uint8Array<ArrayBuffer> {
   const lanes = "fields" in type ? 1 : product(type.shape);
-  if (values.length !== count * lanes)
-    throw new ShapeError(`Expected ${count * lanes} values, got ${values.length}.`);
+  if (values.length !== count * lanes) refuse(ShapeError, "count", count * lanes, values.length);
   if ("fields" in type) return type.pack(values as readonly object[]);
   const { kind } = type;
-  const array = ARRAYS[kind];
+  const { array } = kind;
   if (isPlain(type) && values instanceof array)
     return new Uint8Array(values.slice().buffer as ArrayBuffer);
   const bytes = new Uint8Array(bytesOf(type, count));
   const view = new DataView(bytes.buffer);
   const [width, name] = [type.shape.at(-1) ?? 1, type.name];
-  const scalar: LeafType = { ...type, shape: [] };
   for (let i = 0; i < values.length; i++) {
-    const place = Math.floor(i / width) * type.stride + (i % width) * BYTES[kind];
-    fit(scalar, [], values[i], () => `Value ${i} of ${name}`);
+    const place = Math.floor(i / width) * type.stride + (i % width) * kind.bytes;
+    checkNumber(kind, values[i], ["value", name, i]);
     put(view, place, kind, values[i] as number);
   }
   return bytes;
@@ -168,29 +152,21 @@ export function decode(
   count: number,
 ): unknown {
   if ("fields" in type) return type.unpack(bytes);
-  const array = ARRAYS[type.kind];
+  const { array } = type.kind;
   if (isPlain(type)) return new array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const width = type.shape.at(-1) ?? 1;
   const result = new array(count * product(type.shape));
   for (let i = 0; i < result.length; i++) {
-    const place = Math.floor(i / width) * type.stride + (i % width) * BYTES[type.kind];
+    const place = Math.floor(i / width) * type.stride + (i % width) * type.kind.bytes;
     result[i] = take(view, place, type.kind);
   }
   return result;
 }
 
-/** Refuse what is no element type. */
-export function notAnElement(element: unknown): DtypeError {
-  return new DtypeError(
-    `Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) or the object of ` +
-      `a struct, got ${String(element)}.`,
-  );
-}
-
 /** Refuse a shape with lengths that no axis can have. */
 export function checkShape(shape: Shape): void {
   if (!shape.every((each) => Number.isInteger(each) && 0 <= each && each < 2 ** 31))
-    throw new ShapeError(`Lengths are integers from 0 to 2^31 - 1, not ${tuple(shape)}.`);
+    refuse(ShapeError, "lengths", shape);
 }
 

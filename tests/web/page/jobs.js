@@ -1,8 +1,6 @@
 // Asks the tests for jobs, one after the other, and sends back what came of each.
 import { open } from "kerngen";
-import { Kernel } from "/dist/kernel.js";
-import { launch } from "/dist/launch.js";
-import { readKernel } from "/dist/plan.js";
+import { fieldOf, launch } from "/dist/launch.js";
 
 const ELEMENTS = { f32: Float32Array, i32: Int32Array, u32: Uint32Array };
 const opened = open({ loopTurns: 65500 });
@@ -32,17 +30,17 @@ const JOBS = {
     return { limits: { ...ctx.limits, loopTurns: 0 }, features: [...ctx.device.features] };
   },
 
-  // Call a kernel, by a plan other than its own if one is given.
+  // Call a kernel, by the body of a plan other than its own if the text of one is given.
   async call({ module, kernel, plan, tensors, scalars }) {
     const own = (await import(`/generated/${module}.js`))[kernel].kernel;
-    const used = plan ? new Kernel(readKernel(plan), own.shader, own.parts) : own;
+    const used = plan ? { ...own, body: new Function(plan)().body } : own;
     const inputs = tensors.map(upload);
     const options = { ctx };
     for (const name in scalars) options[name] = number(scalars[name]);
     const result = launch(used, [...inputs, options]);
     const outputs =
-      used.outputs.length > 1 ? used.outputs.map((name) => result[name]) : [result];
-    const changed = inputs.filter((_, i) => used.plan.inputs[i].access === "update");
+      used.outputs.length > 1 ? used.outputs.map((each) => result[fieldOf(each)]) : [result];
+    const changed = inputs.filter((_, i) => used.inputs[i].access === "update");
     const read = [...changed, ...outputs].filter(Boolean);
     const arrays = await Promise.all(read.map((each) => each.read()));
     [...inputs, ...outputs].forEach((each) => each?.free());

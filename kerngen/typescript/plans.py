@@ -1,0 +1,183 @@
+"""Plans of kernels in JavaScript: data that the runtime walks, with functions for sizes.
+
+    { stages: ["y"], cases: [{ when: (d) => d.n % 4n === 0n, body: [...] }] }
+
+A dispatch is a tuple, as a module has hundreds: `["softmax.rows", "x y*", (d) => d.m]`.
+What a plan has none of is left out.  `web/src/plan.ts` has the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never, final
+
+from kerngen.plan.size import ALWAYS, ZERO, Guard, Size, symbols
+from kerngen.plan.text import sides_of, to_text
+from kerngen.plan.tree import (
+    Case,
+    Choice,
+    Dispatch,
+    Gather,
+    KernelPlan,
+    RangeCheck,
+    Repeat,
+    Requirement,
+    ScalarPlan,
+    Step,
+    TemporaryPlan,
+    TensorPlan,
+)
+from kerngen.plan.write import named_sizes
+from kerngen.typescript.literals import Code, Literal, js_literal
+from kerngen.typescript.sizes import SizePrinter
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What a module adds to a kernel's plan.
+
+    `structs` are its names of structs, `fields` those of outputs that differ from the
+    plan's, `initial` the defaults of scalars, `computed` functions by their symbols, `halves`
+    what has f16 numbers and how, and `parts` further entries of the plan.
+    """
+
+    structs: Mapping[str, str] = field(default_factory=dict[str, str])
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    initial: Mapping[str, str] = field(default_factory=dict[str, str])
+    computed: Mapping[str, str] = field(default_factory=dict[str, str])
+    halves: Sequence[tuple[str, str]] = ()
+    parts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def plan_function(plan: KernelPlan, module: Additions, indent: int = 0) -> str:
+    """Return a function that makes a kernel's plan, so that it is made when it is needed."""
+    printer, lets = SizePrinter(), list[str]()
+    for size, name in named_sizes(plan).items():
+        lets.append(f"const {name} = {printer.function(size)};")
+        printer = SizePrinter({**printer.names, size: name})
+    entries = dict(_Plan(module, printer).entries(plan))
+    if not lets:
+        return f"() => ({js_literal(entries, indent)})"
+    margin = " " * indent
+    body = [*lets, f"return {js_literal(entries, indent + 2)};"]
+    return "\n".join(["() => {", *(f"{margin}  {x}" for x in body), f"{margin}}}"])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Prints the entries of one plan."""
+
+    module: Additions
+    sizes: SizePrinter
+
+    def entries(self, plan: KernelPlan) -> Iterator[tuple[str, Literal]]:
+        """Yield the entries, without those that are empty."""
+        lists: dict[str, Sequence[Literal]] = {
+            "dims": plan.dims,
+            "inputs": [self._tensor(x) for x in plan.tensors if x.access != "write"],
+            "outputs": [self._tensor(x) for x in plan.tensors if x.access == "write"],
+            "temporaries": [*map(self._tensor, plan.temporaries)],
+            "scalars": [*map(self._scalar, plan.scalars)],
+            "guards": plan.guards,
+            "computed": [[n, Code(self.module.computed[n])] for n in plan.computed],
+            "requires": [*map(self._require, plan.requires)],
+            "lengths": [[x.name, x.text, self._size(x.value)] for x in plan.derived],
+            "ranges": [dict(self._range(each)) for each in plan.checks],
+            "gathers": [_check(each) for each in plan.gathers],
+            "halves": self.module.halves,
+        }
+        yield "origin", plan.origin
+        yield from ((name, each) for name, each in lists.items() if each)
+        yield from ((name, Code(text)) for name, text in self.module.parts.items())
+        yield "body", [*map(self._step, plan.body)]
+
+    def _size(self, size: Size | Guard) -> Code:
+        return Code(self.sizes.function(size))
+
+    def _element(self, name: str) -> Literal:
+        own = self.module.structs.get(name)
+        return Code(own) if own else name
+
+    def _tensor(self, tensor: TensorPlan | TemporaryPlan) -> Literal:
+        fields = self.module.fields
+        return {
+            "name": tensor.name,
+            "element": self._element(tensor.element),
+            "axes": tensor.axes,
+            "access": tensor.access if isinstance(tensor, TensorPlan) else "temporary",
+            **({"field": fields[tensor.name]} if tensor.name in fields else {}),
+        }
+
+    def _scalar(self, scalar: ScalarPlan) -> Literal:
+        initial = self.module.initial.get(scalar.name)
+        rest = [Code(initial)] if initial else []
+        return [scalar.name, self._element(scalar.element), *rest]
+
+    def _require(self, each: Requirement) -> Literal:
+        sides = sides_of(each.condition)
+        return {
+            "text": each.text,
+            "holds": self._size(each.condition),
+            "reads": [*dict.fromkeys(symbols(each.condition))],
+            "sides": [[to_text(side), self._size(side)] for side in sides],
+        }
+
+    def _range(self, check: RangeCheck) -> Iterator[tuple[str, Literal]]:
+        yield from _check(check).items()
+        yield "text", check.text
+        if check.is_guarded:
+            yield "guarded", True
+        if check.offset != ZERO:
+            yield "offset", self._size(check.offset)
+        yield "terms", [[x.extent, self._size(x.coefficient)] for x in check.terms]
+
+    def _step(self, step: Step) -> Literal:
+        match step:
+            case Dispatch():
+                return self._dispatch(step)
+            case Choice(cases, stages):
+                shown = [dict(self._case(each)) for each in cases]
+                return {**({"stages": stages} if stages else {}), "cases": shown}
+            case Repeat(count, body):
+                return {"count": self._size(count), "body": [*map(self._step, body)]}
+            case _:
+                assert_never(step)
+
+    def _case(self, case: Case) -> Iterator[tuple[str, Literal]]:
+        if case.when != ALWAYS:
+            yield "when", self._size(case.when)
+        if case.needs.workgroup_bytes:
+            yield "bytes", case.needs.workgroup_bytes
+        if case.needs.invocations:
+            yield "invocations", case.needs.invocations
+        if case.needs.subgroups:
+            yield "subgroups", True
+        if case.scratch:
+            yield "scratch", [[x.name, self._size(x.length)] for x in case.scratch]
+        yield "body", [*map(self._step, case.body)]
+
+    def _dispatch(self, dispatch: Dispatch) -> Literal:
+        bound = (f"{x.name}*" if x.writes else x.name for x in dispatch.bindings)
+        more: dict[str, Literal] = {}
+        if dispatch.trips != ZERO:
+            more["trips"] = self._size(dispatch.trips)
+        if dispatch.terms != ZERO:
+            more["terms"] = self._size(dispatch.terms)
+        if dispatch.constants:
+            more["constants"] = dict(dispatch.constants)
+        if not dispatch.uses_uniform:
+            more["uniform"] = False
+        groups = self._size(dispatch.groups)
+        return [dispatch.wgsl, " ".join(bound), groups, *([more] if more else [])]
+
+
+def _check(check: RangeCheck | Gather) -> dict[str, Literal]:
+    return {
+        "tensor": check.tensor,
+        "axis": check.axis,
+        "extent": check.extent,
+        "around": check.around,
+    }

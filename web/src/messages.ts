@@ -1,0 +1,278 @@
+/** The texts of errors, in the sentences of Python's runtime; what throws them names them. */
+import type { Lengths } from "./check.js";
+import type { Limits } from "./context.js";
+import type { Kind } from "./element.js";
+import type { Kernel } from "./kernel.js";
+import type { Axis, Check, Element, Range, Requirement, TensorPlan } from "./plan.js";
+import type { Planned } from "./planner.js";
+import type { Values } from "./sizes.js";
+import type { ElementType, Row, Where } from "./struct.js";
+import type { Shape, Tensor } from "./tensor.js";
+
+/** The longest axis: indices are i32. */
+const LONGEST = 2 ** 31 - 1;
+
+export const TEXTS = {
+  // Arguments of a call
+
+  noContext: (kernel: Kernel) =>
+    `${kernel.place}: no argument is a tensor; pass { ctx } to choose the context.`,
+  tensors: (kernel: Kernel, expected: number, got: number) =>
+    `${kernel.place}: expected ${expected} tensors, got ${got}.`,
+  noTensor: (kernel: Kernel, role: string, { name, element }: TensorPlan, given: unknown) =>
+    `${kernel.place}: ${role} '${name}' is ${kindOf(given)}; expected a tensor. Make one by ` +
+    `ctx.tensor(${name}, shape, ${JSON.stringify(nameOf(element))}).`,
+  elsewhere: (kernel: Kernel, role: string, { name }: TensorPlan) =>
+    `${kernel.place}: ${role} '${name}' belongs to another context; expected that of this ` +
+    `call. Read it there and upload it here.`,
+  elements: (kernel: Kernel, role: string, { name, element }: TensorPlan, given: Tensor<any>) =>
+    `${kernel.place}: ${role} '${name}' has ${given.element.name} elements; expected ` +
+    `${nameOf(element)}.`,
+  half: (kernel: Kernel, [name, what]: readonly [string, string]) =>
+    `${kernel.place}: '${name}' ${what}; ` +
+    `the device lacks the feature 'shader-f16'.`,
+  option: (kernel: Kernel, name: string, known: readonly string[]) =>
+    `${kernel.place}: there is no option '${name}'; there are ${known.join(", ")}.`,
+  rank: (kernel: Kernel, input: number, shapes: readonly Shape[], guards: Lengths) => {
+    const [spec, shape] = [kernel.inputs[input]!, shapes[input]!];
+    const [known] = matched(kernel, input, 0, shapes, guards);
+    return (
+      `${begin(kernel, spec, shape)} (rank ${shape.length}); expected ` +
+      `${showAxes(kernel, spec, known)} (rank ${spec.axes.length}).`
+    );
+  },
+  axis: (
+    kernel: Kernel,
+    input: number,
+    number: number,
+    shapes: readonly Shape[],
+    guards: Lengths,
+  ) => {
+    const [spec, shape] = [kernel.inputs[input]!, shapes[input]!];
+    const [before] = matched(kernel, input, 0, shapes, guards);
+    const [known, sources] = matched(kernel, input, number, shapes, guards);
+    const axis = spec.axes[number]!;
+    const why =
+      typeof axis === "number"
+        ? `axis ${number} is always ${axis}`
+        : sources[axis]
+          ? `${axis} is ${known[axis]} from ${sources[axis]}`
+          : `${axis} is ${shape[number]}, and a dim is at most ${LONGEST}`;
+    return `${begin(kernel, spec, shape)}; expected ${showAxes(kernel, spec, before)}: ${why}.`;
+  },
+  computed: (kernel: Kernel, spec: TensorPlan, shape: Shape, lengths: Lengths) =>
+    `${begin(kernel, spec, shape)}; expected ${showAxes(kernel, spec, lengths)}: ` +
+    `${kernel.dims.map((dim) => `${dim} is ${lengths[dim]}`).join(", ")}.`,
+  empty: (kernel: Kernel, { tensor, axis, extent }: Check, lengths: Lengths) =>
+    `${kernel.place}: axis ${axis} of '${tensor}' is gathered from, and it is empty ` +
+    `(${showAxis(kernel, extent, lengths)}).`,
+  out: (kernel: Kernel, spec: TensorPlan, { shape }: Tensor<any>, lengths: Lengths) =>
+    `${kernel.place}: out '${spec.name}' has shape ${tuple(shape)}; expected ` +
+    `${showAxes(kernel, spec, lengths)}.`,
+  require: (kernel: Kernel, condition: Requirement, values: Values) => {
+    const isOpaque = kernel.computed.some(([name]) => condition.reads.includes(name));
+    const why = isOpaque ? `got ${given(kernel, values)}` : figures(condition, values);
+    return `${kernel.place} needs '${condition.text}': ${why}.`;
+  },
+  length: (kernel: Kernel, text: string, found: bigint, lengths: Lengths) =>
+    `${kernel.place}: the length '${text}' is ${found}; expected 0 to ${LONGEST}. ` +
+    `Got ${given(kernel, lengths)}.`,
+  range: (kernel: Kernel, check: Range, least: bigint, greatest: bigint, size: number, lengths: Lengths) => {
+    const { text, tensor, axis, guarded } = check;
+    const isBare = /^\w+$/.test(text);
+    let hint = "";
+    if (isBare && guarded)
+      hint =
+        " A bare index is not clamped, even where a condition guards it; " +
+        `write '${text} + 0' to have it clamped there.`;
+    else if (isBare && size === 1) hint = " An axis of length 1 is not broadcast.";
+    return (
+      `${kernel.place}: the subscript '${text}' of '${tensor}' goes from ${least} to ` +
+      `${greatest}, but axis ${axis} has length ${size}. Got ${given(kernel, lengths)}.${hint}`
+    );
+  },
+  overlap: (kernel: Kernel, one: TensorPlan, other: TensorPlan) =>
+    `${kernel.place}: '${one.name}' and '${other.name}' overlap in memory, and ` +
+    `'${(one.access === "read" ? other : one).name}' is written. Pass tensors that do not ` +
+    `overlap.`,
+  host: (
+    kernel: Kernel,
+    struct: string,
+    [name, type]: Row,
+    value: unknown,
+    scalars: readonly unknown[],
+  ) => {
+    const all = kernel.scalars.map(([own], j) => `${own}=${shown(scalars[j])}`);
+    return (
+      `${kernel.place}: '${struct}.${name}': expected a value of type '${nameOf(type as Element)}', got ` +
+      `${value}. Got ${all.join(", ") || "no scalars"}.`
+    );
+  },
+
+  // What a call runs
+
+  unfit: (kernel: Kernel, stage: string | undefined, limits: Limits) =>
+    `${kernel.place}: no schedule of stage '${stage}' fits the adapter, which has ` +
+    `${limits.workgroupBytes} bytes of workgroup memory, ${limits.invocations} invocations ` +
+    `and ${limits.subgroups ? "subgroups" : "no subgroups"}.`,
+  dispatches: (kernel: Kernel, stage: string, total: number, most: number) =>
+    `${kernel.place}: stage '${stage}' takes ${total} dispatches, one for each step; a call ` +
+    `may have ${most}. Make several calls of fewer steps, each of which starts from the end ` +
+    `of the last.`,
+  large: (kernel: Kernel, what: string, shape: Shape, nbytes: number, most: number) =>
+    `${kernel.place}: ${what} of shape ${tuple(shape)} takes ${nbytes} bytes; the adapter ` +
+    `binds at most ${most}.`,
+  bindings: (kernel: Kernel, { wgsl, bindings }: Planned, most: number) =>
+    `${kernel.place}: '${wgsl}' binds ${bindings.length} tensors; the adapter allows ${most}.`,
+  terms: (kernel: Kernel, { wgsl }: Planned, counted: number, most: number) =>
+    `${kernel.place}: '${wgsl}' counts to ${counted}; it can count to less than ${most}. ` +
+    `Use smaller tensors.`,
+  turns: (kernel: Kernel, { wgsl }: Planned, turns: number, most: number) =>
+    `${kernel.place}: '${wgsl}' runs a loop ${turns} times, and this adapter silently stops ` +
+    `after ${most}. Use smaller tensors here, or another adapter.`,
+  workgroups: (kernel: Kernel, { wgsl }: Planned, groups: number, most: number) =>
+    `${kernel.place}: '${wgsl}' needs ${groups} workgroups; the adapter runs at most ` +
+    `${most} x ${most}.`,
+  negative: (kernel: Kernel, found: number) =>
+    `${kernel.place}: its plan asks for ${found} workgroups or elements. Run 'kerngen build' ` +
+    `again.`,
+  inexact: (value: bigint) =>
+    `A kernel needs ${value} elements, workgroups or turns of a loop, and numbers are exact to ` +
+    `2^53. Use smaller tensors.`,
+
+  // Values
+
+  lanes: (where: Where, path: string, value: unknown, shape: Shape) =>
+    `${whose(where, path)} is ${shown(value)}; expected ${shape.join(" x ")} values.`,
+  record: (where: Where, path: string, value: unknown, { name }: ElementType) =>
+    `${whose(where, path)} is ${shown(value)}; expected a ${name}.`,
+  number: (where: Where, path: string, value: unknown, { name, limit }: Kind) =>
+    `${whose(where, path)} is ${shown(value)}; expected ` +
+    `${limit ? "a number" : "an integer"} (${name}).`,
+  outside: (where: Where, path: string, value: unknown, { name, least, most }: Kind) =>
+    `${whose(where, path)} is ${shown(value)}; ${name} holds ${least} to ${most}.`,
+  count: (expected: number, got: number) => `Expected ${expected} values, got ${got}.`,
+  unpack: (struct: string, size: number, got: number) =>
+    `'${struct}' is unpacked from ${size} bytes each, not ${got}.`,
+  element: (given: unknown) =>
+    `Expected an element type ("f32", "f16", "i32", "u32", "vec3f", ...) or the object of a ` +
+    `struct, got ${String(given)}.`,
+
+  // Tensors
+
+  lengths: (shape: Shape) => `Lengths are integers from 0 to 2^31 - 1, not ${tuple(shape)}.`,
+  allocated: (shape: Shape, nbytes: number, most: number) =>
+    `A tensor of shape (${shape.join(", ")}) takes ${nbytes} bytes; the adapter binds at most ` +
+    `${most}.`,
+  usages: () => "A buffer needs the usages STORAGE, COPY_SRC and COPY_DST.",
+  place: (nbytes: number, offset: number, size: number) =>
+    `${nbytes} bytes at ${offset} don't fit a buffer of ${size}, in words of 4.`,
+  words: (nbytes: number, offset: number) =>
+    `A view of ${nbytes} bytes at byte ${offset} can't be copied: WebGPU copies words of 4.`,
+  reshape: (shape: Shape, size: number) =>
+    `Shape ${tuple(shape)} does not fit a tensor of ${size} elements.`,
+  noRows: () => "A tensor of rank 0 has no rows.",
+  rows: (start: number, stop: number, count: number) =>
+    `Rows ${start}:${stop} are not within 0:${count}.`,
+  halfByte: (start: number, stop: number, tensor: Tensor<any>) =>
+    `Rows ${start}:${stop} of ${tensor} begin or end in the middle of a byte: two elements of ` +
+    `${tensor.element.name} share one.`,
+  unlike: (own: Tensor<any>, other: Tensor<any>) => `Expected a tensor ${own}, got ${other}.`,
+  freed: (tensor: Tensor<any>) => `${tensor} was freed.`,
+
+  // Contexts and devices
+
+  noWebGPU: () =>
+    "There is no WebGPU here: use a browser that has it, in a page of https or localhost.",
+  noAdapter: () => "The browser offers no WebGPU adapter.",
+  lost: (why: string) => `The device is lost (${why}). Open a new context.`,
+  closed: () => "The context is closed.",
+  memory: (nbytes: number, why: string) => `There is no memory for ${nbytes} bytes: ${why}`,
+  work: (why: string) => why,
+  shader: (name: string, why: string) => `The shader '${name}' was refused: ${why}`,
+  fetch: (url: string, why: string) =>
+    `Can't read the shader ${url} (${why}). Serve the folder 'wgsl' beside its module.`,
+  abi: (theirs: number, own: number) =>
+    `A generated module is for version ${theirs} of the npm package 'kerngen', and this one ` +
+    `is ${own}. Run 'kerngen build' with the kerngen that the package belongs to.`,
+};
+
+/** A shape as Python shows it: `(4,)`. */
+const tuple = (shape: readonly unknown[]): string =>
+  `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+
+const nameOf = (element: Element): string =>
+  typeof element === "string" ? element : element.name;
+
+const begin = (kernel: Kernel, { name }: TensorPlan, shape: Shape): string =>
+  `${kernel.place}: argument '${name}' has shape ${tuple(shape)}`;
+
+/** Name the kind of a value, with an article. */
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  const { name } = (value as object).constructor;
+  return `${/^[AEIO]/i.test(name) ? "an" : "a"} ${name}`;
+}
+
+/** Show a value. */
+function shown(value: unknown): string {
+  if (ArrayBuffer.isView(value)) return `a ${value.constructor.name}`;
+  const text = typeof value === "object" ? (JSON.stringify(value) ?? `${value}`) : `${value}`;
+  return text.length <= 80 ? text : `${text.slice(0, 76)} ...`;
+}
+
+/** Name a value, or a part of one: `'Ray.from[0]'`. */
+function whose([what, name, i]: Where, path: string): string {
+  if (what === "struct") return `'${name}${path}'`;
+  if (what === "value") return `Value ${i} of ${name}`;
+  return `${what}: scalar argument '${name}${path}'`;
+}
+
+/** Return the dims that shapes have given before an axis of an input, and where from. */
+function matched(
+  { inputs, lengths }: Kernel,
+  input: number,
+  number: number,
+  shapes: readonly Shape[],
+  guards: Lengths,
+): [Lengths, Record<string, string>] {
+  const known = { ...guards };
+  const sources: Record<string, string> = {};
+  for (const name in guards) sources[name] = "the argument";
+  inputs.slice(0, input + 1).forEach(({ name, axes }, i) => {
+    axes.slice(0, i < input ? undefined : number).forEach((axis, j) => {
+      if (typeof axis === "number" || axis in known) return;
+      if (lengths.some((each) => each[0] === axis)) return;
+      known[axis] = shapes[i]![j]!;
+      sources[axis] = `'${name}' axis ${j}`;
+    });
+  });
+  return [known, sources];
+}
+
+/** Write an axis with its length, if that is known: `m=4`, `h - 4 = 5`. */
+function showAxis({ lengths }: Kernel, axis: Axis, known: Lengths): string {
+  if (typeof axis === "number") return String(axis);
+  const text = lengths.find((each) => each[0] === axis)?.[1] ?? axis;
+  if (!(axis in known)) return text;
+  return `${text}${/^\w+$/.test(text) ? "=" : " = "}${known[axis]}`;
+}
+
+const showAxes = (kernel: Kernel, { axes }: TensorPlan, known: Lengths): string =>
+  tuple(axes.map((axis) => showAxis(kernel, axis, known)));
+
+function given(kernel: Kernel, lengths: Lengths): string {
+  const { dims, guards } = kernel;
+  const known = [...dims, ...guards.filter((each) => !each.includes("."))];
+  return known.map((each) => showAxis(kernel, each, lengths)).join(", ") || "no dims";
+}
+
+/** Return the numbers that decide a condition: `d is 12, 12 % 8 is 4`. */
+function figures({ reads, sides }: Requirement, values: Values): string {
+  const known = reads.map((name) => `${name} is ${values[name]}`);
+  const computed = sides.map(([text, value]) => {
+    const shown = text.replace(/[a-z_][\w.]*(?![\w.(])/gi, (name) => `${values[name]}`);
+    return `${shown} is ${value(values)}`;
+  });
+  return [...known, ...new Set(computed)].join(", ");
+}
