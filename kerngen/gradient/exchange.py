@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import final
 
-from kerngen.gradient.conditions import facts_of
+from kerngen.gradient.integers.conditions import facts_of
 from kerngen.gradient.match import Pattern, renamings
 from kerngen.gradient.render import rendered
 from kerngen.gradient.simplify import Simplifier, terms_of_sum

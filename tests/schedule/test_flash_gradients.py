@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.compiler import compile_text
 from kerngen.plan.size import symbols
+from kerngen.schedule.program import KernelProgram
 from tests.budget import several
 from tests.compile import built_module
 
@@ -172,16 +173,22 @@ def arguments(sizes: tuple[int, ...]) -> dict[str, Array]:
     }
 
 
-FEW = ("causal, with rows without keys",)
-"""What is run by default, by eight shaders that take ten seconds to compile."""
+CAUSAL_CASE = "causal, with rows without keys"
+FEW = (
+    (CAUSAL_CASE, KEPT),
+    ("a window that leaves rows empty", ""),
+)
+"""What is run by default, each with six shaders to compile."""
+
+WAYS = [(name, kept) for name in CASES for kept in ("", KEPT)]
 
 
 @pytest.mark.parametrize(
     ("name", "kept"),
     [way if way in FEW else pytest.param(*way, marks=NIGHTLY) for way in WAYS],
 )
-def test_gradients_are_numpys(ctx: gpu.Context, name: str) -> None:
-    with built_module(CASES[name].text()) as module:
+def test_gradients_are_numpys(ctx: gpu.Context, name: str, kept: str) -> None:
+    with built_module(CASES[name].text(kept)) as module:
         for each in several(SIZES, by_day=1):
             check_gradients(ctx, name, module, each)
 
