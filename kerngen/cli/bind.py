@@ -127,7 +127,7 @@ def _bind_once(shaders: Shaders, out: Path) -> None:
 def _generate(
     shaders: Shaders, files: tuple[Path, ...] | list[Path]
 ) -> list[Generated]:
-    """Return what files become; all that is wrong with any is reported together."""
+    """Return the generated files; the errors of all sources are reported together."""
     from kerngen.bind.build import bind as bound
 
     faults, generated = Faults(), list[Generated]()

@@ -176,7 +176,7 @@ class Facts:
 
     @cached_property
     def _signs(self) -> Facts:
-        """What is known without the facts: a proof about a part needs no other proof."""
+        """The facts without conditions: proofs about parts need no other proofs."""
         return Facts((), self.natural)
 
     def _of_parts(self, value: Sum) -> Iterator[Sum]:

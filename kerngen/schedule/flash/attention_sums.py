@@ -165,7 +165,7 @@ def attention_sums_of(task: Task) -> AttentionSums | str:
 @final
 @dataclass
 class _Rows:
-    """What is known of the statistics: values in terms of `TOP` and the like."""
+    """The values of row statistics, in terms of `TOP` and the like."""
 
     domain: tuple[Index, ...]
     key: Index

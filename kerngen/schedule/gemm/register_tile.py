@@ -209,7 +209,7 @@ class RegisterTile:
     def _take(
         self, p: t.Expr, buffer: t.Expr | None, kept: Kept
     ) -> tuple[list[t.Stmt], list[t.Stmt]]:
-        """Return what reads the factors of a term, and what adds it to the totals."""
+        """Return the reads of a term's factors, and the additions to the totals."""
         body: list[t.Stmt] = []
         left = self._read(self._left, self._left.tile(buffer)[p], self._row, p, body)
         right = self._read(
