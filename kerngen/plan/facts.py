@@ -78,9 +78,7 @@ class Facts:
                 return guard
 
     def decide(self, guard: Guard) -> bool | None:
-        """Return True or False for a condition that is the same in every call, else
-        None.
-        """
+        """Return True or False if a condition is the same in every call, else None."""
         if guard in self._conjuncts:
             return True
         match guard:

@@ -407,7 +407,7 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
 
 
 def _with_vectors(task: Task) -> Iterator[Choice]:
-    """Yield `gemv`, and reductions in parts where rows are few."""
+    """Yield the strategies for stages with vectors: in parts where rows are few."""
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
         return

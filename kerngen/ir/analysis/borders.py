@@ -123,9 +123,7 @@ class Borders:
     def _compared(
         self, op: BinaryOp, up: Expr, down: Expr, known: tuple[Expr, ...]
     ) -> Iterator[Expr]:
-        """Yield expressions that are not negative where a comparison of two sides
-        holds.
-        """
+        """Yield expressions that are not negative where a comparison holds."""
         match op:
             case "<":
                 yield _difference(down, _ONE)

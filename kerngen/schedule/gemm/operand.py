@@ -219,8 +219,7 @@ class Operand:
         return line[block][at if turn == t.ZERO else t.Binary("^", at, turn)]
 
     def exchange(self, term: t.Expr) -> t.Expr:
-        """Return the number that a vector's place in its block is XORed with, by its
-        term.
+        """Return the number to XOR a vector's place in its block with, by term.
 
         Neighbouring lanes store the terms of one line, which lie below each other:
         without that they would meet in few banks of workgroup memory.

@@ -110,9 +110,7 @@ class RegisterTile:
         return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
 
     def put(self, column: t.Ident, row: t.Ident) -> None:
-        """Use the place that another register tile of the same invocations has
-        computed.
-        """
+        """Use the place computed by another register tile of the invocations."""
         self._column, self._row = column, row
 
     def row_of(self, r: int) -> list[t.Ident]:
@@ -176,9 +174,7 @@ class RegisterTile:
         return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
 
     def tile_columns(self, v: int) -> list[t.Expr]:
-        """Return where the four columns of vector `v` of this invocation are in the
-        tile.
-        """
+        """Return the places in the tile of this invocation's vector `v`."""
         if self._column_gap > 1:
             first = v * self._tiling.columns
             every = range(first, first + VECTOR * self._column_gap, self._column_gap)

@@ -252,9 +252,7 @@ class _Columnwise:
     def _turn(
         self, at: dict[Index, t.Expr], counter: t.Ident, count: int
     ) -> list[t.Stmt]:
-        """Return the statements that add `count` neighbouring terms to every row's
-        total.
-        """
+        """Return the statements that add `count` terms to every row's total."""
         s, (first, *rest) = self.builder, self.reduce.indices
         body: list[t.Stmt] = []
         label = reduction_label(self.task)

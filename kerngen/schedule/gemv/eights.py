@@ -54,9 +54,7 @@ fn {function}(at: u32) -> vec4f {{
 
 
 def takes_eights(right: Expr, over: tuple[Index, ...], names: set[str]) -> bool:
-    """Whether the right factor reads narrow integers along a reduction's index, by
-    eights.
-    """
+    """Whether the right factor reads eight narrow integers along an index at once."""
     return len(over) == 1 and any(_is_code(x, over[0], names) for x in walk(right))
 
 
