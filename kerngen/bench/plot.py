@@ -98,7 +98,7 @@ def _draw_family(
 
 
 def _family(result: ResultData) -> str:
-    """Return what kernels share a colour by: orientations of a product do."""
+    """Return the key of a kernel's colour; the orientations of a product share one."""
     name = result["name"]
     parts = {"gemv": "gemv", "matmul": "matmul", "sum": "reductions", "norm": "norms"}
     found = next((shown for part, shown in parts.items() if part in name), name)

@@ -249,7 +249,7 @@ def _widest(*values: Value) -> Kind:
 
 
 def _computed(name: str, numbers: Sequence[float]) -> float | None:
-    """Return what a function of WGSL has for numbers; None if it is not known."""
+    """Return the result of a WGSL function on numbers, or None for an unknown one."""
     match numbers:
         case [x] if name in _OF_ONE:
             return _OF_ONE[name](x)

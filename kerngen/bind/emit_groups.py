@@ -70,7 +70,7 @@ def _spec(
     *,
     filters: bool,
 ) -> str:
-    """Return what the runtime checks a binding by."""
+    """Return the constructor call of a binding, by which the runtime checks values."""
     head, seen = f'"{name}", {binding.number}', _visibility(stages)
     match binding.type:
         case Texture(dimension, sample, multisampled):

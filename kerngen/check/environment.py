@@ -77,9 +77,7 @@ class CurrentStatement:
         return bool(self.body) and isinstance(self.body[self.place], ast.LetStatement)
 
     def binds(self, name: str, before: Span) -> bool:
-        """Whether a reduction that begins before `before` introduces an index with this
-        name.
-        """
+        """Whether a reduction before a span introduces an index with this name."""
         return bool(self.body) and any(
             isinstance(part, ast.Reduction)
             and part.span.start < before.start

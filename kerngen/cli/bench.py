@@ -123,7 +123,7 @@ def bench(
 @final
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What was asked for; no `peers` means the usual ones."""
+    """The options of a run; without `peers`, the usual ones take part."""
 
     kernels: tuple[str, ...]
     sizes: tuple[Sizes, ...]

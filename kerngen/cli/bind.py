@@ -114,7 +114,7 @@ def bind_shaders(src: Path, out: Path) -> None:
 
 
 def _generate(shaders: Shaders, files: Iterable[Path]) -> list[Generated]:
-    """Return what files become; all that is wrong with any is reported together."""
+    """Return the generated files; the errors of all sources are reported together."""
     from kerngen.bind.build import bind as bound
 
     faults, generated = Faults(), list[Generated]()

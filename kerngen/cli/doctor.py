@@ -55,7 +55,7 @@ def doctor(as_json: bool) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What was found: `tests` are those of each adapter."""
+    """The findings: `tests` has those of each adapter."""
 
     versions: dict[str, str]
     adapters: list[AdapterData]

@@ -20,7 +20,7 @@ from kerngen.syntax.highlight import KernLexer
 
 
 class _Message(RegexHighlighter):
-    """What the compiler prints about a program."""
+    """The lines that the compiler prints about a program, in its colours."""
 
     base_style = "message."
     highlights: ClassVar[Sequence[str]] = [

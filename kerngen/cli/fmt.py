@@ -174,7 +174,7 @@ class _Run:
             raise click.exceptions.Exit(1)
 
     def _counts(self) -> Iterator[str]:
-        """Yield what came of how many files; what came of none is left out."""
+        """Yield the numbers of files with each outcome, zeros left out."""
         changed, same = "reformatted", "left unchanged"
         if not self.writing:
             changed, same = "would be reformatted", "already formatted"

@@ -118,7 +118,7 @@ def _tuned(
     unchecked: bool,
     adapter: int | None = None,
 ) -> dict[str, Any]:
-    """Return what is found for a target as data."""
+    """Return the winners for a target as data."""
     from kerngen.tune.farm import data_of
 
     with _open(unchecked=unchecked, adapter=adapter) as ctx:
@@ -257,7 +257,7 @@ def _warn_of_others(compiler: Compiler, target: _Target) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What is tuned, in which sources, and the name of the file to be `written`.
+    """The kernel to tune, its sources, and the name of the file to be `written`.
 
     `used` is the path of the kernel's file from there.
     """

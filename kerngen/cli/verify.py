@@ -193,7 +193,7 @@ def _open() -> Generator[Guarded]:
 def _results(
     campaign: Campaign, chosen: list[tuple[str, Subject]], progress: _Progress
 ) -> tuple[list[Result], int, bool]:
-    """Return what is found, how many ways were to be run, and whether Ctrl-C came.
+    """Return the results, how many ways were planned, and whether Ctrl-C came.
 
     Ctrl-C ends it early: what was found so far is kept.
     """

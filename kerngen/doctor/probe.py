@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _choice() -> AdapterChoice:
-    """Return what the environment asks for, if it asks for anything that there is."""
+    """Return the adapter that the environment asks for, if it exists."""
     try:
         return choice_of_environment() or AdapterChoice()
     except NoAdapter:
@@ -108,7 +108,7 @@ def _limits(limits: Mapping[str, int]) -> dict[str, int]:
 
 
 def _why(best: Adapter, ranked: Sequence[Adapter]) -> str:
-    """Return what the chosen adapter has over the others."""
+    """Return why the chosen adapter is preferred to the others."""
     choice = _choice()
     if choice != AdapterChoice():
         what = "its kind" if choice.number is None else "it"

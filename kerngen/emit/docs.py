@@ -52,7 +52,7 @@ def _escape_quotes(line: str) -> str:
 
 
 def _gap(line: str) -> str:
-    """Return what parts a docstring's first line from its quotes."""
+    """Return the blank, if needed, between a docstring's quotes and its first line."""
     return " " if line.startswith('"') else ""
 
 

@@ -73,7 +73,7 @@ def _is_leaf(expr: Expr) -> bool:
 
 
 def _wrapped(expr: Expr, code: Code) -> Code:
-    """Return what 32 bits keep of a value that may have passed them."""
+    """Return code that wraps an integer to 32 bits, if it may exceed them."""
     if _is_leaf(expr):
         return code
     wrap = "wrap_u32" if expr.type is Scalar.U32 else "wrap_i32"

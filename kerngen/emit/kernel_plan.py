@@ -144,7 +144,7 @@ def _renamed(names: KernelNames) -> Callable[[str], str]:
 
 
 def _gradient(kernel: Kernel, names_of: Mapping[str, KernelNames]) -> GradientOf | None:
-    """Return what a kernel is the gradient of in Python's names, of both kernels."""
+    """Return the derivation of a gradient kernel, in Python's names."""
     gradient = kernel.gradient
     if gradient is None:
         return None

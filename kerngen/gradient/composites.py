@@ -226,7 +226,7 @@ def packed(type_: Vector | Matrix, parts: tuple[Expr, ...]) -> Expr:
 
 
 def _alike(parts: tuple[Expr, ...]) -> Expr | None:
-    """Return what has these components; a number, if it is all of them."""
+    """Return the vector with these components, or the scalar that all of them are."""
     first = parts[0]
     if all(part == first for part in parts):
         return first

@@ -223,7 +223,7 @@ class _Derivation:
         return next((indices_of(p) for p, _ in known if key_of("", p) == key), ())
 
     def _usual_names(self, tensor: Tensor) -> list[str]:
-        """Return what the forward program calls the indices of a tensor."""
+        """Return the index names that the forward program uses for a tensor's axes."""
         names = ["ijklpq"[axis % 6] for axis in range(tensor.rank)]
         for statement in self._forward.statements:
             for node in walk(statement.value):
@@ -461,7 +461,7 @@ class _Derivation:
 
 
 def _handed_to(recurrence: Tensor, step: Step, reads: Reads) -> list[Term]:
-    """Return what a step adds to the adjoint of those before, also by its reductions."""
+    """Return the terms that a step adds to the adjoint of earlier steps."""
     inside = replace(reads, found={name: [*of] for name, of in reads.found.items()})
     for let in reversed(step.lets):
         for term in inside.found.pop(let.target.name, ()):

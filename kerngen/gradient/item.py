@@ -142,7 +142,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _fault(item: ast.GradientItem, error: GradientError) -> Diagnostic:
-    """Return what a derivation ended with, at the name in the item that it is about."""
+    """Return the diagnostic for a failed derivation, at the name that it is about."""
     kernel, fields = item.kernel.name, error.fields
     name = fields.get("name", "")
     named = {n.name: n.span for n in (*item.given, *item.by)}

@@ -298,7 +298,7 @@ class Simplifier:
         return None
 
     def _expansion(self, atom: Expr) -> list[Term] | None:
-        """Return what a factor is the sum of, None if it is nothing but itself."""
+        """Return the sum that a factor is, or None if it is no sum."""
         if atom not in self._expansions:
             self._expansions[atom] = self._expanded(atom)
         return self._expansions[atom]
@@ -333,7 +333,7 @@ class Simplifier:
                 return None
 
     def _definition(self, atom: Expr) -> Expr | None:
-        """Return what a read of an elementwise value is."""
+        """Return the definition of an elementwise value that is read."""
         if not isinstance(atom, Load) or atom.tensor not in self.elementwise:
             return None
         statement = self.elementwise[atom.tensor]
@@ -420,7 +420,7 @@ def _with_name(term: Term, definition: Definition) -> Term:
 
 
 def _named_as(inside: Term, sums: list[NamedSum]) -> Term | None:
-    """Return what a sum is known as."""
+    """Return the named sum that a sum equals, as a read."""
     for named in sums:
         own = named.product
         if len(own.bound) != len(inside.bound):

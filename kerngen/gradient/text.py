@@ -199,7 +199,7 @@ _Named: TypeAlias = (
 
 
 def _named(expr: _Named, plain: Callable[[Expr], str]) -> str:
-    """Return what begins with a name: values, reads and calls."""
+    """Return the text of an expression that begins with a name: a value, read or call."""
     match expr:
         case ConstRef(name=name) | LocalValue(name=name) | DimValue(name=name):
             return name

@@ -236,7 +236,7 @@ def _applied(function: str, *operands: Size) -> Size:
 
 
 def _wrapped(expr: Expr, size: Size) -> Size:
-    """Return what 32 bits keep of a value that may have passed them."""
+    """Return a size wrapped to 32 bits, if it may exceed them."""
     if isinstance(size, Literal | Symbol):
         return size
     return _applied("wrap_u32" if expr.type is Scalar.U32 else "wrap_i32", size)

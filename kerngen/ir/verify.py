@@ -186,7 +186,7 @@ def _statement(statement: Statement, reach: Reach) -> Iterator[str]:
 def _positions(
     stored: StoreAt, target: Tensor, indices: tuple[Index, ...]
 ) -> Iterator[str]:
-    """Yield what is wrong with the position of a store: each index is in one place."""
+    """Yield faults of a store's position: each index is in one place."""
     if len(stored.places) != target.rank:
         yield f"'{target.name}' is stored at a wrong number of subscripts"
     if target.role is not Role.UPDATE:

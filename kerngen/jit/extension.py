@@ -18,7 +18,7 @@ _DEFAULT_NAME = "cell"
 
 
 class _Formatter(Protocol):
-    """What IPython shows values by, as HTML."""
+    """IPython's formatter of values as HTML."""
 
     def for_type(self, typ: type, func: Callable[[Any], str | None]) -> object:
         """Show a type by a function, or not at all where it returns None."""
@@ -26,7 +26,7 @@ class _Formatter(Protocol):
 
 
 class _DisplayFormatter(Protocol):
-    """What IPython shows values by."""
+    """IPython's formatters by MIME type."""
 
     @property
     def formatters(self) -> MutableMapping[str, _Formatter]:

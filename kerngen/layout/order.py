@@ -55,7 +55,7 @@ def _size(members: Iterable[Member], space: Space) -> int:
 
 
 def _least_align(space: Space) -> int:
-    """Return what a struct is aligned to in others, whatever its fields."""
+    """Return the least alignment of a nested struct in an address space."""
     return UNIFORM_UNIT if space is Space.UNIFORM else 1
 
 

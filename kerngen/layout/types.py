@@ -205,7 +205,7 @@ def _array(element: Laid, length: int, space: Space) -> ArrayLayout:
 
 
 def _carrier(element: LeafLayout) -> tuple[Laid, str]:
-    """Return what holds an element in 16 bytes, and which part of that it is.
+    """Return the type of 16 bytes that holds an array's element, and the member of it.
 
     What is kept as f16 is carried as words: drivers read an f16 that lies in an array
     or a matrix in a uniform buffer wrong (seen on NVIDIA's, 3 times in 1000 structs).

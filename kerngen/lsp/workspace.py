@@ -179,7 +179,7 @@ def _is_there(read: Callable[[str], Source], name: str) -> bool:
 
 
 def _key(library: Library, name: str) -> Key | None:
-    """Return what the findings of a file follow from; None where that is not known."""
+    """Return the texts that a file's findings depend on, or None if one is missing."""
     try:
         needed = library.closure(name)
         tuners = (tuner for each in needed for tuner in library.tuners(each))

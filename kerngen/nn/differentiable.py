@@ -168,7 +168,7 @@ class Differentiable:
     def _forward(
         self, kernel: Kernel, chosen: Sequence[tuple[Kernel, tuple[str, ...]]]
     ) -> KernelFunction:
-        """Return what computes the outputs, and the lets that gradients are given."""
+        """Return the function that computes outputs, and lets that gradients need."""
         given = {
             gradient.derivation.argument(name)
             for gradient, _ in chosen

@@ -129,7 +129,7 @@ def _resolve(out: Path) -> Path:
 
 
 def _changes(files: FileSet, old: Manifest, out: Path) -> tuple[Changes, list[str]]:
-    """What differs, and the orphans that were changed by hand."""
+    """Return the differences, and stale files that were changed by hand."""
     write = {p: c for p, c in files.content.items() if read_regular(out, p) != c}
     for path in write:
         _refuse_foreign(path, old, out)

@@ -78,9 +78,7 @@ class Facts:
                 return guard
 
     def decide(self, guard: Guard) -> bool | None:
-        """Return True or False for a condition that is the same in every call, else
-        None.
-        """
+        """Return True or False if a condition is the same in every call, else None."""
         if guard in self._conjuncts:
             return True
         match guard:
@@ -176,7 +174,7 @@ class Facts:
 
     @cached_property
     def _signs(self) -> Facts:
-        """What is known without the facts: a proof about a part needs no other proof."""
+        """The facts without conditions: proofs about parts need no other proofs."""
         return Facts((), self.natural)
 
     def _of_parts(self, value: Sum) -> Iterator[Sum]:

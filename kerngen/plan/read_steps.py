@@ -85,7 +85,7 @@ class StepReader:
         return Choice(tuple(cases), stages)
 
     def _repeat(self, line: Line, count: str, inner: Sequence[Line]) -> Repeat:
-        """Return what a line begins that runs those in it: `repeat n - 1`."""
+        """Return the repetition of the steps below a line: `repeat n - 1`."""
         if len(line.fields) > 1:
             line.refuse("expected 'repeat SIZE'")
         size = self.scope.size(line, count)

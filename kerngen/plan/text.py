@@ -126,7 +126,7 @@ def sides_of(guard: Guard) -> Iterator[Apply | Select]:
 
 
 def _sides(guard: Guard) -> Iterator[Size]:
-    """Yield what the comparisons of a condition compare."""
+    """Yield both sides of each comparison in a condition."""
     for part in (guard, *children(guard)):
         match part:
             case Compare(left=left, right=right):

@@ -339,12 +339,6 @@ def stages_of(body: Sequence) -> tuple[str, ...]:
     return tuple(chain.from_iterable(choice.stages for choice in choices))
 
 
-def own_stages(choice: Choice, case: Case) -> tuple[str, ...]:
-    """Return the stages that a case computes itself, not by choices inside of it."""
-    left = len(stages_of(case.body))
-    return choice.stages[: len(choice.stages) - left]
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class KernelPlan:

@@ -100,7 +100,7 @@ class Sources:
                 yield Hint(hint_text(better), path, better.struct.span)
 
     def _unused(self, name: str) -> Iterator[Unused]:
-        """Yield what a file introduces and never uses."""
+        """Yield hints about the unused names of a file."""
         names = (name, *self.library.tuners(name))
         programs = [self.compiler.checker.programs[each] for each in names]
         guards = frozenset[str]().union(*map(words_of_guards, programs))

@@ -295,7 +295,7 @@ def _stage_text(stage: StageData, before: str) -> Iterator[StyledLine]:
 
 
 def _together(schedule: ScheduleData) -> str:
-    """Return what a schedule costs that runs several stages."""
+    """Return the costs of a schedule that runs several stages."""
     cost = f"{schedule['bytes']} bytes, {schedule['operations']} operations"
     kept = f"; {', '.join(schedule['keeps'])} not stored" * bool(schedule["keeps"])
     return f"together at least {cost}{kept}"

@@ -153,9 +153,7 @@ class Places:
 
     @cached_property
     def base(self) -> int:
-        """The offset where the expression begins that the span is a member or argument
-        of.
-        """
+        """The offset of the expression that the span is a member or argument of."""
         start, depth = self.span.start, 0
         for each in reversed(self._before):
             if each.end != start and depth == 0 and start < self.span.start:

@@ -79,7 +79,7 @@ _NO_NUMBERS: Final = ("out", "ctx")
 
 
 def _too_many(rest: Sequence[object], free: Sequence[str], placed: int) -> str:
-    """Return what is wrong of more arguments in order than there are; `rest` are those.
+    """Return the message for too many positional arguments; `rest` are those.
 
     They are reported with the names that they were probably meant for.
     """

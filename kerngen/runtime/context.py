@@ -128,8 +128,7 @@ class Context:
         return self.backend.limits
 
     def choices(self, function: KernelFunction, /, **dims: int) -> tuple[Choice, ...]:
-        """Return the schedules that a call of a kernel function with these dims would
-        run.
+        """Return the schedules that a call of a function with these dims would run.
 
         `dims` are those of its tensor arguments, and the integer scalars that decide
         lengths or schedules.  Nothing is compiled or run.  Raises DtypeError where the

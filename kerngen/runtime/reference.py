@@ -268,7 +268,7 @@ def places(keys: Array, axis: int, dtype: DTypeLike) -> Array:
 def _first(
     join: np.ufunc, terms: Array, axis: int, counts: Array, nothing: float
 ) -> Array:
-    """Return what so many terms from the first on give; floats are joined in double."""
+    """Return the reduction of the first terms, as many as `counts`; floats in double."""
     wide = _wide(terms.dtype)
     one = (*terms.shape[:axis], 1, *terms.shape[axis + 1 :])
     start = np.full(one, nothing, wide)

@@ -53,7 +53,7 @@ def require_shaders(module: str, folder: Path) -> None:
 
 
 def _advice(module: str, folder: Path) -> str:
-    """Return what to do where shaders are missing: in a wheel, or a tree of sources."""
+    """Return the advice for missing shaders: in a wheel, or in a source tree."""
     found = _distribution(module, folder)
     if found is None:
         return "Run 'kerngen build' again: it writes them beside the module."

@@ -138,7 +138,7 @@ class UniformStruct:
 
     @classmethod
     def _flat(cls, value: UniformStruct) -> list[Any]:
-        """Return what the codec packs: numbers, and structs as their bytes."""
+        """Return the flat values for the codec: numbers, and structs as their bytes."""
         flat: list[Any] = []
         for name, flatten in cls._parts:
             part = getattr(value, name)
@@ -261,7 +261,9 @@ def _fit_struct(element: type[Element], value: object) -> Struct:
 
 
 def _flatten(field: Field) -> Flatten | None:
-    """Return what lists the numbers of a field's value; None for a single one."""
+    """Return a function that lists the numbers in a field's value,
+    or None for a scalar.
+    """
     depth = len(field.shape)
     if not is_leaf(field.type):
         return partial(_flatten_structs, field.type, depth)

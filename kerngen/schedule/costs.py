@@ -82,7 +82,7 @@ class _Touched:
 
 
 def _touched(tensor: Tensor, path: Path) -> _Touched:
-    """Return what a path leads to: of an array, one element, or all by an index."""
+    """Return the memory that a path leads to: one element of an array, or all of it."""
     elements = 1
     for step in path:
         if isinstance(step, At) and isinstance(step.place, IndexValue):
@@ -97,7 +97,7 @@ def _touched(tensor: Tensor, path: Path) -> _Touched:
 
 
 def _written(write: Write) -> _Touched:
-    """Return what a write touches: at a position, one element for each of the domain."""
+    """Return the memory that a write touches: for a position, the domain's elements."""
     whole = _touched(write.tensor, write.path)
     if not isinstance(write.value, StoreAt):
         return whole

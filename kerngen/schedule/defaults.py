@@ -221,7 +221,7 @@ def _holds(guard: Expr) -> bool | None:
 
 
 def _joined(guard: Binary, *, decisive: bool) -> bool | None:
-    """Return what two guards come to, where one outcome of either is `decisive`."""
+    """Return whether `and` or `or` of two guards holds; `decisive` decides alone."""
     sides = (_holds(guard.left), _holds(guard.right))
     if decisive in sides:
         return decisive
@@ -285,7 +285,7 @@ def _sorted(task: Task) -> Iterator[Choice]:
 
 
 def _in_order(task: Task) -> Iterator[Choice]:
-    """Yield what computes a recurrence."""
+    """Yield the strategies for a recurrence."""
     if not fits_loop(task):
         yield Choice("loop", "only what is left of a recurrence is stored")
         return
@@ -409,7 +409,7 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
 
 
 def _with_vectors(task: Task) -> Iterator[Choice]:
-    """Yield what computes with vectors: it reduces in parts where rows are few."""
+    """Yield the strategies for stages with vectors: in parts where rows are few."""
     if task.reduction is None:
         yield Choice("map", "the stage holds no reduction")
         return
@@ -436,7 +436,7 @@ def _of_one_row(task: Task) -> Choice:
 
 
 def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
-    """Yield what does without tiles, for windows and the like that leave them empty.
+    """Yield candidates without tiles, where windows would leave tiles empty.
 
     A tile pays off where it is as deep as the terms are many, at most, and where a
     quarter of each side is filled.
@@ -473,7 +473,7 @@ def _untiled(task: Task) -> Iterator[Choice]:
 
 
 def _alone(task: Task) -> str:
-    """Return what suits a reduction over contiguous memory."""
+    """Return the strategy for a single reduction over contiguous memory."""
     in_rows = task.domain and not is_columnwise(task)
     return "rows" if in_rows and not fits_rows(task.at_most(1)) else "reduce"
 

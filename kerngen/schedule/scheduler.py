@@ -36,7 +36,7 @@ from kerngen.schedule.task import Task
 @final
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a call where a choice is made, by the cases that led there.
+    """The knowledge about a call at a choice, from the cases that led there.
 
     Of those that ran, the guards hold, and the adapter has what they need.  Of each one
     that was passed over, its guard does not hold, or the adapter lacks what it needs.
@@ -141,7 +141,7 @@ class Scheduler:
         return self._met[number]
 
     def _options(self, number: int, known: _Known) -> Iterator[_Option]:
-        """Yield what may run a stage; the last one always does."""
+        """Yield the cases that may run a stage; the last one always applies."""
         for rank, candidate in enumerate(self.candidates.of(number)):
             guard = candidate.choice.guard
             if known.excludes(guard, NOTHING):
@@ -181,7 +181,7 @@ class Scheduler:
 
 
 def _common(sets: Iterable[frozenset[int]]) -> frozenset[int]:
-    """Return what is in every set; there is one at least."""
+    """Return the intersection of one or more sets."""
     first, *others = sets
     return first.intersection(*others)
 

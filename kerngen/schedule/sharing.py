@@ -109,7 +109,7 @@ def _places(
 
 
 def _comment(users: Sequence[Shader], of_file: Shader) -> Iterator[str]:
-    """Yield what is above an entry point; `of_file` is in the header of the file."""
+    """Yield the comment above an entry point; `of_file` is described in the header."""
     first = users[0]
     if (first.title, first.equations) == (of_file.title, of_file.equations):
         yield f"{first.summary[:1].upper()}{first.summary[1:]}"

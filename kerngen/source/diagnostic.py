@@ -160,7 +160,7 @@ class CompileError(Exception):
         return self._rendered(color=False)
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows: the diagnostics, and nothing of the compiler."""
+        """Return the lines that IPython shows: the diagnostics alone."""
         return self._rendered(color=True).splitlines()
 
     def _rendered(self, *, color: bool) -> str:

@@ -157,7 +157,7 @@ def _reported(item: ast.Item, faults: Faults) -> bool:
 
 
 def _children(node: object) -> Iterator[object]:
-    """Yield what a node is made of, but for what has no parts itself."""
+    """Yield the parts of a node that have parts themselves."""
     kind: type = type(node)
     for name in _parts_of(kind):
         part = getattr(node, name)

@@ -51,7 +51,7 @@ class OutsideSources(Diagnostic):
 
 
 class UsesItself(Diagnostic):
-    """A file that uses itself, directly or through others."""
+    """A file that uses itself: `use` of its own path."""
 
     CODE = "KG0006"
     MESSAGE = "This file uses itself."

@@ -71,7 +71,7 @@ class UnexpectedError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What a rule does with its parts.
+    """The action of a grammar rule on its parts.
 
     `kept` are the places of those that it keeps, whether their own parts are taken in
     their place, and how many parts are left out before each; `left_out` are left out

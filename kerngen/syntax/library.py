@@ -201,7 +201,7 @@ class Library:
         return self._users.get(name, [])
 
     def _names_used(self, user: str) -> Iterator[str]:
-        """Yield what a file uses, whatever else may be wrong with its paths."""
+        """Yield the names of files that a file uses; wrong paths are left out."""
         names = (_join(user, use.path) for use in self._glance(user).uses)
         return iter(dict.fromkeys(names))
 

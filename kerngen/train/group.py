@@ -177,7 +177,7 @@ def _fault(
     before: list[tuple[tuple[int, ...], np.dtype[Any]]],
     result: object,
 ) -> str:
-    """Return what a function did wrong with arrays; empty if nothing."""
+    """Return the fault of a caller's function, or "" if it left arrays as it should."""
     if result is not None:
         return (
             f"returned {kind_of(result)}; expected None, once all arrays are changed in "

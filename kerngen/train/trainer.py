@@ -522,7 +522,7 @@ class Trainer(Steps, Products):
         self._identity = self._identity_of([*snapshot.groups.values()])
 
     def _identity_of(self, arrays: Sequence[Mapping[str, Array]]) -> Identity:
-        """Return what must be the same on all ranks, if there are several."""
+        """Return the checksums that must be the same on all ranks."""
         named = arrays if self._group else ()
         options = self._optimizer.name, self._shard is not None
         return identity_of(self.layout, options, named)

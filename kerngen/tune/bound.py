@@ -158,7 +158,7 @@ def _allowed(exact: Array, generic: Array) -> Array:
 
 
 def _stored(size: Array, dtype: np.dtype[Any]) -> Array:
-    """Return what storing numbers may round, where the type is narrower than f32."""
+    """Return the rounding error of numbers stored in a narrower type than f32."""
     if dtype != np.float16:
         return np.zeros(size.shape)
     return np.asarray(np.spacing(size.astype(dtype)).astype(np.float64) / 2)

@@ -30,9 +30,7 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """The candidate as it is written in a schedule: `gemm tile(128,
-        64, 16) pad(1)`.
-        """
+        """The candidate's text in a schedule: `gemm tile(128, 64, 16) pad(1)`."""
         given = (f"{name}({', '.join(map(str, v))})" for name, v in self.options)
         return " ".join((self.strategy, *given))
 

@@ -104,7 +104,7 @@ def tune(
 
 
 def _alone(found: Found) -> Found:
-    """Return what was found as if nothing was faster."""
+    """Return the results without their winners, as if nothing was faster."""
     winner = replace(found.winner, candidate=None, after=found.winner.before)
     return replace(found, winner=winner)
 

@@ -229,7 +229,7 @@ class Trials:
         return labels.get(self.stage)
 
     def _fault(self, version: Version, sizes: Sizes) -> str:
-        """Return what is wrong with a candidate's results, or ""."""
+        """Return the fault of a candidate's results, or "" if they are right."""
         checked = 0
         for wanted in all_checked(version.kernel.dims, sizes):
             try:
@@ -254,7 +254,7 @@ class Trials:
     def _expect_near(
         self, version: Version, sizes: Sizes
     ) -> tuple[Sizes, list[bound.Array], bound.Expected]:
-        """Return what is expected at sizes, or at shorter ones that `generic` can run at.
+        """Return the expected results at sizes that `generic` can run.
 
         Some adapters stop loops after so many turns, and it has the longest.
         """
@@ -282,7 +282,7 @@ class Trials:
         return self._expected[key]
 
     def _widen(self, version: Version, sizes: Sizes) -> bound.Expected:
-        """Return what is expected at sizes by WGSL's accuracy, and keep it.
+        """Return the expected results with bounds by WGSL's accuracy, cached.
 
         Computing it takes longer than a trial, so only a result that is further off than
         `generic` is leads to it: of many terms, `generic` may be right by luck.

@@ -149,7 +149,7 @@ def _reach(size: int) -> tuple[int, int]:
 
 
 def _needs(scheduled: ScheduledStage) -> Iterator[str]:
-    """Yield what a schedule asks of the adapter beyond what WebGPU promises."""
+    """Yield a schedule's needs beyond WebGPU's default limits."""
     needs = scheduled.needs
     if needs.workgroup_bytes > EVERYWHERE.workgroup_bytes:
         yield f"adapter.workgroup_bytes >= {needs.workgroup_bytes}"

@@ -238,7 +238,7 @@ def _leaf(text: str, expr: Expr) -> str:
 
 
 def _wrapped(expr: Expr, text: str) -> str:
-    """Return what 32 bits keep of a value."""
+    """Return code that wraps an integer to 32 bits."""
     return f"BigInt.{_as_int(expr)}(32, {text})"
 
 

@@ -81,7 +81,7 @@ def _differences(result: Result, found: Counterexample, sources: str) -> Iterato
 
 
 def _variable(name: str, taken: Sequence[str]) -> str:
-    """Return what an argument is called in the program."""
+    """Return the variable of an argument in the program."""
     while keyword.iskeyword(name) or name in _OWN or name in taken:
         name += "_"
     return name

@@ -159,9 +159,7 @@ class Expressions:
             return None
 
     def guarded(self, condition: ast.Expr) -> Expressions:
-        """Return a checker for expressions that are only evaluated if a condition
-        holds.
-        """
+        """Return a checker for expressions that a condition guards."""
         return replace(self, in_branch=True, guards=(*self.guards, condition))
 
     def condition(self, node: ast.Expr, guard: ast.Expr | None = None) -> Expr | None:

@@ -178,9 +178,7 @@ class RequireRules(HostSide):
     computed: frozenset[str]
 
     def refusal(self, span: Span, what: str, declared: Span | None) -> Diagnostic:
-        """Return the diagnostic for something that is unknown before a call, or no
-        integer.
-        """
+        """Return the diagnostic for something unknown before a call, or no integer."""
         return RequireReads(span=span, what=what, declared=declared)
 
     def read(

@@ -64,7 +64,7 @@ def needed_by(file: CheckedFile) -> tuple[CheckedFile, ...]:
 
 
 def _names(file: CheckedFile) -> tuple[_Names, _Names]:
-    """Return what functions, and constants, are called in the module of a file."""
+    """Return the names that a file uses for functions and constants."""
     direct = tuple(use.file for use in file.uses)
     others = needed_by(file)
     called = _Names(lambda each: each.functions, file, direct, others)
@@ -96,7 +96,7 @@ def _moved(
 
 @final
 class _Names:
-    """What the functions, or the constants, of other files are called in one module.
+    """The names of other files' functions, or constants, in one module.
 
     `given` maps a file's name and that of its item to the name in the module.
     """

@@ -161,7 +161,7 @@ def _check_items(
 def _heads(
     env: Environment, kernels: Iterable[_Named], outer: Scope
 ) -> dict[str, KernelHead]:
-    """Return what schedules of other files may see of each kernel."""
+    """Return the parameters and hosts of each kernel, for schedules in other files."""
     names = (item.name for item in kernels)
     return {n.name: KernelHead(Scope(env.faults, outer), n.span) for n in names}
 

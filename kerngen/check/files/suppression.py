@@ -102,7 +102,7 @@ def find_unread(program: ast.Program) -> Unread:
 
 
 def _lost_statement(gap: ast.Gap) -> _Lost:
-    """Return what a statement may declare: its name, or any word that was not read."""
+    """Return the names that a gap in an item may declare or write."""
     is_foreign = not (gap.keyword or gap.name or "=" in gap.rest)
     return _Lost(_names(gap) | words(gap.rest), gap.lacks_name, is_foreign)
 

@@ -174,7 +174,7 @@ class _Left:
 
     @property
     def _conditions(self) -> str:
-        """What holds of the elements that are meant: `j == 0`."""
+        """The condition on the element that was meant: `j == 0`."""
         return " and ".join(
             f"{index} == {_as_index(self._text(subscript), self._types(subscript))}"
             for index, subscript in self._places
@@ -182,7 +182,7 @@ class _Left:
 
     @property
     def _keys(self) -> str:
-        """What holds of the terms that belong to an element: `ids[i] == u32(j)`."""
+        """The condition on the terms that belong to an element: `ids[i] == u32(j)`."""
         return " and ".join(
             (
                 f"{self._text(subscript)} == u32({index})"

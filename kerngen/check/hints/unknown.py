@@ -218,7 +218,7 @@ def report_member(ex: Expressions, node: ast.Member) -> None:
 
 
 def _member_remedy(ex: Expressions, symbol: Symbol | None, member: str) -> str:
-    """Return what may be meant by a member of a tensor: its shape, or its transpose."""
+    """Return the hint for a member of a tensor such as `shape` or `T`."""
     if not isinstance(symbol, TensorSymbol):
         return "A value is one number: leave the member out."
     element = symbol.tensor.element

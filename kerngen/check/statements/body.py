@@ -114,7 +114,7 @@ class Body:
             self.scope.put(name.name, Poison(symbol.kind, name.span))
 
     def _expressions(self) -> Expressions:
-        """Return what checks the expressions of a statement."""
+        """Return a checker for the expressions of a statement."""
         scope = Scope(self.env.faults, self.scope, is_statement=True)
         return Expressions(self.env, scope, KERNEL)
 
@@ -395,7 +395,7 @@ def _poison_right(scope: Scope, node: ast.Assignment) -> None:
 def _before(
     tensor: ir.Tensor, places: tuple[ir.Subscript, ...], spot: Place
 ) -> ir.Expr:
-    """Return what is there where a statement writes."""
+    """Return the old value at the place that a statement writes."""
     value = ir.Load(tensor, places, spot.path)
     if not spot.component:
         return value

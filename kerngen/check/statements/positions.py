@@ -170,7 +170,7 @@ class _Position:
 
 
 def _terms(expr: ast.Expr) -> Iterator[ast.Expr]:
-    """Yield what an expression adds, takes away or multiplies: not what it reads by."""
+    """Yield the terms and factors of an expression, but not subscripts in them."""
     match expr:
         case ast.Binary(op="+" | "-" | "*", left=left, right=right):
             yield from (*_terms(left), *_terms(right))

@@ -94,7 +94,8 @@ def _type_of(ex: Expressions, node: ast.LetStatement) -> ValueType:
 def _starts(
     ex: Expressions, node: ast.Expr, name: str
 ) -> Iterator[ast.Expr | ValueType]:
-    """Yield what has the type of an expression, or that type, and does not read a let.
+    """Yield subexpressions of the same type that do not read the let:
+    possible first values.
 
     Of `if t > 0 { 0.5 * h[t - 1] } else { x[t] }` that is `x[t]`, then `0.5`.
     """
@@ -138,7 +139,7 @@ def _result_of(ex: Expressions, function: str) -> ValueType | None:
 
 
 def _trial(ex: Expressions) -> Expressions:
-    """Return what checks an expression, and leaves no trace."""
+    """Return a checker whose diagnostics are discarded."""
     env = replace(
         ex.env, faults=Faults(), warnings=Faults(), reported=set(ex.env.reported)
     )
@@ -152,7 +153,7 @@ def _trial(ex: Expressions) -> Expressions:
 @final
 @dataclass(frozen=True)
 class _Reads:
-    """What a let reads of itself, each read under its conditions."""
+    """The reads that a let makes of itself, each with its conditions."""
 
     ex: Expressions
     node: ast.LetStatement
@@ -214,7 +215,7 @@ class _Reads:
         )
 
     def _disorder(self) -> Diagnostic:
-        """Return what is wrong with reads that are in no order."""
+        """Return the diagnostic for reads that imply no order of elements."""
         loads = [load for load, _ in self.reads]
         name, own = self.tensor.name, tuple(map(IndexValue, self.indices))
         for load in loads:

@@ -147,7 +147,7 @@ def _start(scope: Scope, form: AffineForm) -> Code | None:
 
 
 def _wrapped(printer: HostPrinter, expr: Expr) -> Code:
-    """Return what 32 bits keep of an integer, as the check of subscripts has it."""
+    """Return code that wraps an integer to 32 bits, as the check of subscripts does."""
     if isinstance(expr, Cast):
         return _wrapped(printer, expr.operand)
     code = printer.print(expr)

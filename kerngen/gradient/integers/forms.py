@@ -300,7 +300,7 @@ class Facts:
         ) or any(self._proves(f, facts, depth - 1) for f in self._times_divisor(form))
 
     def _scaled(self, monomial: Monomial) -> Iterator[Form]:
-        """Yield what bounds one factor of a product, times the others."""
+        """Yield bounds of a product: those of one factor, times the other factors."""
         for place, variable in enumerate(monomial if len(monomial) > 1 else ()):
             rest = (*monomial[:place], *monomial[place + 1 :])
             if all(self._is_from_zero(other.expr) for other in rest):
@@ -308,7 +308,7 @@ class Facts:
                     yield combined("*", relation, {rest: 1})
 
     def _times_divisor(self, form: Form) -> Iterator[Form]:
-        """Yield what proves `r - a / c >= 0`: that a is at most `r c + c - 1`."""
+        """Yield forms that prove `r - a / c >= 0`: a is at most `r c + c - 1`."""
         for monomial, factor in form.items():
             match monomial:
                 case (Variable(expr=Binary(op="/", left=left, right=right)),) if (

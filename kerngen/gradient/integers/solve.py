@@ -240,7 +240,7 @@ class Solver:
         return False
 
     def _parts(self, form: Form) -> Iterator[Expr]:
-        """Yield what of a form has unknowns, indices of the statement first."""
+        """Yield the terms of a form with unknowns, indices of the statement first."""
         found = dict.fromkeys(v.expr for monomial in form for v in monomial)
         own = [IndexValue(index) for index in (*self.own, *self.bound)]
         yield from (index for index in own if index in found)
@@ -455,7 +455,7 @@ def _limits(index: Index, place: Expr) -> tuple[Expr, ...]:
 
 
 def _sides(form: Form) -> tuple[Expr, Expr]:
-    """Return what is compared where a form is compared with 0: `i < n`, not `i - n < 0`."""
+    """Return the two sides of a comparison with 0: `i < n`, not `i - n < 0`."""
     right = {m: -f for m, f in form.items() if f < 0}
     left = {m: f for m, f in form.items() if f > 0}
     return value_of(left), value_of(right)

@@ -83,7 +83,7 @@ class Borders:
         return any(self._follows(wanted, fact) for fact in facts)
 
     def _all_facts(self, under: tuple[Condition, ...]) -> tuple[Expr, ...]:
-        """Return what is not negative under conditions; one may need another.
+        """Return the expressions that conditions make non-negative, repeatedly applied.
 
         `t - 1` is not where `t != 0`, and so `t - 2` is not if `t != 1` as well.
         """
@@ -100,7 +100,9 @@ class Borders:
     def _facts(
         self, condition: Expr, holds: bool, known: tuple[Expr, ...]
     ) -> Iterator[Expr]:
-        """Yield what is not negative under a condition: `t - 1` where `t > 0`."""
+        """Yield expressions that are not negative under a condition:
+        `t - 1` where `t > 0`.
+        """
         match condition:
             case Unary(op="not", operand=operand):
                 yield from self._facts(operand, not holds, known)
@@ -121,7 +123,7 @@ class Borders:
     def _compared(
         self, op: BinaryOp, up: Expr, down: Expr, known: tuple[Expr, ...]
     ) -> Iterator[Expr]:
-        """Yield what is not negative, by the left side less the right, and the reverse."""
+        """Yield expressions that are not negative where a comparison holds."""
         match op:
             case "<":
                 yield _difference(down, _ONE)

@@ -11,7 +11,6 @@ from typing import Final
 from kerngen.ir.analysis.affine import affine_form, is_fixed
 from kerngen.ir.analysis.reads import free_indices
 from kerngen.ir.nodes import (
-    Affine,
     Clamped,
     Expr,
     Index,
@@ -62,10 +61,3 @@ def at_places(value: Expr, places: tuple[Subscript, ...]) -> Expr:
     if all(isinstance(place, IndexValue) for place in places):
         return value
     return StoreAt(value, places)
-
-
-def is_certain(place: Subscript) -> bool:
-    """Whether a subscript is certainly inside its axis,
-    by a check of the host if need be.
-    """
-    return isinstance(place, IndexValue | Affine)

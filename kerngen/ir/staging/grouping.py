@@ -112,7 +112,7 @@ def _itself(statement: Statement) -> set[Tensor]:
 
 
 def _left_by(loop: Statement, statement: Statement) -> set[Tensor]:
-    """Return what a statement reads at places that a loop passes: each at one place.
+    """Return the reads of a loop's tensor that a statement makes at single steps.
 
     Of `let x[i, s < 9] = ...;    y[i] = x[i, 8];` that is `x`.
     """
@@ -241,7 +241,7 @@ class _Joined:
         return len(self.members[-1].indices) < len(loop.indices)
 
     def _left_by_loop(self, statement: Statement) -> set[Tensor]:
-        """Return what a statement reads of the members' loop, if it can follow that."""
+        """Return a statement's reads of the members' loop, or None if it can't follow."""
         loop = self._loop
         if loop is None or loop.along is None or not fits_loop(loop):
             return set()
@@ -305,7 +305,7 @@ class _Joined:
         return _over(statement, tuple(indices))
 
     def _stored_beside(self, statement: Statement) -> set[Tensor]:
-        """Return what is stored at a position, and touched at another one, too."""
+        """Return the tensors that are stored at a position, and also used elsewhere."""
         target, value = statement.target, statement.value
         met = {target, *tensors_read(value)} & self.stored.keys()
         if not isinstance(value, StoreAt):

@@ -240,7 +240,7 @@ def _direct_indices(load: Load) -> tuple[Index, ...] | None:
 
 
 def _renaming(let: Statement, load: Load) -> dict[Index, Index]:
-    """Return what the let's indices are called where the read subscripts it."""
+    """Return the renaming of a let's indices to the subscripts of a read."""
     indices = _direct_indices(load)
     assert indices is not None, "a gather of an inlined let"
     return dict(zip(let.indices, indices, strict=True))

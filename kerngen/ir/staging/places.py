@@ -179,7 +179,7 @@ class _Joiner:
 
 
 def _equal_reads(part: Expr) -> Iterator[tuple[Expr, Load]]:
-    """Yield what a condition compares for equality, and the read of the other side."""
+    """Yield both sides of equalities in a condition, the second of them a read."""
     if isinstance(part, Binary) and part.op == "==":
         for value, top in ((part.left, part.right), (part.right, part.left)):
             if isinstance(top, Load):

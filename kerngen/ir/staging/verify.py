@@ -52,7 +52,7 @@ def _stage(stage: Stage) -> Iterator[str]:
 
 
 def _registers(stage: Stage) -> Iterator[LocalValue]:
-    """Yield what a loop keeps, which no step defines."""
+    """Yield the local values that a loop defines, not a step."""
     if stage.loop:
         yield from (local for state in stage.loop.states for local in state.before)
         yield from (capture.local for capture in stage.loop.captures)

@@ -301,7 +301,7 @@ class Kernel:
 
 
 def _part(value: Any, name: str) -> Any:
-    """Return what a name such as `camera.width` or `v.0` leads to in a scalar."""
+    """Return the part of a scalar that a name such as `camera.width` or `v.0` means."""
     for step in name.split(".")[1:]:
         value = value[int(step)] if step.isdecimal() else getattr(value, step)
     return value

@@ -124,7 +124,7 @@ class Planner:
                 )
 
     def _select(self, kernel: Kernel, dims: Dims) -> Selection:
-        """Return what runs for some dims, in order."""
+        """Return the selected dispatches for some dims, in order."""
         info = self._capabilities.info
         try:
             return select(kernel.body, dims, info)

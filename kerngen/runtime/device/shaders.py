@@ -134,7 +134,7 @@ class Shaders:
 
 @final
 class _Compiler:
-    """What is compiled on a device; `shaders` and `compile` need the lock."""
+    """The compiled shaders of a device; `shaders` and `compile` need the lock."""
 
     def __init__(self, device: Device, make_module: MakeModule) -> None:
         """Start with nothing compiled."""

@@ -111,7 +111,7 @@ class Codec:
 def _number_picker(
     fields: Sequence[Field],
 ) -> Callable[[Sequence[Any]], Iterable[Any]] | None:
-    """Return what picks the numbers out of flat values; None if there is nothing else."""
+    """Return a function that picks the numbers out of flat values, or None if all are."""
     kinds = [is_leaf(field.type) for field in fields for _ in range(field.count)]
     chosen = [number for number, is_number in enumerate(kinds) if is_number]
     if len(chosen) == len(kinds):

@@ -63,7 +63,7 @@ def normalise(value: object, shape: Shape, one: One) -> object:
 
 
 def _items(value: object) -> tuple[object, ...] | list[object] | None:
-    """Return what a sequence or an array holds; None for what is neither."""
+    """Return the items of a sequence or array, or None for anything else."""
     if isinstance(value, tuple | list):
         return cast("tuple[object, ...] | list[object]", value)
     if isinstance(value, str | bytes | dict | set):

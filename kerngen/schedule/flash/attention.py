@@ -147,7 +147,7 @@ class _Reader:
         raise _NoAttention(message)
 
     def _renaming(self, stage: Stage) -> dict[Index, Index]:
-        """Return what a stage's indices are called in the first, by what it reads."""
+        """Return the renaming of a stage's indices to those of the first stage."""
         renaming: dict[Index, Index] = {}
         for load in stage.reads:
             if load.tensor not in self._known:
@@ -224,7 +224,7 @@ class _Reader:
     # Reductions
 
     def _reduced(self, expr: Reduce, renaming: Mapping[Index, Index]) -> Expr:
-        """Return what a reduction is: the product, or one over the keys."""
+        """Return the local value for a reduction: the product, or one over the keys."""
         if not self._known:
             return DOT
         over = tuple(renaming.get(index) for index in expr.indices)
@@ -264,7 +264,7 @@ class _Reader:
         return scaled(SUM, MEAN, term, self._product.column.extent)
 
     def _where_known(self, value: Expr, term: Term) -> Expr:
-        """Return what is weighted, or 0 for a key that counts for no row.
+        """Return the weighted value, or 0 for a key that counts for no row.
 
         What lies there, as in a cache that is not full, may be no number.
         """
@@ -312,7 +312,7 @@ class _Reader:
     def _stored(
         self, stages: tuple[Stage, ...]
     ) -> Iterator[tuple[tuple[Index, ...], Write]]:
-        """Yield what must be stored of each row."""
+        """Yield the writes that are made once per row."""
         others = [s for s in self._task.staged.stages if s not in stages]
         for domain, write in self._written:
             read = any(write.tensor in other.tensors_read for other in others)

@@ -53,7 +53,7 @@ def head_group(found: Attention) -> HeadGroup | None:
 
 
 def _uses(expr: Expr, index: Index) -> Iterator[Size | None]:
-    """Yield what an index is divided by wherever it is used; None where it is not."""
+    """Yield the divisor of each use of an index; None for a use without one."""
     match expr:
         case IndexValue(used):
             if used == index:

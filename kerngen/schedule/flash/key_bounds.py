@@ -135,7 +135,7 @@ class KeyBounds:
     def _all_have_keys(
         self, lowerer: Lowerer, ends: tuple[t.Expr, t.Expr], keys: t.Expr
     ) -> Iterator[t.Expr]:
-        """Yield what holds where every row has a key, that of a softmax."""
+        """Yield conditions under which every softmax row has a key."""
         if self.turned is None:
             return self.checks(lowerer, ends, keys)
         shader = lowerer.shader

@@ -264,7 +264,7 @@ class NumbersShader(_Remade):
         )
 
     def _numbers(self, given: tuple[t.Ident, ...]) -> Mapping[str, Value]:
-        """Return what the values of a row use, by its largest score and its totals."""
+        """Return the local values of a row, from its largest score and totals."""
         top, total, *sums = given
         s, keys = self.builder, self.key_index.extent
         found = row_values(s, keys, (top, total))

@@ -128,9 +128,7 @@ class Weights:
         return min(self.across, BANKS)
 
     def own(self, line: t.Expr, column: t.Expr, row: t.Expr, block: int) -> t.Expr:
-        """Return the element of the tile to which an invocation writes a vector of
-        weights.
-        """
+        """Return the element of the tile where an invocation writes its weights."""
         return self.place(self._tile[line], block, row, column % self._turn)
 
 
@@ -507,9 +505,7 @@ class KeyPass:
         sums: RegisterTile,
         beside: Callable[[int], tuple[t.Expr, ...]] = lambda _: (),
     ) -> list[t.Stmt]:
-        """Return the calls that hand every sum to the function for the last stage's
-        steps.
-        """
+        """Return the calls that hand every sum to the last stage's function."""
         body = list[t.Stmt]()
         wide = self.whole and domain[-1] == column
         for number, (i, columns, total) in enumerate(sums.results()):

@@ -219,8 +219,7 @@ class Operand:
         return line[block][at if turn == t.ZERO else t.Binary("^", at, turn)]
 
     def exchange(self, term: t.Expr) -> t.Expr:
-        """Return the number that a vector's place in its block is XORed with, by its
-        term.
+        """Return the number to XOR a vector's place in its block with, by term.
 
         Neighbouring lanes store the terms of one line, which lie below each other:
         without that they would meet in few banks of workgroup memory.
@@ -290,7 +289,7 @@ class Operand:
 
     @property
     def _shown(self) -> str:
-        """What a vector is, in a comment."""
+        """Describe a vector, for a comment."""
         if self.gap == 1:
             return f"Four neighbours along {self.outer.name}"
         return f"Four elements along {self.outer.name}, {self.gap} apart,"
@@ -315,7 +314,9 @@ class Operand:
         return name
 
     def _place(self, batch: Mapping[Index, T], outer: T, term: T) -> list[T]:
-        """Return what an element depends on; the place along memory is the last."""
+        """Return the values that an element's address depends on,
+        the contiguous one last.
+        """
         used = free_indices(self.factor)
         ends = (outer, term) if self.along_terms else (term, outer)
         return [*(at for index, at in batch.items() if index in used), *ends]
@@ -364,7 +365,7 @@ class Operand:
 
 @final
 class _Unit:
-    """What an invocation brings in one of its turns: a vector, or four lines of one."""
+    """The part that an invocation brings in one turn: a vector, or four lines of one."""
 
     def __init__(self, operand: Operand, number: int, turns: int) -> None:
         self._operand = operand

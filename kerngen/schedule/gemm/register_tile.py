@@ -110,9 +110,7 @@ class RegisterTile:
         return [t.Let(self._column.name, column), t.Let(self._row.name, row)]
 
     def put(self, column: t.Ident, row: t.Ident) -> None:
-        """Use the place that another register tile of the same invocations has
-        computed.
-        """
+        """Use the place computed by another register tile of the invocations."""
         self._column, self._row = column, row
 
     def row_of(self, r: int) -> list[t.Ident]:
@@ -176,9 +174,7 @@ class RegisterTile:
         return self._row * VECTOR + (block * self._tiling.rows * VECTOR + within)
 
     def tile_columns(self, v: int) -> list[t.Expr]:
-        """Return where the four columns of vector `v` of this invocation are in the
-        tile.
-        """
+        """Return the places in the tile of this invocation's vector `v`."""
         if self._column_gap > 1:
             first = v * self._tiling.columns
             every = range(first, first + VECTOR * self._column_gap, self._column_gap)
@@ -209,7 +205,7 @@ class RegisterTile:
     def _take(
         self, p: t.Expr, buffer: t.Expr | None, kept: Kept
     ) -> tuple[list[t.Stmt], list[t.Stmt]]:
-        """Return what reads the factors of a term, and what adds it to the totals."""
+        """Return the reads of a term's factors, and the additions to the totals."""
         body: list[t.Stmt] = []
         left = self._read(self._left, self._left.tile(buffer)[p], self._row, p, body)
         right = self._read(

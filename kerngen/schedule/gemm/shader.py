@@ -407,7 +407,7 @@ class GemmShader:
     def _ordered(
         self, batch: dict[Index, t.Expr], place: tuple[t.Expr, t.Expr]
     ) -> list[t.Expr]:
-        """Return what `finish` takes of a place: its indices, or the row and the column."""
+        """Return the arguments of `finish` for a place: indices, or row and column."""
         if self.joins:
             return [*batch.values(), *place]
         at = {**batch, self.row: place[0], self.column: place[1]}

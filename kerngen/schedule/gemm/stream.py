@@ -149,7 +149,7 @@ def batch_of(task: Task) -> tuple[Index, ...]:
 
 
 def _numbers(tiling: Tiling) -> tuple[int, int, int, int]:
-    """Return what the shares depend on, besides the sizes of a call."""
+    """Return the tile sizes that the shares depend on."""
     return tiling.m, tiling.n, tiling.k, tiling.stream
 
 

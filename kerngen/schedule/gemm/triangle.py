@@ -88,9 +88,7 @@ class TermRange:
         return begin, end
 
     def has_all(self, following: t.Expr) -> t.Expr:
-        """Return the condition that every element of the tile needs every term of a
-        turn.
-        """
+        """Return the condition that all elements need all terms of a turn."""
         end, first = t.call("i32", following), t.call("i32", self._first(following))
         return t.all_of(
             *(
@@ -110,8 +108,7 @@ class TermRange:
         buffer: t.Expr | None,
         left_over: t.Expr | None,
     ) -> list[t.Stmt]:
-        """Return the loop over a turn's terms that tests for each element if a term
-        counts.
+        """Return the loop over a turn's terms that tests each for each element.
 
         The loop is not unrolled, as few turns need it.
         """

@@ -220,7 +220,7 @@ def _divisors(factor: Expr) -> Iterator[UniformValue]:
 
 
 def _undivided(factor: Expr) -> Expr:
-    """Return what a factor is where all of its divisors are 1."""
+    """Return a factor with all divisors replaced by 1."""
     own = {*_divisors(factor)}
 
     def visit(expr: Expr) -> Expr:

@@ -254,7 +254,7 @@ class _Columnwise:
     def _turn(
         self, at: dict[Index, t.Expr], counter: t.Ident, count: int
     ) -> list[t.Stmt]:
-        """Return what adds `count` neighbouring terms to the total of every row."""
+        """Return the statements that add `count` terms to every row's total."""
         s, (first, *rest) = self.builder, self.reduce.indices
         body: list[t.Stmt] = []
         label = reduction_label(self.task)
@@ -344,7 +344,7 @@ class _Columnwise:
         yield t.count_up(other.name, 0, t.u32(self.slices), count, take)
 
     def _store(self, at: dict[Index, t.Expr], first: int) -> list[t.Stmt]:
-        """Return what stores a row's sums: the steps, or a part of them."""
+        """Return the statements that store a row's sums: the steps, or a part."""
         s = self.builder
         row, inside = self.block.at(self.slice + first)
         body: list[t.Stmt] = []

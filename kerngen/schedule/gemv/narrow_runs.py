@@ -279,7 +279,7 @@ def _powers(storage: Storage) -> list[int]:
 
 
 def _bias(storage: Storage) -> int:
-    """Return what is added to an integer with a sign, so that it is none below 0."""
+    """Return the number that makes a signed integer non-negative when added."""
     return {Storage.I8: 128, Storage.I4: 8}.get(storage, 0)
 
 

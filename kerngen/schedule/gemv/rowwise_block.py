@@ -176,7 +176,7 @@ class Rowwise:
         counter: t.Ident,
         shifts: Sequence[int],
     ) -> list[t.Stmt]:
-        """Return what a lane does in a turn: it reads the matrix first, then the rows."""
+        """Return a turn's statements: read the matrix, then the rows, and add."""
         s, indices = self.builder, self.reduce.indices
         body: list[t.Stmt] = []
         vector = indices[-1] if self.names else None

@@ -95,7 +95,7 @@ def find_serially(lowerer: Lowerer, reduce: Reduce) -> Value:
 
 
 def _rank(lowerer: Lowerer, reduce: Reduce) -> Value:
-    """Return what orders a term; what the condition leaves out comes last."""
+    """Return the rank of a term, least if the condition leaves the term out."""
     value = lowerer.lower(reduce.body)
     lanes = LANES if value.wide else 1
     least = reduce.kind == "argmin"

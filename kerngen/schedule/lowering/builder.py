@@ -409,7 +409,7 @@ class ShaderBuilder:
         return f"{title}: {self.task.label}"
 
     def _bound(self) -> list[str]:
-        """Return what is bound, in the kernel's order, numbered from 1 on."""
+        """Return the names of bindings in the kernel's order, numbered from 1."""
         staged = self.task.staged
         tensors = (*staged.kernel.tensors, *staged.temporaries)
         listed = [x.name for x in tensors if x.name in self._buffers]

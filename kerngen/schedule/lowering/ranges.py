@@ -115,7 +115,7 @@ def _conditions(reduce: Reduce) -> tuple[Expr, ...]:
 
 
 def _bounds(to: Lowerer, reduce: Reduce, index: Index) -> Iterator[_Bound]:
-    """Yield what bounds an index, of what is the same for all of its loop."""
+    """Yield the bounds of an index by values that are the same in all of its loop."""
     for condition in _conditions(reduce):
         if not isinstance(condition, Binary) or condition.op not in _MIRRORED:
             continue
@@ -162,7 +162,7 @@ def _begin(to: Lowerer, bound: _Bound, length: t.Expr) -> t.Expr:
 
 
 def _end(to: Lowerer, bound: _Bound, length: t.Expr) -> t.Expr:
-    """Return what is past the last index for which an upper bound holds."""
+    """Return the index after the last one for which an upper bound holds."""
     op, expr = bound
     value = to.lower(expr).expr
     if expr.type is Scalar.U32:

@@ -152,14 +152,14 @@ def _meets_store(stage: Stage, before: Sequence[Stage]) -> bool:
 
 
 def _stored(stage: Stage) -> Iterator[Tensor]:
-    """Yield what a stage writes at a position."""
+    """Yield the tensors that a stage writes at a position."""
     for step in stage.steps:
         if isinstance(step, Write) and isinstance(step.value, StoreAt):
             yield step.tensor
 
 
 def _read_elsewhere(run: Run, stage: Stage) -> set[Tensor]:
-    """Return what a stage reads neither at its row nor at its element."""
+    """Return the tensors that a stage reads outside of its own row and element."""
     rows = stage.domain[: len(run.rows)]
     element = (*rows, *own_columns(run, stage))
     return {
@@ -189,7 +189,7 @@ def _first_use(run: Run) -> dict[Tensor, int]:
 
 
 def _last_use_of_kept(task: Task, run: Run) -> dict[Tensor, int]:
-    """Return what lanes may keep in registers, with the place of its last use.
+    """Return the tensors that lanes may keep in registers, with their last use.
 
     A run that ends before that place has to store it.
     """

@@ -158,7 +158,7 @@ class Across:
 @final
 @dataclass(frozen=True)
 class _Lane:
-    """What a lane scans: rows beside each other, or the same part of each.
+    """The rows, or the part of each, that a lane scans.
 
     `number` is its own among all, `part` that of its part; `beside` is how many lanes
     have a part of one number.  It goes from `start` to `end`, with a `total` so far.

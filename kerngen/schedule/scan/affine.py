@@ -106,7 +106,7 @@ def _with_redo(task: Task, variant: Variant) -> Variant:
 
 
 def _unless_wild(shader: ShaderBuilder, row: t.Expr) -> list[t.Stmt]:
-    """Return what leaves a row whose factors do not grow."""
+    """Return the statements that skip a row whose factors do not grow."""
     wild = shader.scratch("wild", Scalar.U32, written=False)
     return [t.If(wild.load(row).equals(0), (t.Return(),))]
 
@@ -319,7 +319,7 @@ class _Tiles:
         self._note("atomicStore", row, t.ZERO)
 
     def _check(self, own: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what looks at a joined step, which others are put before."""
+        """Yield the statements that check a joined step for growing factors."""
         if self.wild:
             factor, term = (t.call("abs", t.Member(own, part)) for part in "xy")
             small = t.Binary("<=", factor, t.Literal(str(MOST_GROWTH)))
@@ -443,7 +443,9 @@ class _Tiles:
     def _turn(
         self, steps: Lowerer, place: t.Expr, number: int, end: t.Expr
     ) -> tuple[Lowerer, t.Expr | None]:
-        """Return what writes one of the four steps, and what holds if there is one."""
+        """Return the lowerer of one of the four steps,
+        and the condition that it exists.
+        """
         if self.names:
             first = steps.at[self.index]
             offset = COMPONENTS.index(self._component(number))

@@ -92,7 +92,7 @@ class ScannedRows:
     def _of_shape(
         self, shape: Shape, when: Guard, names: set[str]
     ) -> Iterator[Variant]:
-        """Yield what a shape is for: short rows, or any, of which few and long ones last."""
+        """Yield the variants of a shape: short rows, or any; few and long ones last."""
         if shape.rows > 1:
             short = all_of(when, at_most((self.scan.index,), shape.tile))
             if short != NEVER:
@@ -108,7 +108,7 @@ class ScannedRows:
     def _of_medium(
         self, shape: Shape, when: Guard, names: set[str]
     ) -> Iterator[Variant]:
-        """Yield what rows are for that are too long to share a workgroup, but not long."""
+        """Yield the variants for rows of medium length, a workgroup for each."""
         medium = all_of(when, at_most((self.scan.index,), MEDIUM_ROW))
         if medium != NEVER:
             name = f"{_file_name(shape)}_upto{MEDIUM_ROW}"
@@ -281,7 +281,7 @@ class ScannedRows:
         return Lowerer(shader, at, body, label=reduction_label(self.task))
 
     def _joined(self, shader: ShaderBuilder, shape: Shape, own: t.Expr) -> t.Expr:
-        """Return what all lanes of a workgroup come to."""
+        """Return the total over all lanes of a workgroup."""
         lanes, reduce = shape.lanes, self.scan.reduce
         joiner = Joiner(shader, lanes, lanes, subgroups=self.subgroups)
         return joiner.joined(reduce.kind, reduce.type, own)
@@ -291,17 +291,17 @@ class ScannedRows:
 
 
 def _name(shape: Shape) -> str:
-    """Return what the variant of a shape is called: `aligned`, `edge_upto32`."""
+    """Return the name of a shape's variant: `aligned`, `edge_upto32`."""
     name = _file_name(shape)
     return f"{name}{shape.tile}" if shape.rows > 1 else name
 
 
 def _shared(shape: Shape) -> str:
-    """Return what rows of any length are called of which several share a workgroup."""
+    """Return the name of the variant for several short rows in a workgroup."""
     return "aligned_shared" if shape.width > 1 else "edge_shared"
 
 
 def _file_name(shape: Shape) -> str:
-    """Return what its file is called: short rows of any number of lanes are one."""
+    """Return the name of a shape's file, the same for all numbers of lanes."""
     name = "aligned" if shape.width > 1 else "edge"
     return f"{name}_upto" if shape.rows > 1 else name

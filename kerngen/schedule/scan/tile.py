@@ -85,7 +85,7 @@ class TileWriter:
         body.append(t.count_up(name, line.start, line.end, step, *tile))
 
     def _tile(self, first: t.Expr, line: Line) -> Iterator[t.Stmt]:
-        """Yield what scans a tile."""
+        """Yield the statements that scan a tile."""
         mine = first + line.place * self._shape.width
         for number, (place, _) in enumerate(self._runs):
             yield t.Let(place.name, mine + self._step * number)
@@ -103,7 +103,7 @@ class TileWriter:
             yield accumulate(self._kind, self._carried, whole)
 
     def _read(self, place: t.Ident, run: t.Ident, line: Line) -> Iterator[t.Stmt]:
-        """Yield what reads a run, and scans inside of it."""
+        """Yield the statements that read a run and scan inside of it."""
         block = list[t.Stmt]()
         term = self._terms.term(self._terms.element(place, line.length), block)
         yield t.Var(run.name, self._terms.nothing)

@@ -208,7 +208,7 @@ def _take(
     bins: t.Expr,
     slice_: tuple[t.Expr, t.Expr] | None = None,
 ) -> tuple[t.Stmt, ...]:
-    """Return what adds a term to its bin; with a slice, if the bin is one of those."""
+    """Return the statements that add a term to its bin, if that is in the slice."""
     chosen = found.lower_key(lowerer)
     inner = lowerer.nested({})
     value = inner.lower(found.body).expr
@@ -249,7 +249,7 @@ def _change(
     value: t.Expr,
     slice_: tuple[t.Expr, t.Expr] | None,
 ) -> tuple[t.Stmt, ...]:
-    """Return what reduces a value into the bin that `_at_bin` has named."""
+    """Return the atomic operation that reduces a value into the named bin."""
     shader, reduce = inner.shader, found.reduce
     place = t.Ident(shader.name("bin", "bin"))
     word = to_word(reduce.kind, reduce.type, value)
@@ -265,7 +265,7 @@ def _at_bin(
     change: tuple[t.Stmt, ...],
     slice_: tuple[t.Expr, t.Expr] | None,
 ) -> t.Stmt:
-    """Return what names a term's bin, and changes it, if the term counts."""
+    """Return the statement that names a term's bin, and changes it if the term counts."""
     counts, number = chosen
     name = lowerer.shader.name("bin", "bin")
     address = found.result_at(lowerer.shader, number, lowerer.at)

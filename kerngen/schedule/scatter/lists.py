@@ -184,7 +184,7 @@ def _keying(found: Scatter) -> Shader:
 
 
 def _of_terms(found: Scatter) -> tuple[Expr, ...]:
-    """Return what is computed of each term at first."""
+    """Return the expressions that are computed for each term first."""
     values = (found.body,) if moves_values(found) else ()
     return (*found.guards, *(key.value for key in found.keys), *values)
 
@@ -196,7 +196,7 @@ def _longer(found: Scatter) -> Size:
 @final
 @dataclass(frozen=True)
 class _Level:
-    """What the first dispatch joins, terms; or the second, parts that the first carries."""
+    """The items that a dispatch joins: terms, or parts carried by the first dispatch."""
 
     found: Scatter
     number: int
@@ -356,7 +356,7 @@ def _joining_runs(level: _Level, names: frozenset[str]) -> Shader:
 
 
 def _term(to: _Columns, place: t.Ident) -> tuple[t.Stmt, ...]:
-    """Return what takes the term at a place of the sorted ones."""
+    """Return the statements that add the sorted term at a place."""
     found, shader, block = to.found, to.shader, list[t.Stmt]()
     items = shader.scratch("items", Scalar.U32, written=False)
     if moves_values(found):
@@ -375,12 +375,12 @@ def _term(to: _Columns, place: t.Ident) -> tuple[t.Stmt, ...]:
 
 
 def _carried(to: _Columns, part: t.Ident) -> tuple[t.Stmt, ...]:
-    """Return what takes a part that the dispatch before carries."""
+    """Return the statements that add a part carried by the dispatch before."""
     return (to.take(to.bins().load(to.carried(0, part))),)
 
 
 def _flush(level: _Level, to: _Columns, carries: t.Ident) -> tuple[t.Stmt, ...]:
-    """Return what becomes of a run: it is carried, or goes to its bin."""
+    """Return the statements at the end of a run: carry it, or write it to its bin."""
     bins, place = to.bins(), to.place(to.run)
     carried = to.carried(level.number, to.part)
     whole: tuple[t.Stmt, ...]
@@ -398,7 +398,7 @@ def _flush(level: _Level, to: _Columns, carries: t.Ident) -> tuple[t.Stmt, ...]:
 
 
 def _add(to: _Columns, bins: Buffer, place: t.Expr) -> t.Stmt:
-    """Return what joins the total with what a bin has, of which no other run begins."""
+    """Return the statement that adds the total to a bin in which no other run begins."""
     return bins.store(place, combine(to.found.reduce.kind, bins.load(place), to.total))
 
 

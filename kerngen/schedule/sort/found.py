@@ -127,7 +127,7 @@ def _sorted(task: Task, found: Sorted, places: Tensor) -> Sorted | str:
 
 
 def _checked(found: Sorted) -> Sorted | str:
-    """Return what can be sorted, or why it can't."""
+    """Return the sort if it can be run, or why it can't."""
     written = [move.target for move in found.moves]
     if len(found.words) > MOST_WORDS:
         return f"more than {MOST_WORDS} words are moved of each element"
@@ -141,7 +141,7 @@ def _checked(found: Sorted) -> Sorted | str:
 
 
 def _move(stage: Stage, index: Index, places: Tensor) -> Move | str:
-    """Return what a stage moves; or why it moves nothing."""
+    """Return the move that a stage makes, or why it makes none."""
     match stage.steps:
         case (Write(tensor=target, value=value) as write,) if value == stage.reduction:
             pass

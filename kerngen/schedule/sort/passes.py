@@ -199,7 +199,7 @@ def _counting(terms: Terms) -> Shader:
 def _count(
     terms: Terms, shader: ShaderBuilder, own: t.Expr, first: t.Expr
 ) -> Iterator[t.Stmt]:
-    """Yield what counts the terms of a tile: all are read before any is counted."""
+    """Yield the statements that count a tile's digits: all reads come first."""
     count, digit = to_wgsl(terms.count, shader), terms.digit(shader)
     words, number = (t.Ident(shader.fresh(name)) for name in ("words", "number"))
     place, block = first + number * DIGITS, list[t.Stmt]()
@@ -312,7 +312,7 @@ class _Placing:
         )
 
     def _begin(self, block: t.Expr, blocks: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what finds where the first term of each digit goes to."""
+        """Yield the statements that find the first position of each digit."""
         shader, lane = self._shader, self._shader.lane
         counts, totals = (
             shader.scratch(name, Scalar.U32, written=False)
@@ -340,7 +340,7 @@ class _Placing:
         yield t.Assign(self._next[lane], lesser + before)
 
     def _round(self) -> Iterator[t.Stmt]:
-        """Yield what moves the terms of a tile."""
+        """Yield the statements that move the terms of a tile."""
         tile, first, shader = self._tile, self._first, self._shader
         count = to_wgsl(self._terms.count, shader)
         left = t.call("max", count, first) - first
@@ -360,7 +360,7 @@ class _Placing:
         return self._tile.slot(number) < self._many
 
     def _read(self, number: t.Expr, last: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what reads a term; behind the last one that again.
+        """Yield the statements that read a term; past the end, the last one.
 
         No condition is between the reads of a lane, so that all are on their way at once.
         """
@@ -372,7 +372,7 @@ class _Placing:
             yield t.Assign(word[number], value)
 
     def _if_begins(self, number: t.Expr) -> t.Stmt:
-        """Return what keeps where the terms of a digit begin, if a term is the first."""
+        """Return the statement that keeps a digit's first slot, at its first term."""
         slot, block = self._tile.slot(number), list[t.Stmt]()
         digit, before = (
             t.Ident(self._shader.fresh(name)) for name in ("own_digit", "digit_before")
@@ -388,7 +388,9 @@ class _Placing:
         return t.If(self._is_term(number), tuple(block))
 
     def _write(self, number: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what writes a term; the last of its digit keeps where the next goes."""
+        """Yield the statements that write a term;
+        the digit's last keeps the next position.
+        """
         shader, slot, block = self._shader, self._tile.slot(number), list[t.Stmt]()
         digit, place, after = (
             t.Ident(shader.fresh(name)) for name in ("own_digit", "to", "digit_after")

@@ -109,14 +109,14 @@ class TileSort:
         source: Callable[[t.Expr], t.Expr],
         target: Callable[[t.Expr], t.Expr],
     ) -> Iterator[t.Stmt]:
-        """Yield what puts the words into slots, and takes those of others."""
+        """Yield the statements that exchange the lanes' words through slots."""
         yield t.BARRIER
         yield from self.each(lambda k: [t.Assign(self.at(source(k)), word[k])])
         yield t.BARRIER
         yield from self.each(lambda k: [t.Assign(word[k], self.at(target(k)))])
 
     def _rank(self, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what finds the slot of each term by four bits."""
+        """Yield the statements that find each term's slot by four bits."""
         yield t.BARRIER
         row = self._row
         reset = t.Assign(self.at(row * DIGITS + self._lane), t.ZERO)
@@ -132,7 +132,9 @@ class TileSort:
         return t.Assign(self._place[number], before, "+=")
 
     def _count(self, number: t.Expr, shift: int, many: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what counts a term's digit; what is no term has the last digit of all."""
+        """Yield the statements that count a term's digit;
+        non-terms have the last digit.
+        """
         block: list[t.Stmt] = []
         byte = self._digit_of(block, self.words[0][number])
         yield from block
@@ -152,7 +154,7 @@ class TileSort:
         return t.Binary("&", value, t.u32(0xFFFF))
 
     def _sum_up(self) -> Iterator[t.Stmt]:
-        """Yield what makes of all counters the sums of those before them."""
+        """Yield the statements that replace counters by the sums of those before."""
         row = self._row
         sum_, found, before, counter = map(
             self._array, ("sum", "found", "before", "counter")

@@ -77,7 +77,7 @@ def name_and_type(mistake: Mistake) -> Diagnostic | None:
 
 
 def _declared(mistake: Mistake) -> tuple[str, str]:
-    """What is declared there, and an example of its type."""
+    """Return the kind of declaration, and an example of its type."""
     if mistake.text_before(2) == "const":
         return "A constant", _type_of_constant(mistake)
     if mistake.opening and mistake.opening.text == "{":
@@ -272,7 +272,7 @@ def _reduced_by(mistake: Mistake, named: Lexeme) -> Reduced:
 
 
 def _factors(text: str, begin: int) -> str:
-    """Return what a reduction would take: all up to what ends it."""
+    """Return the text that a reduction at `begin` would reduce."""
     depth, end = 0, begin
     for lexeme in lexemes(text, begin):
         depth -= lexeme.text in _CLOSERS
@@ -374,7 +374,7 @@ def method_call(mistake: Mistake) -> Diagnostic | None:
 
 
 def _arguments(mistake: Mistake) -> list[str]:
-    """Return what a method is called on and with, as the texts of arguments."""
+    """Return the texts of a method call's object and arguments."""
     text, at = mistake.source.text, mistake.preceding[-2].start
     match = _RECEIVER.search(text, max(0, at - _LONGEST), at)
     receiver = match[0] if match and match[0] not in MODULES | {"Math"} else ""

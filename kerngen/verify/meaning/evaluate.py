@@ -368,7 +368,7 @@ class Evaluator:
         return body.map(spread)
 
     def _running(self, prefix: Prefix, scope: Scope) -> Number:
-        """Return what prefixes or suffixes give: all of them, then that of each point.
+        """Return the values of a prefix or suffix reduction, at each point.
 
         With n results of n terms each, long rows would take too long.
         """
@@ -405,7 +405,7 @@ def _literal(value: float, type_: Scalar) -> Number:
 
 
 def _nothing(expr: Reduce) -> Number:
-    """Return what a term that is left out counts as: what changes no result."""
+    """Return the neutral value of a reduction."""
     scalar, first = scalar_of(expr.type), {"sum": 0, "prod": 1}
     if expr.kind in first:
         return _literal(first[expr.kind], scalar)

@@ -388,8 +388,7 @@ def lowest(terms: Number, join: Join) -> Number:
 
 
 def first_best(terms: Number, holds: Number, *, least: bool) -> Number:
-    """Return the first position of the greatest or least term for which `holds` is
-    true.
+    """Return the first position of the greatest or least term where `holds`.
 
     The position is along the first axis, and -1 if no term counts. It is known if no
     other term may be better, or equal and earlier.
