@@ -184,17 +184,35 @@ class Model:
         return self.head(self._layers(ids, cache))
 
     def _layers(self, ids: Vector[u32], cache: Cache) -> Matrix[f32]:
-        x, run, eps = self._embed(ids), self._run, self.config.eps
+        x = self._embed(ids)
         for layer, keys, values in zip(
             self.weights.layers, cache.keys, cache.values, strict=True
         ):
-            queries = self._query_and_keep(layer, x, keys, values, cache.at)
-            seen = decoder.cached_attention(queries, keys, values, cache.at)
-            run.linear_add(x, seen.reshape(len(x), -1), layer.output)
-            halves = run.norm_linear(x, layer.hidden_gain, layer.gated, eps=eps)
-            run.gated_linear_add(x, halves.reshape(len(x), 2, -1), layer.down)
+            self._attend(layer, x, keys, values, cache.at)
+            self._feed_forward(layer, x)
         decoder.advance(cache.at, rows=len(ids))
         return x
+
+    # What these compute goes with them: the next layer is given the same memory.
+
+    def _attend(
+        self,
+        layer: Layer,
+        x: Matrix[f32],
+        keys: Tensor3[f32],
+        values: Tensor3[f32],
+        at: Scalar[i32],
+    ) -> None:
+        """Add a layer's attention to x."""
+        queries = self._query_and_keep(layer, x, keys, values, at)
+        seen = decoder.cached_attention(queries, keys, values, at)
+        self._run.linear_add(x, seen.reshape(len(x), -1), layer.output)
+
+    def _feed_forward(self, layer: Layer, x: Matrix[f32]) -> None:
+        """Add a layer's gated product to x."""
+        run, eps = self._run, self.config.eps
+        halves = run.norm_linear(x, layer.hidden_gain, layer.gated, eps=eps)
+        run.gated_linear_add(x, halves.reshape(len(x), 2, -1), layer.down)
 
     def head(self, x: Matrix[f32]) -> Matrix[f32]:
         """Return the logits of every position in x."""

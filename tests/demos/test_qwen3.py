@@ -309,6 +309,25 @@ def test_a_step_makes_no_objects(ctx: Context, storage: Any) -> None:
         assert made.dispatches % 20 == 0
 
 
+def test_layers_share_the_memory_of_what_they_compute(
+    ctx: Context, tmp_path: Path
+) -> None:
+    """Beside weights and cache there is what one layer computes, for a piece of a prompt."""
+    sizes, rows = Sizes(width=16, hidden=1024, vocabulary=67), 200
+    make(tmp_path, sizes)
+    model = load_model(tmp_path, ctx=ctx, storage=f32)
+    cache, ids = model.make_cache(rows), ctx.vector([1] * rows, u32)
+    ctx.trim()
+    pool: Any = ctx.caches["storage"]
+    before = pool.used_bytes
+    model.hidden(ids, cache).numpy()
+    pool.collect()
+    beside = pool.used_bytes + pool.free_bytes - before
+    opens, passes = 2 * 4 * rows * sizes.hidden, 4 * rows * sizes.hidden
+    # A block may be a quarter larger; all that is as wide as x is small.
+    assert beside < 1.25 * (opens + passes) + (1 << 19)
+
+
 def test_a_layer_takes_few_dispatches(
     ctx: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
