@@ -114,8 +114,8 @@ def write(
         elif isinstance(value, list):
             head += struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
         else:
-            code, kind = ("I", 4) if isinstance(value, int) else ("f", 6)
-            head += struct.pack(f"<I{code}", kind, value)
+            code, number = ("I", 4) if isinstance(value, int) else ("f", 6)
+            head += struct.pack(f"<I{code}", number, value)
     data, meant = b"", dict(tensors)
     for name, array in tensors.items():
         found = [kinds[part] for part in kinds if part in name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from examples.qwen3.generation import prefill
 from examples.qwen3.quantized import dequantize, quantize
 from examples.qwen3.sampling import likeliest
 from examples.qwen3.step import Step
-from kerngen.runtime import Context, f16, f32, u32
+from kerngen.runtime import Context, LateRead, f16, f32, u32
 from tests.demos.decoders import (
     Arrays,
     Sizes,
@@ -227,6 +228,25 @@ def test_damaged_files_are_refused(ctx: Context, tmp_path: Path) -> None:
         load_model(tmp_path / "nowhere", ctx=ctx)
 
 
+def test_foreign_files_are_refused(ctx: Context, tmp_path: Path) -> None:
+    tensors = make(tmp_path, Sizes())
+    name, path = "model.layers.1.mlp.up_proj.weight", tmp_path / "model.safetensors"
+    path.write_bytes(save({**tensors, name: tensors[name].astype(np.int32)}))
+    with pytest.raises(ModelError, match=rf"{name}' in {path.name} is I32"):
+        load_model(tmp_path, ctx=ctx)
+    index = tmp_path / "model.safetensors.index.json"
+    for found, message in [
+        ({}, "has no weight_map"),
+        ({"weight_map": {"x": path.name}}, f"{path.name} has no 'x', which"),
+    ]:
+        write_json(index, found)
+        with pytest.raises(ModelError, match=message):
+            load_model(tmp_path, ctx=ctx)
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(ModelError, match=r"config\.json holds no object, but a list"):
+        load_model(tmp_path, ctx=ctx)
+
+
 def test_values_beyond_half_are_refused(ctx: Context, tmp_path: Path) -> None:
     tensors = make(tmp_path, Sizes())
     name = "model.layers.1.mlp.up_proj.weight"
@@ -343,6 +363,28 @@ def test_a_layer_takes_few_dispatches(
             model.next_logits(token, cache)
         counts.append(len(labels))
     assert counts[1] - counts[0] == MOST_DISPATCHES
+
+
+def test_an_interrupt_leaves_the_context_usable(
+    model: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in the middle of a step, as Python has it: between two of its own steps."""
+    want, whole = generate_ids(model, [1, 2, 3], max_tokens=9), Step.next
+
+    def interrupted(step: Step, place: int) -> LateRead:
+        token = whole(step, place)
+        if place == 5:
+            signal.raise_signal(signal.SIGINT)
+        return token
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Step, "next", interrupted)
+        pieces = stream_generate(model, None, [1, 2, 3], max_tokens=9)
+        with pytest.raises(KeyboardInterrupt):
+            list(pieces)
+        assert main([str(RECORDED), "--ids", "1,2,3", "--max-tokens", "9"]) == 130
+    assert capsys.readouterr().err.endswith("\nStopped.\n")
+    assert generate_ids(model, [1, 2, 3], max_tokens=9) == want
 
 
 def test_room_for_no_more_positions(model: Model) -> None:
