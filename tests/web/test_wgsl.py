@@ -52,9 +52,9 @@ def test_dots_of_bytes_are_added_where_a_browser_lacks_them(
 ) -> None:
     """What is added hides WGSL's own; the device computes by it what NumPy does."""
     assert package.is_dir()
-    known = ["packed_4x8_integer_dot_product"]
+    known, lacking = ["packed_4x8_integer_dot_product"], list[str]()
     assert node.run(tmp_path, DOTS, [SHADER, known]) == SHADER
-    text = node.run(tmp_path, DOTS, [SHADER, []])
+    text = node.run(tmp_path, DOTS, [SHADER, lacking])
     assert "fn dot4I8Packed(" in text
     data = np.random.default_rng(0).integers(0, 256, (9, 2, 4)).astype(np.uint8)
     sums = _run(ctx, text, data.tobytes())
