@@ -63,6 +63,31 @@ def test_blocks_and_zero_points(ctx: gpu.Context, type_: str, block: str) -> Non
             np.testing.assert_array_equal(module.f(*held).numpy(), x @ right.T)
 
 
+@pytest.mark.parametrize("type_", ["i8", "u8"])
+def test_bytes_by_bytes_are_exact(ctx: gpu.Context, type_: str) -> None:
+    """Four products of a word at once, where rows are multiples of 16."""
+    element, low, high = TYPES[type_]
+    text = f"""
+    kernel f(a: {type_}[m, k], b: {type_}[n, k]) -> y: {type_[0]}32[m, n] {{
+        y[i, j] = 3 * sum[p] a[i, p] * b[j, p];
+    }}
+    schedule f {{ gemv rows(2) columns(3) lanes(16, 2) }}
+    """
+    (program,) = compile_text(text, "f.kern").programs
+    aligned, fours, edge = program.stages[0].schedules[0].variants
+    codes = [each.shaders[0].code for each in (aligned, fours, edge)]
+    assert ["dot4" in code for code in codes] == [True, False, False]
+    rng = np.random.default_rng(3)
+    with built_module(text) as module:
+        for m, n, k in ((1, 7, 48), (3, 4, 1040), (2, 2, 36), (1, 1, 7)):
+            a, b = (rng.choice([low, high, 1, 0], (rows, k)) for rows in (m, n))
+            held: list[Any] = [
+                ctx.tensor(x.astype(np.int8 if low else np.uint8), element)
+                for x in (a, b)
+            ]
+            np.testing.assert_array_equal(module.f(*held).numpy(), 3 * a @ b.T)
+
+
 def test_four_words_are_read_at_once_and_nothing_is_converted() -> None:
     text = KERNEL.format(type="u4", by=32, last=31, options="")
     (program,) = compile_text(text, "f.kern").programs

@@ -1,7 +1,7 @@
 /** Shaders: fetched, compiled in the background, and found again by their name. */
 import { AbiError, KerngenError, refuse, ValidationError } from "./errors.js";
 import type { Planned } from "./planner.js";
-import { only } from "./wgsl.js";
+import { only, withDots } from "./wgsl.js";
 
 /** Where a generated module has its shaders. */
 export type ShaderUrl = (name: string) => URL;
@@ -61,7 +61,8 @@ export class Shaders {
     entryPoint: string,
     result: () => Compiled,
   ): Promise<void> {
-    const code = only(await this.fetchText(url), entryPoint);
+    const text = only(await this.fetchText(url), entryPoint);
+    const code = withDots(text, navigator.gpu.wgslLanguageFeatures);
     const { layout } = result();
     result().pipeline = await this.device.createComputePipelineAsync({
       label: dispatch.wgsl,

@@ -27,6 +27,27 @@ export function only(text: string, entry: string): string {
   );
 }
 
+/** The language feature of `dot4I8Packed` and `dot4U8Packed`. */
+const PACKED = "packed_4x8_integer_dot_product";
+
+/** Return a text with the dot products of bytes that it calls, where a browser lacks them. */
+export function withDots(text: string, features: ReadonlySet<string> | undefined): string {
+  if (features?.has(PACKED)) return text;
+  const called = ["i", "u"].filter((kind) => text.includes(`dot4${kind.toUpperCase()}8Packed(`));
+  return text + called.map(dot).join("");
+}
+
+/** Return a function of the name of WGSL's own, which it hides: bytes shifted up, and down. */
+function dot(kind: string): string {
+  const bytes = (word: string) => `(vec4${kind}(vec4u(${word}) << up) >> vec4u(24u))`;
+  return `
+fn dot4${kind.toUpperCase()}8Packed(a: u32, b: u32) -> ${kind}32 {
+    let up = vec4u(24u, 16u, 8u, 0u);
+    return dot(${bytes("a")}, ${bytes("b")});
+}
+`;
+}
+
 /** Whether a declaration has a local, parameter or member of a name. */
 function declares(code: string, name: string): boolean {
   return [` ${name}: `, `(${name}: `, `let ${name} =`, `var ${name} =`].some((each) =>

@@ -200,16 +200,9 @@ class RunReader:
 
     def _words(self, load: Load, storage: Storage) -> t.Expr:
         """Read the words that hold the run."""
-        s, extents = self.to.shader, load.tensor.extents
-        base = replace(self.to, vector=None)
-        pairs = zip(load.subscripts, extents, strict=True)
-        *outer, last = (
-            lower_subscript(base, place, extent).expr for place, extent in pairs
-        )
-        row = row_major(s, extents[:-1], outer)
-        number = row * (s.extent(extents[-1]) // self.run) + last // self.run
-        tensor, count = s.buffer(load.tensor).expr, self.run // storage.per_word
-        words = tensor[number]
+        number = run_number(self.to, load, self.run)
+        tensor = self.to.shader.buffer(load.tensor).expr
+        count, words = self.run // storage.per_word, tensor[number]
         # Words by fours are bound so.
         if 1 < count < WORDS:
             words = t.call("vec2u", tensor[number * count], tensor[number * count + 1])
@@ -241,6 +234,17 @@ class RunReader:
         text = _codes_function(function, storage, which)
         self.to.shader.declare(f"function {function}", wgsl.Verbatim(text))
         return t.call(function, words)
+
+
+def run_number(to: Lowerer, load: Load, run: int) -> t.Expr:
+    """Return the number, among all of a tensor, of the run that begins at a place."""
+    s, extents, base = to.shader, load.tensor.extents, replace(to, vector=None)
+    pairs = zip(load.subscripts, extents, strict=True)
+    *outer, last = (
+        lower_subscript(base, place, extent).expr for place, extent in pairs
+    )
+    row = row_major(s, extents[:-1], outer)
+    return row * (s.extent(extents[-1]) // run) + last // run
 
 
 def _codes_function(function: str, storage: Storage, which: str) -> str:

@@ -76,10 +76,14 @@ class RowBlock:
 
     def lefts(self, inner: Lowerer) -> list[Value]:
         """Return the left factor of each row."""
+        return [each.lower(self.found.left) for each in self.at_rows(inner)]
+
+    def at_rows(self, inner: Lowerer) -> list[Lowerer]:
+        """Return a lowerer for each row."""
         if self.row is None:
-            return [inner.lower(self.found.left)]
+            return [inner]
         places = [{**inner.at, self.row: row} for row in self._rows]
-        return [replace(inner, at=at).lower(self.found.left) for at in places]
+        return [replace(inner, at=at) for at in places]
 
     def _extent(self, row: Index) -> t.Expr:
         return self._shader.extent(row.extent)

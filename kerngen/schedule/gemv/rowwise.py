@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kerngen.plan.size import ALWAYS, NEVER, Guard
 from kerngen.schedule.contraction import Contraction, contraction_of
+from kerngen.schedule.gemv.dot_block import DOT_RUN, DotRowwise, dot_factors
 from kerngen.schedule.gemv.narrow_block import (
     NarrowRowwise,
     WordRowwise,
@@ -57,6 +58,11 @@ def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
             yield WordRowwise(task, shape, "aligned", run, names, tensors)
             yield NarrowRowwise(task, shape, "eights", EIGHT, names)
             return
+    if factors := dot_factors(task, found, names):
+        tensors = frozenset(load.tensor.name for load in factors)
+        yield DotRowwise(task, shape, "aligned", DOT_RUN, names, tensors)
+        yield Rowwise(task, shape, "fours", LANES, names)
+        return
     if codes_of(found.right, found.over, names):
         yield NarrowRowwise(task, shape, "aligned", EIGHT, names)
     else:
