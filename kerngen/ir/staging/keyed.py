@@ -216,7 +216,7 @@ def _read_bound(part: Expr, own: Index) -> tuple[BinaryOp, Expr] | None:
     """Return what a condition compares an index with, if that is read of a tensor."""
     if not isinstance(part, Binary) or part.op not in _FLIPPED:
         return None
-    sides = (
+    sides: tuple[tuple[BinaryOp, Expr, Expr], ...] = (
         (part.op, part.left, part.right),
         (_FLIPPED[part.op], part.right, part.left),
     )
