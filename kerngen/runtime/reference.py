@@ -12,6 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -236,6 +237,34 @@ def _by_keys(
         inside &= (place >= 0) & (place < length)
     chosen = tuple(np.broadcast_to(place, around)[inside] for place in places)
     return chosen, np.broadcast_to(terms, whole)[inside], np.nonzero(inside)[-1]
+
+
+def ranges(
+    join: np.ufunc,
+    total: Array,
+    begins: tuple[ArrayLike, ...],
+    ends: tuple[ArrayLike, ...],
+    terms: Array,
+) -> Array:
+    """Join the terms of a range with each element of `total`, in order.
+
+    A range goes from the largest begin up to the least end, within the terms; it may be
+    empty.  Terms have one axis, then the last ones of `total`.
+    """
+    rows, rest = total.shape[: total.ndim + 1 - terms.ndim], terms.shape[1:]
+    from_, to = (
+        np.broadcast_to(each, rows).ravel().clip(0, len(terms))
+        for each in (
+            reduce(np.maximum, (np.asarray(x, np.int64) for x in begins)),
+            reduce(np.minimum, (np.asarray(x, np.int64) for x in ends)),
+        )
+    )
+    counts = np.maximum(to - from_, 0)
+    row = np.repeat(np.arange(len(counts)), counts)
+    term = np.arange(len(row)) + np.repeat(from_ - (np.cumsum(counts) - counts), counts)
+    joined = total.reshape(len(counts), *rest).astype(_wide(total.dtype))
+    join.at(joined, (row,), np.asarray(terms, total.dtype)[term])
+    return joined.reshape(total.shape).astype(total.dtype)
 
 
 def prefixes(

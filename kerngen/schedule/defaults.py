@@ -40,6 +40,7 @@ from kerngen.schedule.recurrence.fold import fits_fold
 from kerngen.schedule.recurrence.in_steps import fits_steps
 from kerngen.schedule.recurrence.strategy import fits_loop
 from kerngen.schedule.recurrence.turn import loop_of
+from kerngen.schedule.rows.ragged import lanes_by_mean
 from kerngen.schedule.rows.run import Part, Run, run_of
 from kerngen.schedule.rows.strategy import fits_rows, values_held
 from kerngen.schedule.scalar_only import is_scalar_only
@@ -459,6 +460,7 @@ def _untiled(task: Task) -> Iterator[Choice]:
     alone, over = _alone(task), reduction_of(task).indices
     if alone == "rows":
         yield _in_parts(task, task.domain, over)
+        yield from _ragged(task)
     short = SHORT_COLUMN if is_columnwise(task) else SHORT_ROW
     is_gemv = not fits_gemv(task)
     # Strategy rows has a way of its own for short ones, but not for windows.
@@ -470,6 +472,16 @@ def _untiled(task: Task) -> Iterator[Choice]:
     if alone == "rows":
         yield _on_many_lanes(task, over, together=1)
     yield Choice(alone, "a reduction over contiguous memory")
+
+
+def _ragged(task: Task) -> Iterator[Choice]:
+    """Yield as many lanes for a row as the ranges that are read have terms on average."""
+    for mean, lanes in lanes_by_mean(task):
+        rows = Binary("*", _size(task.domain), _extent(mean), Scalar.I32)
+        terms = _size(reduction_of(task).indices)
+        guard = Binary("<=", terms, rows, Scalar.BOOL)
+        reason = f"ranges of up to {mean} terms on average"
+        yield Choice("rows", reason, guard, {"lanes": (lanes,)})
 
 
 def _alone(task: Task) -> str:

@@ -77,7 +77,8 @@ def test_products_of_many_rows_are_told_by_their_operations() -> None:
 
 def test_every_kernel_of_the_suite_has_a_twin_in_torch() -> None:
     paths = {standard.path for standard in STANDARD}
-    twins = torch_peer.TWINS.keys() | torch_peer.KEYED.keys()
+    tables = torch_peer.TWINS, torch_peer.KEYED, torch_peer.BACKWARD
+    twins = {path for table in tables for path in table}
     # AdamW is a peer of its own; PyTorch has no recurrences but those of its RNNs.
     alone = {"optim.adamw", "recurrence.ema", "recurrence.selective_scan"}
     assert paths - twins == alone

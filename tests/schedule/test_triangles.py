@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import kerngen.runtime as gpu
+from kerngen.compiler import compile_text
 from kerngen.source.diagnostic import CompileError
 from tests.budget import examples, sampled, several
 from tests.compile import built_module
@@ -112,6 +113,29 @@ def test_triangles_and_bands(ctx: gpu.Context, condition: str) -> None:
         with built_module(source(condition, way)) as module:
             found = {check(ctx, module, size, condition=condition) for size in SIZES}
         assert len(found) == 2, found
+
+
+@pytest.mark.parametrize(
+    ("condition", "backwards"),
+    [
+        ("p <= i", ["row"]),
+        ("p > j", []),
+        ("p >= n - j", ["column"]),
+        ("p <= i and p < j", ["row", "column"]),
+        ("p <= i + shift and p > i - 9", []),
+        ("p <= n - 1 - i", []),
+    ],
+)
+def test_tiles_of_most_terms_begin_first(condition: str, backwards: list[str]) -> None:
+    """Later rows of a lower triangle are longer: the first workgroups have the last ones."""
+    text = source(condition, "gemm", tensors="a: f32[n, n], b: f32[n, m]")
+    (program,) = compile_text(text, "f.kern").programs
+    variant = program.choices[0].cases[0].schedule.variants[0]
+    code = variant.shaders[0].code
+    found = [
+        x for x in ("row", "column") if f"let tile_{x} = (tile_{x}s - 1u - " in code
+    ]
+    assert found == backwards
 
 
 def test_bounds_that_wrap(ctx: gpu.Context) -> None:

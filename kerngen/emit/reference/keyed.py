@@ -16,14 +16,16 @@ from kerngen.emit.reference.scope import Printer
 from kerngen.ir.analysis.conditions import unconditional
 from kerngen.ir.analysis.ordering import Order, order_of
 from kerngen.ir.analysis.reads import free_indices
-from kerngen.ir.nodes import Index, IndexValue, Reduce, ReduceKind
+from kerngen.ir.nodes import Expr, Index, IndexValue, Reduce, ReduceKind
 from kerngen.ir.staging.keyed import (
     Key,
     Keyed,
     Prefix,
+    Ragged,
     keyed,
     keyed_place,
     prefix_of,
+    ragged,
 )
 from kerngen.ir.types import Scalar
 
@@ -49,6 +51,9 @@ def print_keyed(printer: Printer, expr: Reduce, frame: Frame) -> Code | None:
     prefix = prefix_of(expr)
     if prefix is not None and prefix.index in frame:
         return _running(printer, prefix, frame)
+    ranges = ragged(expr)
+    if ranges is not None and ranges.rows.issubset(frame):
+        return _ranged(printer, ranges, frame)
     return None
 
 
@@ -167,6 +172,37 @@ def _has_carrier(
     values = (reduce.body, *(key.value for key in keys))
     loops, wanted = printer.scope.loops, frozenset(axes)
     return any(find_carrier(value, wanted, loops) is not None for value in values)
+
+
+def _ranged(printer: Printer, found: Ragged, frame: Frame) -> Code | None:
+    """
+    Join the terms of each result's range.
+
+    Before:  sum[p when u32(p) >= start[i] and u32(p) < start[i + 1]] x[p]
+    After:   ref.ranges(np.add, np.zeros((m,), real.dtype), (start[:m],), (start[1:],), x)
+    """
+    reduce = unconditional(found.reduce)
+    rows = tuple(index for index in frame if index in found.rows)
+    read = free_indices(reduce)
+    columns = tuple(index for index in frame if index in read)
+    terms = (*reduce.indices, *columns)
+    if find_carrier(reduce.body, frozenset(terms), printer.scope.loops) is None:
+        return None
+
+    def ends(values: tuple[tuple[Expr, int], ...]) -> str:
+        return tuple_text(_whole(printer.print(x, rows).text, n) for x, n in values)
+
+    def text() -> Code:
+        total = empty_array(printer.scope, reduce, (*rows, *columns))
+        arguments = [_JOINS[reduce.kind], total, ends(found.begins), ends(found.ends)]
+        return call("ref.ranges", [*arguments, printer.print(reduce.body, terms).text])
+
+    value = unless_empty(printer, reduce, (*rows, *columns), text)
+    return align(value, (*rows, *columns), frame)
+
+
+def _whole(number: str, added: int) -> str:
+    return f"np.asarray({number}, np.int64) + {added}" if added else number
 
 
 def _running(printer: Printer, found: Prefix, frame: Frame) -> Code | None:

@@ -24,6 +24,7 @@ from kerngen.ir.nodes import (
     Expr,
     Index,
     IndexValue,
+    Load,
     Reduce,
     Unary,
 )
@@ -77,6 +78,22 @@ class Prefix:
     index: Index
     shift: Expr
     is_suffix: bool
+
+
+@final
+@dataclass(frozen=True)
+class Ragged:
+    """`sum[p when p >= start[i] and p < start[i + 1] and c] x[p]`: a range of each result.
+
+    Terms from the largest of `begins` on count, up to the least of `ends`, that one not
+    included; each is an integer, to which a number is added.  Neither the body of `reduce`, nor the rest of the condition,
+    which it has, depends on `rows`, the indices of the result that the ends depend on.
+    """
+
+    reduce: Reduce
+    begins: tuple[tuple[Expr, int], ...]
+    ends: tuple[tuple[Expr, int], ...]
+    rows: frozenset[Index]
 
 
 def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
@@ -173,6 +190,42 @@ def prefix_of(reduce: Reduce) -> Prefix | None:
         kept = _under(reduce, [*parts[:place], *parts[place + 1 :]])
         if index not in free_indices(kept):
             return Prefix(kept, index, shift, is_suffix=op in {">", ">="})
+    return None
+
+
+def ragged(reduce: Reduce) -> Ragged | None:
+    """Return a reduction over ranges whose ends are read; None where it is no such."""
+    if reduce.finds_place or len(reduce.indices) != 1:
+        return None
+    begins, ends = list[tuple[Expr, int]](), list[tuple[Expr, int]]()
+    rest = list[Expr]()
+    for part in conjuncts(reduce.condition):
+        bound = _read_bound(part, reduce.indices[0])
+        if bound is None:
+            rest.append(part)
+        else:
+            op, value = bound
+            added = 1 if op in {">", "<="} else 0
+            (begins if op in {">", ">="} else ends).append((value, added))
+    kept = _under(reduce, rest)
+    rows = frozenset[Index]().union(*(free_indices(x) for x, _ in (*begins, *ends)))
+    if not begins or not ends or not rows or not rows.isdisjoint(free_indices(kept)):
+        return None
+    return Ragged(kept, (*begins,), (*ends,), rows)
+
+
+def _read_bound(part: Expr, own: Index) -> tuple[BinaryOp, Expr] | None:
+    """Return what a condition compares an index with, if that is read of a tensor."""
+    if not isinstance(part, Binary) or part.op not in _FLIPPED:
+        return None
+    sides: tuple[tuple[BinaryOp, Expr, Expr], ...] = (
+        (part.op, part.left, part.right),
+        (_FLIPPED[part.op], part.right, part.left),
+    )
+    for op, index, value in sides:
+        is_read = any(isinstance(node, Load) for node in walk(value))
+        if _index_of(index) == own and is_read and own not in free_indices(value):
+            return op, value
     return None
 
 

@@ -350,7 +350,7 @@ class SumShader(_Remade):
             )
             for each in self.parts
         )
-        body = self.declare_rows()
+        body: list[t.Stmt] = self.declare_rows()
         for each in self.parts:
             body += [*each.values.place(self.at), *each.values.declare()]
         body += [t.Blank(), self.over_keys(self._turn(first, others))]

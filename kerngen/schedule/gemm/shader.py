@@ -182,7 +182,8 @@ class GemmShader:
         beyond = group >= self.tiles[self.shares.tiles]
         self.body.append(t.If(beyond, (t.Return(),)))
         self._pad_terms()
-        self._compute(group)
+        # The longest first: a device that ends with them has nothing else to do by then.
+        self._compute(group, self.bounded.grow if self.bounded else (False, False))
         return self.body
 
     def _streamed(self) -> list[t.Stmt]:
@@ -226,9 +227,11 @@ class GemmShader:
             padded = self.builder.override("PADDED", 0)
             self.padding = self._let("padding", padded * padding)
 
-    def _compute(self, tile: t.Expr) -> None:
-        """Write the computation of the tile of a number."""
-        batch, self.left.origin, self.right.origin = self.tiles.place(tile)
+    def _compute(
+        self, tile: t.Expr, backwards: tuple[bool, bool] = (False, False)
+    ) -> None:
+        """Write the computation of the tile of a number; see `Tiles.place`."""
+        batch, self.left.origin, self.right.origin = self.tiles.place(tile, backwards)
         self.body += self.registers.place()
         for operand in (self.left, self.right):
             self.body += operand.place(batch)

@@ -191,16 +191,26 @@ class Tiles:
         self.name_axes()
         self.name(("turns", of.turns), ("all_turns", of.all_turns), ("share", of.share))
 
-    def place(self, tile: t.Expr) -> tuple[dict[Index, t.Expr], t.Ident, t.Ident]:
-        """Write the batch indices, the first row and the first column of tile `tile`."""
+    def place(
+        self, tile: t.Expr, backwards: tuple[bool, bool] = (False, False)
+    ) -> tuple[dict[Index, t.Expr], t.Ident, t.Ident]:
+        """Write the batch indices, the first row and the first column of tile `tile`.
+
+        Rows of tiles, and columns of them, may be numbered `backwards`.
+        """
         rows, columns = (self[axis] for axis in self.shares.tiled_axes)
         batch = batch_of(self.shares.task)
         at = unravel(self.shader, self.body, batch, tile // columns // rows)
         row = tile // columns % rows if batch else tile // columns
+        column = tile % columns
+        if backwards[0]:
+            row = t.Binary("-", t.Binary("-", rows, t.ONE), row)
+        if backwards[1]:
+            column = t.Binary("-", t.Binary("-", columns, t.ONE), column)
         return (
             at,
             self.let("tile_row", row * self[self.shares.m]),
-            self.let("tile_column", tile % columns * self[self.shares.n]),
+            self.let("tile_column", column * self[self.shares.n]),
         )
 
 

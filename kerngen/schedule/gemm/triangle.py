@@ -55,6 +55,11 @@ class TermRange:
     padding: t.Expr = t.ZERO
     _all: dict[bool, t.Expr] = field(default_factory=dict[bool, t.Expr])
 
+    @property
+    def grow(self) -> tuple[bool, bool]:
+        """Whether later rows of tiles have more terms, and later columns of them."""
+        return _grow(self.found.row_bounds), _grow(self.found.column_bounds)
+
     def write(self, origin: Ends, begin: t.Expr, end: t.Expr, padding: t.Expr) -> Ends:
         """Name where the tile's turns begin and end, of those between `begin` and `end`.
 
@@ -213,6 +218,12 @@ class TermRange:
             for v in range(self.tiling.micro_n // 4)
         )
         return [_limits(lowerer, self.found.column_bounds, at) for at in places]
+
+
+def _grow(bounds: Iterable[LinearBound]) -> bool:
+    """Whether bounds leave more terms as the index grows that they are linear in."""
+    moves = {bound.slope > 0 if bound.is_upper else bound.slope < 0 for bound in bounds}
+    return moves == {True}
 
 
 def _none() -> _Bounds:
