@@ -62,7 +62,8 @@ def _tables() -> Tables:
     if not packed.is_file():
         return Tables(build_parser(grammar_text()))
     with packed.open("rb") as file:
-        return Tables(Lark.load(file))
+        lark = Lark.load(file)  # pyright: ignore[reportUnknownMemberType]  # untyped
+    return Tables(lark)
 
 
 def parse(source: Source) -> ast.Program:
