@@ -53,7 +53,17 @@ def build_parser(grammar: str, *, debug: bool = False) -> Lark:
 
 @cache
 def _tables() -> Tables:
-    return Tables(build_parser(grammar_text()))
+    """Return the tables of the grammar, made or as an archive of kerngen has them.
+
+    Making them takes most of the time of the first text.  `tools/precompile.mjs` packs them
+    with the grammar that they are of.
+    """
+    packed = files("kerngen.syntax").joinpath("grammar.tables")
+    if not packed.is_file():
+        return Tables(build_parser(grammar_text()))
+    with packed.open("rb") as file:
+        lark = Lark.load(file)  # pyright: ignore[reportUnknownMemberType]  # untyped
+    return Tables(lark)
 
 
 def parse(source: Source) -> ast.Program:

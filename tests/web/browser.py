@@ -27,7 +27,6 @@ _TYPES: Final = {
     ".mjs": "text/javascript",
     ".wasm": "application/wasm",
     ".wgsl": "text/plain",
-    ".plan": "text/plain",
 }
 _PATIENCE: Final = 120
 """Seconds that a job may take: a tiled product is compiled for many of them."""

@@ -24,7 +24,7 @@ def test_they_are_within_their_bounds(package: Path, tmp_path: Path) -> None:
     assert package.is_dir()
     sizes = {"kB", "MB"}
     found = [*figures(tmp_path)]
-    assert len(found) == 13
+    assert len(found) == 14
     over = [
         x.line for x in found if x.value > x.most * (1 if x.unit in sizes else BUSY)
     ]

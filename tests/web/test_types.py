@@ -33,7 +33,8 @@ const bytes: Uint8Array = Particle.pack({ pos: half, mass: 1, vel: [0, 0, 0], id
 const some = ctx.tensor(Particle.unpack(bytes), [1], Particle);
 const ids: number[] = (await some.read()).map((each) => each.id);
 const flat: Matrix<"f32"> = v.reshape([1, 3]);
-console.log(data, ids, flat, step);
+const shaders: string[] = ctx.choices(softmax, { m: 2, n: 3 });
+console.log(data, ids, flat, step, shaders);
 """
 
 WRONG = {

@@ -69,6 +69,9 @@ def made(folder: Path) -> Path:
 def test_a_project_of_vite(package: Path, tmp_path: Path) -> None:
     assert package.is_dir()
     out = made(tmp_path)
+    scripts = [file.read_text("utf-8") for file in out.rglob("*.js")]
+    has_texts = {"requestAdapter" in x: "do not overlap" in x for x in scripts}
+    assert has_texts == {True: False, False: True}, "production loads texts of errors"
     for name in "firefox", "chromium":
         with browser(name, out) as page:
             shown = page.run("""

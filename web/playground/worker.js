@@ -3,8 +3,8 @@ import { loadPyodide } from "./pyodide/pyodide.mjs";
 import { dropMemory, keepMemory, keptMemory, moduleFor } from "./snapshot.js";
 
 const WARM = "/// Twice x.\nkernel twice(x: f32[n]) -> y: f32[n] { y[i] = 2.0 * x[i]; }\n";
-/** Where the compiler is unpacked. */
-const FOLDER = "/compiler";
+/** Where Python imports the compiler from, as it is packed. */
+const ARCHIVE = "/compiler.zip";
 const here = (name) => new URL(name, import.meta.url).href;
 
 /** Fetch an archive; each is compressed as a whole, which servers don't do for archives. */
@@ -13,10 +13,6 @@ async function unzipped(name) {
   if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
   const stream = answer.body.pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
-}
-
-function unpack(python, archive) {
-  python.unpackArchive(new Uint8Array(archive), "zip", { extractDir: FOLDER });
 }
 
 /** Start Python with its library. */
@@ -39,8 +35,8 @@ function functions(python) {
 async function load() {
   const archive = unzipped("./compiler.bin");
   const python = await start({ _makeSnapshot: true });
-  unpack(python, await archive);
-  python.runPython(`import sys; sys.path.insert(0, ${JSON.stringify(FOLDER)})`);
+  python.FS.writeFile(ARCHIVE, new Uint8Array(await archive));
+  python.runPython(`import sys; sys.path.insert(0, ${JSON.stringify(ARCHIVE)})`);
   keep = () => {
     // What JavaScript has of Python's can't be kept.
     Object.values(asked).forEach((each) => each.destroy());
@@ -54,11 +50,11 @@ async function load() {
   return functions(python);
 }
 
-/** Go on with the memory of an earlier visit; what may be imported later is unpacked meanwhile. */
+/** Go on with the memory of an earlier visit; what may be imported later is fetched meanwhile. */
 async function resume(memory) {
   const python = await start({ _loadSnapshot: memory, createPyodideModule: moduleFor(memory) });
   unzipped("./compiler.bin").then(
-    (archive) => unpack(python, archive),
+    (archive) => python.FS.writeFile(ARCHIVE, new Uint8Array(archive)),
     () => undefined,
   );
   return functions(python);

@@ -11,6 +11,7 @@ import {
   refuse,
 } from "./errors.js";
 import { Launcher, type KernelFunction } from "./launch.js";
+import type { Kernel } from "./kernel.js";
 import { Memory, type Block } from "./memory.js";
 import { Recorder } from "./recorder.js";
 import { fetchShader, Shaders } from "./shaders.js";
@@ -202,7 +203,7 @@ export class Context {
 
   /** Return which shaders a kernel would run for some dims, and scalars that it asks for. */
   choices(kernel: KernelFunction, dims: Readonly<Record<string, number>>): string[] {
-    return this.launcher.choices(kernel.kernel, dims);
+    return this.launcher.choices((kernel as unknown as { kernel: Kernel }).kernel, dims);
   }
 
   /** End the context; a device of one's own stays. */

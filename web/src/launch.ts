@@ -15,7 +15,6 @@ import { Tensor } from "./tensor.js";
 /** A generated function, with the kernel that it calls. */
 export interface KernelFunction {
   (...given: any[]): unknown;
-  readonly kernel: Kernel;
 }
 
 /** What the options of every call may have. */
