@@ -30,7 +30,9 @@ def named_where_deep(
     """
     statements = tuple(body)
     # Rebuilding every expression took a sixth of a build, and hardly one is too deep.
-    if all(_levels(expr) <= DEEPEST for expr in _expressions(statements)):
+    # Half of them are there several times, as loops are unrolled.
+    distinct = {id(expr): expr for expr in _expressions(statements)}
+    if all(_levels(expr) <= DEEPEST for expr in distinct.values()):
         return statements
     return tuple(part for each in statements for part in _statement(each, fresh))
 
