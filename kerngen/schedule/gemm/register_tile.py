@@ -231,11 +231,11 @@ class RegisterTile:
             block, within = divmod(r, VECTOR)
             factor = t.Member(left[block], COMPONENTS[within])
             for v in self._vectors if r % 2 == 0 else reversed(self._vectors):
-                block: list[t.Stmt] = []
-                term = self._term(factor, right[v], block)
+                named: list[t.Stmt] = []
+                term = self._term(factor, right[v], named)
                 if (condition := kept.at(r, v)) is not None:
                     term = t.call("select", self._identity(), term, condition)
-                yield from block
+                yield from named
                 yield accumulate(self.found.kind, self._sums[r, v], term)
 
     def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:
