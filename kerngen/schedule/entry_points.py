@@ -62,8 +62,9 @@ class FileWriter:
         for name in (name for name in found.texts if name in kept):
             self._place(found, name, entry, shown)
         names = {name: shown[name] for name in found.used(MAIN)}
-        text = renamed(found.texts[MAIN], {**names, MAIN: entry}).strip()
-        self._texts.append(comment + text)
+        text = renamed(found.texts[MAIN], names).strip()
+        # Nothing else has its name, and a replacement is quicker than a pattern.
+        self._texts.append(comment + text.replace(f"fn {MAIN}(", f"fn {entry}(", 1))
         return shown
 
     def _place(self, found: Code, name: str, entry: str, shown: dict[str, str]) -> None:

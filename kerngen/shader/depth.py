@@ -16,6 +16,7 @@ DEEPEST: Final = 100
 """The levels that an expression may take, counted as naga does."""
 
 _CALL, _SIGN, _TEMPLATE = 2, 4, 6
+_LEAVES: Final = (t.Ident, t.Literal)
 
 
 def named_where_deep(
@@ -29,7 +30,9 @@ def named_where_deep(
     """
     statements = tuple(body)
     # Rebuilding every expression took a sixth of a build, and hardly one is too deep.
-    if all(_levels(expr) <= DEEPEST for expr in _expressions(statements)):
+    # Half of them are there several times, as loops are unrolled.
+    distinct = {id(expr): expr for expr in _expressions(statements)}
+    if all(_levels(expr) <= DEEPEST for expr in distinct.values()):
         return statements
     return tuple(part for each in statements for part in _statement(each, fresh))
 
@@ -55,9 +58,9 @@ def _expressions(body: Iterable[t.Stmt]) -> Iterator[t.Expr]:
 
 def _levels(expr: t.Expr) -> int:
     """Return the levels that an expression takes."""
+    if isinstance(expr, _LEAVES):  # half of all are
+        return 0
     match expr:
-        case t.Ident() | t.Literal():
-            return 0
         case t.Binary(_, left, right):
             # The left side of a chain takes no parentheses.
             first = _levels(left) + (0 if _is_chain(expr) else _CALL)

@@ -29,6 +29,7 @@ _BARE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 
 _ANGLES: Final = frozenset(op for op in _BARE if "<" in op or ">" in op)
+_COMPOUND: Final = (t.Binary, t.Unary)
 _OneLiner: TypeAlias = wgsl.Const | wgsl.Override | wgsl.Buffer | wgsl.WorkgroupVar
 
 
@@ -82,14 +83,14 @@ def _declaration(declaration: wgsl.Declaration) -> Iterator[str]:
             listed = ", ".join(f"{name}: {type_}" for name, type_ in parameters)
             arrow = f" -> {result}" if result else ""
             yield f"fn {name}({listed}){arrow} {{"
-            yield from _block(body)
+            yield from _block(body, _INDENT, {})
             yield "}"
         case wgsl.EntryPoint(size, builtins, body):
             yield f"@compute @workgroup_size({size})"
             yield "fn main("
             yield from (f"{_INDENT}@builtin({b}) {n}: {ty}," for b, n, ty in builtins)
             yield ") {"
-            yield from _block(body)
+            yield from _block(body, _INDENT, {})
             yield "}"
         case _:
             assert_never(declaration)
@@ -101,12 +102,16 @@ def _member(member: wgsl.StructMember) -> str:
     return f"{size}{member.name}: {member.type},{comment}"
 
 
-def _block(body: Iterable[t.Stmt], indent: str = _INDENT) -> Iterator[str]:
+def _block(body: Iterable[t.Stmt], indent: str, known: dict[int, str]) -> Iterator[str]:
+    """Yield the lines of statements; `known` has the texts of assignments, by identity.
+
+    Half of those of large shaders are repeated: a loop that is unrolled has them.
+    """
     for statement in body:
-        yield from _statement(statement, indent)
+        yield from _statement(statement, indent, known)
 
 
-def _statement(statement: t.Stmt, indent: str) -> Iterator[str]:
+def _statement(statement: t.Stmt, indent: str, known: dict[int, str]) -> Iterator[str]:
     match statement:
         case t.Let(name, value):
             yield f"{indent}let {name} = {expression(value)};"
@@ -114,19 +119,21 @@ def _statement(statement: t.Stmt, indent: str) -> Iterator[str]:
             typed = f"{name}: {type_}" if type_ else name
             yield f"{indent}var {typed}{_initial(value)};"
         case t.Assign():
-            yield f"{indent}{_assignment(statement)};"
+            if id(statement) not in known:
+                known[id(statement)] = _assignment(statement)
+            yield f"{indent}{known[id(statement)]};"
         case t.If(condition, then):
             yield f"{indent}if ({expression(condition)}) {{"
-            yield from _block(then, indent + _INDENT)
+            yield from _block(then, indent + _INDENT, known)
             yield f"{indent}}}"
         case t.For(name, start, condition, update, body):
             head = f"var {name} = {expression(start)}; {expression(condition)}"
             yield f"{indent}for ({head}; {_assignment(update)}) {{"
-            yield from _block(body, indent + _INDENT)
+            yield from _block(body, indent + _INDENT, known)
             yield f"{indent}}}"
         case t.Block(comment, body):
             yield f"{indent}{{  {_comment(comment)}"
-            yield from _block(body, indent + _INDENT)
+            yield from _block(body, indent + _INDENT, known)
             yield f"{indent}}}"
         case t.Evaluate(call):
             yield f"{indent}{expression(call)};"
@@ -176,10 +183,11 @@ def expression(expr: t.Expr) -> str:
 
 def _arguments(arguments: tuple[t.Expr, ...]) -> Iterator[str]:
     """Print arguments; WGSL takes `f(a < b, c > d)` for a template `a<b, c>`."""
-    angled = [a for a in arguments if isinstance(a, t.Binary) and a.op in _ANGLES]
-    for argument in arguments:
+    are_angled = [isinstance(a, t.Binary) and a.op in _ANGLES for a in arguments]
+    are_several = are_angled.count(True) > 1
+    for argument, is_angled in zip(arguments, are_angled, strict=True):
         text = expression(argument)
-        yield f"({text})" if len(angled) > 1 and argument in angled else text
+        yield f"({text})" if are_several and is_angled else text
 
 
 def _side(expr: t.Expr, bare: frozenset[str]) -> str:
@@ -188,6 +196,8 @@ def _side(expr: t.Expr, bare: frozenset[str]) -> str:
 
 
 def _operand(expr: t.Expr) -> str:
+    if isinstance(expr, t.Ident):  # most are
+        return expr.name
     text = expression(expr)
-    compound = isinstance(expr, t.Binary | t.Unary) or text.startswith("-")
+    compound = isinstance(expr, _COMPOUND) or text.startswith("-")
     return f"({text})" if compound else text

@@ -7,6 +7,7 @@ Expressions overload Python's operators, so that shader arithmetic reads like ar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias, final
 
 
@@ -132,6 +133,7 @@ class Member(Expr):
     name: str
 
 
+@lru_cache(maxsize=4096)
 def u32(value: int) -> Expr:
     """Return a u32 literal."""
     return Literal(f"{value}u")
@@ -169,9 +171,12 @@ ONE = u32(1)
 
 def as_int(expr: Expr) -> int | None:
     """Return the value of a u32 literal, or None."""
-    if isinstance(expr, Literal) and expr.text.endswith("u"):
-        return int(expr.text[:-1])
-    return None
+    return _u32_of(expr.text) if isinstance(expr, Literal) else None
+
+
+@lru_cache(maxsize=4096)
+def _u32_of(text: str) -> int | None:
+    return int(text[:-1]) if text.endswith("u") else None
 
 
 def add(left: Expr, right: Expr) -> Expr:

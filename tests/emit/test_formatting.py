@@ -6,6 +6,7 @@ import random
 
 import black
 import pytest
+from black.mode import TargetVersion
 
 from kerngen.compiler import compile_text
 from kerngen.emit.broken import broken
@@ -66,7 +67,7 @@ def test_what_one_bracket_breaks(code: str) -> None:
     found = {width: broken(code, width) for width in widths}
     assert any(found.values()) or code == BROKEN[-1]
     for width, lines in found.items():
-        mode = black.Mode({black.TargetVersion.PY311}, width)
+        mode = black.Mode({TargetVersion.PY311}, width)
         want = black.format_str(code + body, mode=mode).removesuffix(body[1:])
         assert lines is None or [*lines] == want.splitlines(), width
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -277,6 +277,32 @@ def test_a_kernel_of_another_file_keeps_its_functions() -> None:
         np.testing.assert_allclose(built.g_reference(x, dy), dy * slope)
         np.testing.assert_allclose(built.h_reference(x, more), more * slope)
         np.testing.assert_allclose(built.own_reference(x), x + 9 * index)
+
+
+def test_each_file_that_gives_a_let_has_a_kernel_that_returns_it() -> None:
+    """A file's own one is no clash with that of the file that it uses."""
+    files = library(
+        used="""
+        kernel f(x: f32[n], w: f32[n]) -> y: f32[n] {
+            let g[i] = exp(x[i]);
+            let h[i] = sqrt(w[i]);
+            y[i] = g[i] * h[i];
+        }
+        kernel by_x = gradient of f by x given g;
+        """,
+        a='use "used.kern"; kernel both = gradient of f by x, w given g, h;',
+    )
+    compiler, rng = Compiler(files), np.random.default_rng(8)
+    compiled = [compiler.compile(name) for name in ("used.kern", "a.kern")]
+    x, w, dy = rng.uniform(0.5, 2.0, (3, 4))
+    with installed(compiled) as modules:
+        used, own = cast("Any", modules["used.kern"]), cast("Any", modules["a.kern"])
+        y, g = used.f_kept_reference(x, w)
+        np.testing.assert_allclose(used.by_x_reference(w, g, dy), dy * y)
+        _, g, h = own.f_kept_reference(x, w)
+        dx, dw = own.both_reference(w, g, h, dy)
+        np.testing.assert_allclose(dx, dy * np.exp(x) * np.sqrt(w))
+        np.testing.assert_allclose(dw, dy * np.exp(x) / (2 * np.sqrt(w)))
 
 
 def test_product_of_hessian_and_vector() -> None:

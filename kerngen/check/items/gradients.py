@@ -118,7 +118,7 @@ def _kept(
     for name, given in wanted.items():
         source, first = sources[name], next(iter(given.values()))
         taken = sources.get(kept_name(source.kernel.name))
-        if taken is None:
+        if taken is None or taken.file:  # each file that asks has one of its own
             yield replace(source, kernel=kept(source.kernel, given, first.span))
             continue
         faults.add(

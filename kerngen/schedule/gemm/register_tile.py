@@ -6,7 +6,7 @@ of rows, and as many neighbouring columns of each block of columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -103,6 +103,7 @@ class RegisterTile:
             for r in self._rows
             for v in self._vectors
         }
+        self._repeated: dict[tuple[tuple[t.Ident, ...], Kept], list[t.Stmt]] = {}
 
     def place(self) -> list[t.Stmt]:
         """Name this invocation's place among the columns and rows of the tile."""
@@ -211,16 +212,36 @@ class RegisterTile:
         right = self._read(
             self._right, self._right.tile(buffer)[p], self._column, p, body
         )
-        terms: list[t.Stmt] = []
+        return body, self._terms(left, right, kept)
+
+    def _terms(
+        self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: Kept
+    ) -> list[t.Stmt]:
+        """Return what adds a term of each row and vector to the totals.
+
+        It is the same for each number of a term, unless it names what it computes.
+        """
+        key = (*left, *right), kept
+        if key not in self._repeated:
+            terms = list(self._terms_of(left, right, kept))
+            if len(terms) > len(self._sums):
+                return terms
+            self._repeated[key] = terms
+        return self._repeated[key]
+
+    def _terms_of(
+        self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: Kept
+    ) -> Iterator[t.Stmt]:
         for r in self._rows:
             block, within = divmod(r, VECTOR)
             factor = t.Member(left[block], COMPONENTS[within])
             for v in self._vectors if r % 2 == 0 else reversed(self._vectors):
-                term = self._term(factor, right[v], terms)
+                named: list[t.Stmt] = []
+                term = self._term(factor, right[v], named)
                 if (condition := kept.at(r, v)) is not None:
                     term = t.call("select", self._identity(), term, condition)
-                terms.append(accumulate(self.found.kind, self._sums[r, v], term))
-        return body, terms
+                yield from named
+                yield accumulate(self.found.kind, self._sums[r, v], term)
 
     def _term(self, left: t.Expr, right: t.Expr, block: list[t.Stmt]) -> t.Expr:
         """Return the term of one row's factor and those of four columns."""
