@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -55,13 +56,21 @@ def with_numbered_names(kernel: str) -> str:
     return re.sub(pattern, lambda found: names[found[0]], "Statement(".join(statements))
 
 
+INDEX = re.compile(r"\bIndex\(name='([^']*)'")
+BOUND_OR_READ = re.compile(rf"\bindices=\((?:Index\([^()]*\),? ?)*|{INDEX.pattern}")
+
+
 def with_numbered_indices(statement: str) -> str:
+    """A statement whose indices are numbers, a new one wherever an index is bound."""
     numbers: dict[str, int] = {}
+    bound = count()
 
     def numbered(found: re.Match[str]) -> str:
-        return f"Index(name={numbers.setdefault(found[1], len(numbers))}"
+        if found[0].startswith("indices"):
+            numbers.update((name, next(bound)) for name in INDEX.findall(found[0]))
+        return INDEX.sub(lambda one: f"Index(name={numbers.get(one[1])}", found[0])
 
-    return re.sub(r"\bIndex\(name='([^']*)'", numbered, statement)
+    return BOUND_OR_READ.sub(numbered, statement)
 
 
 @pytest.mark.parametrize(
