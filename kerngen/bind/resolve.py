@@ -53,6 +53,9 @@ _INFERRED: Final[Mapping[Kind, Kind]] = {
 }
 """What the type of an override without one is, by that of its value."""
 
+_IMMEDIATES: Final = frozenset(("immediate", "push_constant"))
+"""The address space that naga has beyond WGSL, by its new name and its old one."""
+
 
 def read(source: Source) -> Bound:
     """Return a WGSL file's interface; raise `CompileError` with all errors."""
@@ -267,6 +270,8 @@ class _Reader:
         """Yield the entry point that a function is, if it is one."""
         for stage in STAGES:
             if tree.attribute(function.attributes, stage) is not None:
+                if stage == "compute":
+                    self._refuse_immediates(function, reach)
                 bindings, overrides = reach.of(function)
                 self._check_same(function, bindings)
                 size = tree.attribute(function.attributes, "workgroup_size")
@@ -279,6 +284,23 @@ class _Reader:
                     Interface(self.declared, self.constants, self.types).of(
                         function, stage
                     ),
+                )
+
+    def _refuse_immediates(self, function: tree.Function, reach: Reach) -> None:
+        """Refuse what a dispatch would have to set; a render pass is the caller's."""
+        for name in sorted(reach.names(function)):
+            variable = self.declared[name]
+            if not isinstance(variable, tree.Variable):
+                continue
+            words = {
+                each.text for each in variable.template if isinstance(each, tree.Name)
+            }
+            if words & _IMMEDIATES:
+                why = f"'{function.name.text}' would be dispatched without it"
+                remedy = "Write var<uniform>, with '@group' and '@binding'."
+                span = variable.name.span
+                raise CompileError(
+                    [NotShareable(span=span, name=name, why=why, remedy=remedy)]
                 )
 
     def _check_same(

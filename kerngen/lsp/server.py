@@ -69,15 +69,23 @@ class KernServer(LanguageServer):
         return checked, checked.columns.offset(params.position)
 
     def show(self, name: str, text: str) -> None:
-        """Ask the editor to open a text, as a new temporary file."""
+        """Ask the editor to open a text, as a new temporary file.
+
+        Where the editor can't open one, as Neovim before 0.8, the file's path is shown.
+        """
         if self._shown_in is None:
             self._shown_in = TemporaryDirectory(prefix="kerngen-")
         file = Path(self._shown_in.name, name)
         file.write_text(text, encoding="utf-8")
         window = self.client_capabilities.window
-        if window is not None and window.show_document is not None:
+        can_show = window and window.show_document and window.show_document.support
+        if can_show:
             self.window_show_document(
                 types.ShowDocumentParams(uri_of(file), take_focus=True)
+            )
+        else:
+            self.window_show_message(
+                types.ShowMessageParams(types.MessageType.Info, f"Written to {file}")
             )
 
     def check_soon(self) -> None:

@@ -232,6 +232,10 @@ def test_modules_are_as_black_has_them() -> None:
             "@group(0) @binding(0) var a: binding_array<sampler>;",
             "'binding_array' is not a type of WGSL",
         ),
+        (
+            "var<immediate> a: f32; @compute @workgroup_size(1) fn c() { _ = a; }",
+            "'a' can't be bound: 'c' would be dispatched without it",
+        ),
         ("struct S { a: vec2u64 }", "no type 'vec2u64'"),
         ("$$ if x\nstruct S { a: f32 }", "Jinja, as pygfx"),
     ],

@@ -31,6 +31,13 @@ vim.lsp.util.apply_workspace_edit(ask("textDocument/codeAction", params)[1].edit
 print(#diagnostics(false) .. "\\n")
 print(ask("textDocument/hover", vim.lsp.util.make_position_params()).contents.value .. "\\n")
 vim.lsp.buf.formatting_sync(nil, 60000)
+ask("workspace/executeCommand", {
+  command = "kerngen.wgsl",
+  arguments = { vim.uri_from_bufnr(0), "scale" },
+})
+local function shown() return vim.api.nvim_exec("messages", true):match("Written to (%S+)") end
+vim.wait(60000, shown, 100)
+print(vim.fn.readfile(shown())[1] .. "\\n")
 print(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\\n"))
 vim.cmd("qa!")
 """
@@ -60,11 +67,12 @@ def run(folder: Path, settings: str, *command: str) -> subprocess.CompletedProce
 @pytest.mark.nightly
 def test_neovim(tmp_path: Path) -> None:
     (tmp_path / "try.lua").write_text(SCRIPT)
-    command = ("nvim", "--headless", "-u", "init.lua", "-c", "luafile try.lua")
+    command = ("nvim", "-n", "--headless", "-u", "init.lua", "-c", "luafile try.lua")
     done = run(tmp_path, "init.lua", *command)
     printed = [line for line in done.stderr.splitlines() if line]
     assert printed[:2] == ["KG0201", "0"]
     assert "alpha: f32" in printed
+    assert any("kernel scale" in line for line in printed)
     assert printed[-3:] == [
         "kernel scale(x: f32[n], alpha: f32) -> y: f32[n] {",
         "    y[i] = alpha * x[i];",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -41,18 +42,35 @@ def without_names(text: str, *names: str) -> str:
     """A text in which names are alike, also as `dx`, `x_len` and in lines that are cut."""
     pattern = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     word = rf"(?<![A-Za-z0-9])(d*)(?:{pattern})(?:_deep|_low_)?(?![A-Za-z0-9])"
-    plain = re.sub(word, r"\1@", text).replace(" ", "").replace("\\n", "")
-    return "Statement(".join(map(with_numbered_indices, plain.split("Statement(")))
+    numbered = "Kernel(".join(map(with_numbered_names, text.split("Kernel(")))
+    return re.sub(word, r"\1@", numbered).replace(" ", "").replace("\\n", "")
+
+
+def with_numbered_names(kernel: str) -> str:
+    """A kernel whose indices and lengths are numbers: a gradient takes free letters."""
+    statements = map(with_numbered_indices, kernel.split("Statement("))
+    lists = re.findall(r"\b(?:dims|extents)=\(([^()]*)\)", kernel)
+    found = (name for each in lists for name in re.findall("'[^']*'", each))
+    names = {name: f"'{number}'" for number, name in enumerate(dict.fromkeys(found))}
+    pattern = "|".join(map(re.escape, names)) or "$^"
+    return re.sub(pattern, lambda found: names[found[0]], "Statement(".join(statements))
+
+
+INDEX = re.compile(r"\bIndex\(name='([^']*)'")
+BOUND_OR_READ = re.compile(rf"\bindices=\((?:Index\([^()]*\),? ?)*|{INDEX.pattern}")
 
 
 def with_numbered_indices(statement: str) -> str:
-    """A statement whose indices are numbers: a gradient takes letters that are free."""
+    """A statement whose indices are numbers, a new one wherever an index is bound."""
     numbers: dict[str, int] = {}
+    bound = count()
 
     def numbered(found: re.Match[str]) -> str:
-        return f"Index(name={numbers.setdefault(found[1], len(numbers))}"
+        if found[0].startswith("indices"):
+            numbers.update((name, next(bound)) for name in INDEX.findall(found[0]))
+        return INDEX.sub(lambda one: f"Index(name={numbers.get(one[1])}", found[0])
 
-    return re.sub(r"\bIndex\(name='([^']*)'", numbered, statement)
+    return BOUND_OR_READ.sub(numbered, statement)
 
 
 @pytest.mark.parametrize(
