@@ -2,7 +2,7 @@
 
 `built` gives kernels that run anywhere, for as long as a block; `loaded` a module for its
 bindings and references, kept; `emitted` the module's text; `checked` what the checker makes
-of a text.
+of a text; `library_of` texts as the files that a compiler reads.
 """
 
 from __future__ import annotations
@@ -34,6 +34,21 @@ PATH = "dsl/sample.kern"
 _numbers = count()
 
 
+def library_of(
+    texts: Mapping[str, str], root: str | None = None, beside: Path | None = None
+) -> Library:
+    """Return files that are texts; they may use those of the folder `beside`, too."""
+
+    def read(name: str) -> Source:
+        if name in texts:
+            return Source(name, texts[name])
+        if beside is None:
+            raise FileNotFoundError(name)
+        return Source(name, (beside / name).read_text("utf-8"))
+
+    return Library(read, texts, root)
+
+
 @contextmanager
 def built(text: str) -> Generator[tuple[Kernel, ...]]:
     """Build a source in a folder that lasts as long as the block; give its kernels."""
@@ -50,11 +65,8 @@ def built_module(text: str) -> Generator[ModuleType]:
     name = f"built_{next(_numbers)}"
     path = f"{name}.kern"
 
-    def find(wanted: str) -> Source:
-        own = wanted == path
-        return Source(wanted, text if own else (DSL / wanted).read_text("utf-8"))
-
-    compiled = Compiler(Library(find, [path]), formatted=False).compile(path)
+    library = library_of({path: text}, beside=DSL)
+    compiled = Compiler(library, formatted=False).compile(path)
     with imported_module(name, compiled.files) as module:
         yield module
 
@@ -145,5 +157,4 @@ def loaded(text: str) -> Any:
 def checked(text: str, **others: str) -> Module:
     """Check a file, a.kern; `others` are files beside it, by their stem."""
     texts = {"a.kern": text, **{f"{stem}.kern": t for stem, t in others.items()}}
-    library = Library(lambda name: Source(name, texts[name]), tuple(texts), None)
-    return Checker(library, derive_item).module("a.kern")
+    return Checker(library_of(texts), derive_item).module("a.kern")

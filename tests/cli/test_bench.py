@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -37,7 +38,8 @@ def found(ctx: Context) -> Ceilings:
 @pytest.fixture
 def known_ceilings(found: Ceilings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure no ceilings anew: one test does."""
-    monkeypatch.setattr("kerngen.bench.session.find_ceilings", lambda *_: found)
+    known = Mock(return_value=found)
+    monkeypatch.setattr("kerngen.bench.session.find_ceilings", known)
 
 
 def read(file: Path) -> Any:

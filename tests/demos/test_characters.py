@@ -34,7 +34,7 @@ from kerngen.runtime import Context, f32
 from kerngen.train.checkpoint import read_checkpoint
 
 ROOT = Path(__file__).parents[2]
-STEPS = 40
+STEPS = 20
 SMALL = (
     f"--layers 1 --heads 2 --width 32 --context 16 --batch 8 --steps {STEPS} --warmup 5 "
     "--learning-rate 1e-2 --characters 30000 --validate-every 10 --save-every 7 "
@@ -105,9 +105,9 @@ def assert_same_bits(
 
 
 def test_it_learns(whole: Whole) -> None:
-    losses = re.findall(r"step +(\d+) of 40: validation loss (\d\.\d+)", whole.output)
+    losses = re.findall(r"step +(\d+) of 20: validation loss (\d\.\d+)", whole.output)
     steps, values = zip(*losses, strict=True)
-    assert steps == ("0", "10", "20", "30", "40")
+    assert steps == ("0", "10", "20")
     assert abs(float(values[0]) - math.log(VOCABULARY)) < 0.1
     # Each build of Python has a text of its own: Debian's is harder than python.org's.
     assert float(values[-1]) < math.log(VOCABULARY) - 0.7
@@ -119,7 +119,7 @@ def test_steps_wait_for_nothing(whole: Whole) -> None:
     found = re.search(r"(\d+) readbacks, (\d+) of them within steps", whole.output)
     assert found is not None
     # A read per ten steps and per validation, a few per saved state, one per character.
-    assert int(found[1]) <= 4 + 5 + 4 * 60
+    assert int(found[1]) <= 2 + 3 + 4 * 60
     assert int(found[2]) == 0
 
 
@@ -139,10 +139,10 @@ def test_a_killed_run_goes_on_bit_for_bit(
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith("step   20"):
+            if line.startswith("step   10"):
                 process.kill()
     assert process.returncode != 0
-    assert 14 <= int(read_checkpoint(checkpoint)["step"]) < STEPS
+    assert 7 <= int(read_checkpoint(checkpoint)["step"]) < STEPS
     assert main([*SMALL, "--checkpoint", str(checkpoint), "--resume"]) == 0
     assert "Going on after step" in capsys.readouterr().out
     assert_same_bits(read_checkpoint(checkpoint), read_checkpoint(whole.checkpoint))
@@ -168,14 +168,14 @@ def test_a_longer_run_leaves_out_losses_after_the_checkpoint(
     checkpoint = copied(whole, tmp_path)
     record = Path(f"{checkpoint}.json")
     ahead = json.loads(record.read_text())
-    ahead["losses"]["validation"].append([42, 9.0])
+    ahead["losses"]["validation"].append([22, 9.0])
     record.write_text(json.dumps(ahead))
     assert (
-        main([*SMALL, "--checkpoint", str(checkpoint), "--resume", "--steps", "41"])
+        main([*SMALL, "--checkpoint", str(checkpoint), "--resume", "--steps", "21"])
         == 0
     )
     losses = json.loads(record.read_text())["losses"]
-    assert [step for step, _ in losses["validation"]] == [0, 10, 20, 30, 40, 41]
+    assert [step for step, _ in losses["validation"]] == [0, 10, 20, 21]
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(

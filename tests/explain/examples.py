@@ -20,6 +20,7 @@ from kerngen.source.diagnostic import CompileError, Diagnostic
 from kerngen.source.reading import read_source
 from kerngen.source.text import Source
 from kerngen.syntax.library import Library
+from tests.compile import library_of
 
 PROGRAM: Final = "example.kern"
 """What a program without a name is called."""
@@ -78,7 +79,7 @@ def blocks(section: str) -> list[Block]:
     return [block for block in found if block.language != "text"]
 
 
-def library_of(section: str, folder: Path) -> Library:
+def example_library(section: str, folder: Path) -> Library:
     """Return the files of an example; a folder is for what has to be on the disk."""
     found = blocks(section)
     if found[0].language == "python":
@@ -87,12 +88,7 @@ def library_of(section: str, folder: Path) -> Library:
         return Library(lambda name: read_source(folder / name, name), names)
     texts = {block.file: block.text for block in found}
 
-    def read(name: str) -> Source:
-        if name not in texts:
-            raise FileNotFoundError(name)
-        return Source(name, texts[name])
-
-    return Library(read, texts, _root(found[0].file))
+    return library_of(texts, _root(found[0].file))
 
 
 def _run(found: list[Block], folder: Path) -> None:
@@ -115,7 +111,7 @@ def main_file(section: str) -> str:
 
 def compile_example(section: str, folder: Path) -> tuple[Diagnostic, ...]:
     """Return the warnings of an example; raise `CompileError` if it is wrong."""
-    library, main = library_of(section, folder), main_file(section)
+    library, main = example_library(section, folder), main_file(section)
     compiler = Compiler(library, formatted=False)
     warnings = compiler.module(main).warnings
     names = {main, *(block.file for block in blocks(section))}

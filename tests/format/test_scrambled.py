@@ -12,7 +12,7 @@ from kerngen.format.form import formatted
 from kerngen.gradient.item import derive_item
 from kerngen.ir.dump import dump_module
 from kerngen.source.text import Source
-from kerngen.syntax.library import Library
+from tests.compile import DSL, library_of
 from tests.programs.programs import CHOICES, program_of
 from tests.project.tree import ROOT
 
@@ -31,13 +31,7 @@ def form(text: str) -> str:
 
 def meaning(text: str) -> list[str]:
     """The typed IR, and how the user is quoted in what is generated."""
-
-    def read(name: str) -> Source:
-        """Return the text, or a standard file that it uses."""
-        used = ROOT / "dsl" / name
-        return Source(name, text if name == FILE else used.read_text("utf-8"))
-
-    library = Library(read, [FILE], None)
+    library = library_of({FILE: text}, beside=DSL)
     module = Checker(library, derive_item).module(FILE)
     quotes = [kernel.signature for kernel in module.kernels]
     quotes += [step.text for kernel in module.kernels for step in kernel.body]

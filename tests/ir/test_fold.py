@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kerngen.check import check
 from kerngen.ir.dump import dump_expr
-from kerngen.source.text import Source
-from kerngen.syntax.parser import parse
+from tests.compile import checked
 
 KEPT = {
     "1 + 2 * 3": "(1 + (2 * 3))",
@@ -52,12 +50,11 @@ FOLDED = {
 
 
 def folded(expression: str) -> str:
-    source = Source(
-        "fold.kern",
+    module = checked(
         "const ONE: i32 = 1;\nconst BIG: i32 = 2147483647;\n"
         f"kernel f(k: i32[n]) -> y: i32[n] {{ y[i] = {expression}; }}",
     )
-    (kernel,) = check(parse(source), source).kernels
+    (kernel,) = module.kernels
     return dump_expr(kernel.body[0].value)
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kerngen.check import check
 from kerngen.ir.staging.dump import dump_stages
 from kerngen.ir.staging.passes import form_stages
 from kerngen.ir.staging.stages import StagedKernel
 from kerngen.ir.staging.verify import verify_stages
-from kerngen.source.text import Source
-from kerngen.syntax.parser import parse
+from tests.compile import checked
 from tests.gradient.differences import checked_file
 from tests.language.cases import CASES, Case
 
@@ -22,8 +20,7 @@ STAGING = Path(__file__).parent / "cases" / "staging.kern"
 
 
 def stages_of(text: str) -> list[StagedKernel]:
-    source = Source("case.kern", text)
-    return [form_stages(kernel) for kernel in check(parse(source), source).kernels]
+    return [form_stages(kernel) for kernel in checked(text).kernels]
 
 
 def test_stages_are_as_expected(golden: Callable[[Path, str], None]) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from kerngen.check import check
 from kerngen.ir.nodes import (
     Affine,
     Binary,
@@ -31,15 +30,13 @@ from kerngen.ir.nodes import (
 )
 from kerngen.ir.types import Scalar
 from kerngen.ir.verify import verify_kernel
-from kerngen.source.text import Source
-from kerngen.syntax.parser import parse
+from tests.compile import checked
 
-SOURCE = Source(
-    "good.kern",
+SOURCE = (
     "kernel good(x: f32[m, n], alpha: f32) -> y: f32[m] {"
     "  host twice = 2 * alpha;"
     "  y[i] = twice * sum[j] x[i, j];"
-    "}",
+    "}"
 )
 F32, I32, U32, BOOL = Scalar.F32, Scalar.I32, Scalar.U32, Scalar.BOOL
 ROW, COLUMN = Index("i", "m"), Index("j", "n")
@@ -50,7 +47,7 @@ OTHER = Tensor("other", F32, ("m",), Role.LET)
 
 
 def good() -> Kernel:
-    (kernel,) = check(parse(SOURCE), SOURCE).kernels
+    (kernel,) = checked(SOURCE).kernels
     return kernel
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from kerngen.check.files.module import check
 from kerngen.ir.memory import Struct
-from kerngen.source.text import Source
-from kerngen.syntax.parser import read
+from tests.compile import checked
 
 
 def struct_of(fields: str, others: str = "") -> Struct:
     """Return the struct of these fields; `others` are items beside it."""
-    source = Source("made.kern", f"struct S {{ {fields} }}\n{others}")
-    structs = check(read(source), source).structs
+    structs = checked(f"struct S {{ {fields} }}\n{others}").structs
     return next(struct for struct in structs if struct.name == "S")

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -50,8 +51,14 @@ def signed(body: str) -> str:
     return f"{body}\n{checksum_line(body)}\n"
 
 
+@cache
+def planned(text: str) -> str:
+    """Return the plan file of a source, compiled once for all tests."""
+    return compile_text(text, "s.kern").files["wgsl/s/s.plan"].decode()
+
+
 def sample() -> str:
-    return compile_text(SOURCE, "s.kern").files["wgsl/s/s.plan"].decode()
+    return planned(SOURCE)
 
 
 @pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)
@@ -111,7 +118,7 @@ DERIVED = """
 
 def test_what_a_kernel_is_the_gradient_of() -> None:
     """Names of both kernels are Python's."""
-    text = compile_text(DERIVED, "s.kern").files["wgsl/s/s.plan"].decode()
+    text = planned(DERIVED)
     assert plan_text(read_plan(text)) == text
     found = {name: kernel.gradient for name, kernel in independent.read(text).items()}
     assert found["f"] == found["h"] == found["f_kept"] == []
@@ -142,7 +149,7 @@ def test_what_a_kernel_is_the_gradient_of() -> None:
     ],
 )
 def test_a_damaged_gradient_is_refused(old: str, new: str) -> None:
-    body = body_of(compile_text(DERIVED, "s.kern").files["wgsl/s/s.plan"].decode())
+    body = body_of(planned(DERIVED))
     assert body.count(old) >= 1
     with pytest.raises(PlanSyntaxError) as caught:
         read_plan(signed(body.replace(old, new)))
@@ -376,7 +383,7 @@ REPEATED = """
 
 
 def test_a_repetition_is_read_back() -> None:
-    text = compile_text(REPEATED, "s.kern").files["wgsl/s/s.plan"].decode()
+    text = planned(REPEATED)
     assert "        repeat max(steps_plus_1 - 1, 0)\n          run spread" in text
     assert plan_text(read_plan(text)) == text
 
@@ -392,7 +399,7 @@ def test_a_repetition_is_read_back() -> None:
     ],
 )
 def test_a_damaged_repetition_is_refused(old: str, new: str, line: str) -> None:
-    body = body_of(compile_text(REPEATED, "s.kern").files["wgsl/s/s.plan"].decode())
+    body = body_of(planned(REPEATED))
     assert body.count(old) >= 1
     with pytest.raises(PlanSyntaxError) as caught:
         read_plan(signed(body.replace(old, new)))

@@ -68,7 +68,7 @@ def link_numpy(site_packages: Path) -> None:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param("editable", marks=pytest.mark.nightly), "wheel"],
+    params=["editable", pytest.param("wheel", marks=pytest.mark.nightly)],
 )
 def python(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -107,6 +107,7 @@ def programs(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("package", "kinds"),
     [
@@ -209,5 +210,6 @@ assert np.array_equal(c.numpy(), a @ a.T)
 """
 
 
+@pytest.mark.nightly
 def test_kernels_run_without_wgpu(python: Path, programs: Path) -> None:
     run(python, "-c", RUN_ON_REFERENCE, cwd=programs)

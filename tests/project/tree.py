@@ -22,8 +22,8 @@ def statements(parent: ast.AST) -> Iterator[ast.AST]:
     `ast.walk` does, and takes twice as long as the parser.
     """
     for name in ("body", "handlers", "cases", "orelse", "finalbody"):
-        below = getattr(parent, name, ())
-        for node in below if isinstance(below, list) else ():
+        below: list[ast.AST] | ast.AST = getattr(parent, name, [])
+        for node in below if isinstance(below, list) else []:  # a lambda's is a node
             yield node
             yield from statements(node)
 

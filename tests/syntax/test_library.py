@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerngen.source.diagnostic import CompileError
-from kerngen.source.text import Source
 from kerngen.syntax.faults_uses import MissingFile, UseCycle, UsedTwice
 from kerngen.syntax.library import Library
+from tests.compile import library_of
 
 COUNT = 6
 graphs = st.lists(
@@ -19,18 +19,9 @@ graphs = st.lists(
 )
 
 
-def library(texts: dict[str, str], root: str | None = None) -> Library:
-    def read(name: str) -> Source:
-        if name not in texts:
-            raise FileNotFoundError(name)
-        return Source(name, texts[name])
-
-    return Library(read, texts, root)
-
-
 def of_graph(graph: list[list[int]]) -> Library:
     """Return a library of files that use each other as the numbers say."""
-    return library(
+    return library_of(
         {
             f"{n}.kern": "".join(f'use "{used}.kern";\n' for used in uses if used != n)
             for n, uses in enumerate(graph)
@@ -84,7 +75,7 @@ def test_a_circle_is_one_fault_wherever_it_is_entered(order: list[int]) -> None:
 def test_the_digest_of_a_lone_file_is_that_of_its_text() -> None:
     # By coreutils: printf 'fn f(x: f32) -> f32 { x }' | sha256sum
     known = "838acad4e98d6fd776e6456de26946595e6b7cd7cbfdb38c3c9a6e9decebfff7"
-    assert library({"a.kern": "fn f(x: f32) -> f32 { x }"}).digest("a.kern") == known
+    assert library_of({"a.kern": "fn f(x: f32) -> f32 { x }"}).digest("a.kern") == known
 
 
 TEXTS = {
@@ -116,8 +107,8 @@ USERS = {"user.kern", "tuned.kern", "family.kern", "others.kern"}
 def test_a_digest_changes_with_what_the_output_is_made_from(
     changed: str, concerned: set[str]
 ) -> None:
-    before = library(TEXTS)
-    after = library({**TEXTS, changed: TEXTS[changed] + "// changed"})
+    before = library_of(TEXTS)
+    after = library_of({**TEXTS, changed: TEXTS[changed] + "// changed"})
     assert {
         name for name in TEXTS if before.digest(name) != after.digest(name)
     } == concerned
@@ -128,7 +119,7 @@ def test_what_a_name_may_be() -> None:
 
     def used(path: str, root: str | None = None) -> list[str]:
         user = {**texts, "top/sub/user.kern": f'use "{path}";'}
-        return [use.name for use in library(user, root).uses("top/sub/user.kern")]
+        return [use.name for use in library_of(user, root).uses("top/sub/user.kern")]
 
     assert used("b.kern") == ["top/sub/b.kern"]
     assert used("../a.kern", "top") == ["top/a.kern"]
@@ -141,7 +132,7 @@ def test_what_a_name_may_be() -> None:
 
 
 def test_all_paths_of_a_file_are_looked_at() -> None:
-    files = library(
+    files = library_of(
         {"a.kern": 'use "x.kern"; use "b.kern"; use "b.kern";', "b.kern": ""}
     )
     with pytest.raises(CompileError) as caught:

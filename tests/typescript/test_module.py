@@ -9,8 +9,7 @@ import pytest
 from kerngen.compiler import CompiledModule, Compiler
 from kerngen.emit.targets import Target
 from kerngen.output.errors import OutputError
-from kerngen.source.text import Source
-from kerngen.syntax.library import Library
+from tests.compile import library_of
 
 PATH = "dsl/sample.kern"
 SOURCE = """
@@ -25,8 +24,9 @@ kernel delete(new: f32[n], a: f32 = 0.5, k: i32) -> y: f32[n], z: f32[n] {
 
 
 def compiled(text: str, *targets: Target) -> CompiledModule:
-    library = Library(lambda name: Source(name, text), [PATH])
-    return Compiler(library, formatted=False, targets=targets).compile(PATH)
+    return Compiler(library_of({PATH: text}), formatted=False, targets=targets).compile(
+        PATH
+    )
 
 
 @pytest.fixture(scope="module")

@@ -102,10 +102,10 @@ def test_schedule_in_chromium(chromium: Browser, way: Way) -> None:
 
 
 def called() -> Iterator[Any]:
-    """Every fourth kernel by default; a driver compiles attention for many seconds."""
-    for number, case in enumerate(CASES):
-        kept = number % 4 == 0 and "attention" not in str(case)
-        marks = [] if kept else [pytest.mark.nightly]
+    """A kernel of each module by default; a driver compiles attention for many seconds."""
+    by_module = {case.module: case for case in CASES if "attention" not in str(case)}
+    for case in CASES:
+        marks = [] if by_module.get(case.module) is case else [pytest.mark.nightly]
         yield pytest.param(case, marks=marks, id=str(case))
 
 
