@@ -6,6 +6,7 @@ import pytest
 
 import kerngen.runtime as gpu
 from kerngen import nn
+from tests.budget import sampled
 
 from .functions import FUNCTIONS, Function
 from .gradients import (
@@ -15,12 +16,12 @@ from .gradients import (
 )
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("function", sampled(FUNCTIONS, 3))
 def test_values_and_gradients_are_numpys(function: Function, ctx: gpu.Context) -> None:
     check_values_and_gradients(ctx, function, by_differences)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("function", sampled(FUNCTIONS, 4))
 def test_gradients_flow_through_what_is_computed(
     function: Function, ctx: gpu.Context
 ) -> None:
