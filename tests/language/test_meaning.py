@@ -29,9 +29,9 @@ LARGE = 130
 
 def sizes(case: Case, strategy: str) -> Iterator[int]:
     """Yield sizes: all at night, by default two of one case and the others of the next."""
-    turn = EVERY.index(case) % 2
-    yield from SIZES if is_night() else SIZES[turn::2]
-    if "stream" in strategy or (not strategy and (turn or is_night())):
+    number = EVERY.index(case)
+    yield from SIZES if is_night() else SIZES[number % 2 :: 2]
+    if "stream" in strategy or (not strategy and (number % 4 == 1 or is_night())):
         yield LARGE
 
 
