@@ -23,19 +23,50 @@ def examples(count: int) -> int:
     return max(1, count * settings().max_examples // USUAL)
 
 
+def is_night() -> bool:
+    """Return whether nothing is left out: `tests/conftest.py` loads a profile that is large."""
+    return settings().max_examples >= USUAL
+
+
 def phases() -> tuple[Phase, ...]:
     """Return what a test does that gives its own examples: by default nothing else."""
-    return tuple(Phase) if settings().max_examples >= USUAL else (Phase.explicit,)
+    return tuple(Phase) if is_night() else (Phase.explicit,)
 
 
 def several(values: Sequence[T], by_day: int) -> Sequence[T]:
     """Return all values at night, by default so many of them, spread, the first included."""
-    if settings().max_examples >= USUAL:
+    if is_night():
         return values
     return [values[at * len(values) // by_day] for at in range(by_day)]
 
 
-def sampled(several: Iterable[T], every: int, label: Callable[[T], str] = str) -> Any:
+def in_turn(cases: Iterable[T], strategies: Iterable[str], every: int) -> Any:
+    """Return all pairs of a case and a strategy; the one chosen for it is "".
+
+    By default each case takes that, and one of so many others.
+    """
+    pairs = [
+        (case, strategy, place == 0 or (number + place) % every == 0)
+        for number, case in enumerate(cases)
+        for place, strategy in enumerate(("", *strategies))
+    ]
+    return [
+        pytest.param(
+            case,
+            strategy,
+            id=f"{case}-{strategy.replace(' ', '-') or 'chosen'}",
+            marks=[] if by_day else [pytest.mark.nightly],
+        )
+        for case, strategy, by_day in pairs
+    ]
+
+
+def named(value: object) -> str:
+    """Return a test's name of a parameter, or of a tuple of them."""
+    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def sampled(several: Iterable[T], every: int, label: Callable[[T], str] = named) -> Any:
     """Return the parameters of a sweep; all but each so-manieth are marked as nightly.
 
     A tuple is the values of several parameters, as for `pytest.mark.parametrize`.

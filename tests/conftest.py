@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import kerngen.runtime as gpu
+from tests.costs import Costs
 from tests.surroundings import settle
 from tests.watchdog import Watchdog
 from tests.without_triton import hide_triton
@@ -56,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     is_quick = "not nightly" in config.option.markexpr
     settings.load_profile("default" if is_quick else "nightly")
+    config.pluginmanager.register(Costs())
     if sys.platform == "win32":
         return  # it has no sessions
     if hasattr(config, "workerinput"):

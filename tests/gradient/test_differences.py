@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kerngen.gradient import derive
+from tests.budget import sampled
 from tests.compile import checked
 from tests.gradient.cases import FILES_OF_DSL, all_of_dsl, case_of, kernels_of
 from tests.gradient.differences import Case, inputs_by
@@ -43,7 +44,7 @@ def test_programs(file: str) -> None:
     assert _not_close(file) == {}
 
 
-@pytest.mark.parametrize(("file", "name"), OFTEN)
+@pytest.mark.parametrize(("file", "name"), sampled(OFTEN, 3, "-".join))
 def test_kernels_of_dsl(file: str, name: str) -> None:
     assert case_of(file, name).worst() < CLOSE
 
@@ -55,6 +56,7 @@ def test_every_kernel(file: str) -> None:
     assert _not_close(file) == {}
 
 
+@pytest.mark.nightly
 def test_nearly_all_of_dsl_has_gradients() -> None:
     """All that computes floats from tensors of floats, by each of those."""
     names = all_of_dsl()

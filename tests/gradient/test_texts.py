@@ -16,6 +16,7 @@ from kerngen.ir.nodes import DimValue, Expr, Kernel
 from kerngen.ir.verify import verify_module
 from kerngen.ir.walk import map_children
 from kerngen.source.text import Source
+from tests.budget import sampled
 from tests.compile import checked
 from tests.gradient.cases import case_of, kernels_of, path_of
 from tests.gradient.differences import kernel_of
@@ -63,7 +64,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", sampled(FILES, 4))
 def test_texts_compile_to_the_same(file: str) -> None:
     """Every derived kernel is one that its text, put beside the forward one, gives."""
     derived = [case_of(*each).derived() for each in kernels_of(file)]

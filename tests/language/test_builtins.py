@@ -15,6 +15,7 @@ import kerngen.runtime as gpu
 from kerngen.ir.builtins.row import Builtin, Overload
 from kerngen.ir.builtins.table import BUILTINS
 from kerngen.ir.types import Scalar
+from tests.budget import sampled
 from tests.compile import built
 from tests.language.builtin_oracles import (
     DOMAINS,
@@ -135,7 +136,7 @@ def test_oracles_are_of_builtins() -> None:
     assert set(ORACLES) <= set(BUILTINS)
 
 
-@pytest.mark.parametrize("typing", TYPINGS, ids=str)
+@pytest.mark.parametrize("typing", sampled(TYPINGS, 2))
 def test_builtins_mean_what_python_means(ctx: gpu.Context, typing: Typing) -> None:
     with built(typing.text) as (kernel,):
         for size in SIZES:

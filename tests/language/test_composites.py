@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
 from kerngen.runtime.calls.kernel import Kernel
+from tests.budget import in_turn, sampled
 from tests.compile import built, module_of, unless_unfit
 from tests.language.composites import COMPOSITES, Array, Composite, Real
 from tests.language.records import RECORDS
@@ -22,11 +23,11 @@ TOLERANCE = {"float16": 1e-3, "float32": 2e-5, "float64": 1e-12}
 
 @pytest.mark.parametrize(
     ("case", "real"),
-    [
-        pytest.param(case, real, id=f"{case}-{real.__name__}")
-        for case in ALL
-        for real in case.reals
-    ],
+    sampled(
+        [(case, real) for case in ALL for real in case.reals],
+        3,
+        lambda each: f"{each[0]}-{each[1].__name__}",
+    ),
 )
 def test_references(case: Composite, real: Real) -> None:
     with built(case.text) as (kernel,):
@@ -35,8 +36,7 @@ def test_references(case: Composite, real: Real) -> None:
         check(list(outcome(kernel, made, arguments)), meant, real)
 
 
-@pytest.mark.parametrize("strategy", ["", *OPTIONS])
-@pytest.mark.parametrize("case", ALL, ids=str)
+@pytest.mark.parametrize(("case", "strategy"), in_turn(ALL, OPTIONS, 4))
 def test_devices(ctx: gpu.Context, case: Composite, strategy: str) -> None:
     text = f"{case.text}\nschedule f {{ {strategy} }}" if strategy else case.text
     with unless_unfit(strategy), built(text) as (kernel,):

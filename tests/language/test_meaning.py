@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 import kerngen.runtime as gpu
 from kerngen.ir.strategies import OPTIONS
+from tests.budget import in_turn, is_night
 from tests.compile import built, unless_unfit
 from tests.language.cases import Case
 from tests.language.every import EVERY
@@ -13,7 +16,6 @@ from tests.language.meaning import check, fitting
 
 SMALL_TILES = "gemm tile(16, 32, 8) micro(4, 4)"
 STRATEGIES = (
-    "",
     *(name for name in OPTIONS if name != "gemm"),
     "gemv rows(3)",
     f"{SMALL_TILES} pad(1)",
@@ -25,8 +27,12 @@ LARGE = 130
 """What cuts terms in parts; where nothing does, it would take long and tell no more."""
 
 
-def shown(case: Case, strategy: str) -> str:
-    return f"{case}-{strategy.replace(' ', '-') or 'chosen'}"
+def sizes(case: Case, strategy: str) -> Iterator[int]:
+    """Yield sizes: all at night, by default two of one case and the others of the next."""
+    number = EVERY.index(case)
+    yield from SIZES if is_night() else SIZES[number % 2 :: 2]
+    if "stream" in strategy or (not strategy and (number % 4 == 1 or is_night())):
+        yield LARGE
 
 
 TURNS = 16
@@ -37,27 +43,12 @@ fits.
 """
 
 
-def marks(case: int, strategy: int) -> list[pytest.MarkDecorator]:
-    """Mark as nightly all pairs of a case and a strategy but those whose turn it is."""
-    is_due = strategy == 0 or (case + strategy) % TURNS == 0
-    return [] if is_due and strategy < len(STRATEGIES) else [pytest.mark.nightly]
-
-
-ALL = [
-    pytest.param(
-        case, strategy, id=shown(case, strategy), marks=marks(number, position)
-    )
-    for number, case in enumerate(EVERY)
-    for position, strategy in enumerate((*STRATEGIES, *OPTIONAL))
-]
-
-
-@pytest.mark.parametrize(("case", "strategy"), ALL)
+@pytest.mark.parametrize(
+    ("case", "strategy"), in_turn(EVERY, (*STRATEGIES, *OPTIONAL), TURNS)
+)
 def test_schedules_give_what_numpy_gives(
     ctx: gpu.Context, case: Case, strategy: str
 ) -> None:
     with unless_unfit(strategy), built(fitting(case, strategy)) as (kernel,):
-        for size in SIZES:
+        for size in sizes(case, strategy):
             check(ctx, case, kernel, size)
-        if not strategy or "stream" in strategy:
-            check(ctx, case, kernel, LARGE)

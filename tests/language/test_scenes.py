@@ -15,6 +15,7 @@ from kerngen.ir.builtins.table import BUILTINS, Builtin
 from kerngen.ir.strategies import OPTIONS
 from kerngen.ir.types import Scalar
 from kerngen.runtime.calls.kernel import Kernel
+from tests.budget import in_turn
 from tests.compile import built, built_module, unless_unfit
 from tests.language.scenes import CASES, Array, Case
 
@@ -46,8 +47,7 @@ def compare(found: Any, expected: Any, what: str) -> None:
         )
 
 
-@pytest.mark.parametrize("strategy", ["", *OPTIONS])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(("case", "strategy"), in_turn(CASES, OPTIONS, 6))
 def test_kernels_give_what_loops_give(
     ctx: gpu.Context, case: Case, strategy: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import kerngen.runtime as gpu
@@ -15,12 +17,28 @@ from .gradients import (
 )
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+def several_of(every: int) -> list[Any]:
+    """Each so-manieth by default, but no attention: that takes 30 seconds to compile."""
+    return [
+        pytest.param(
+            function,
+            id=str(function),
+            marks=(
+                [pytest.mark.nightly]
+                if number % every or "attention" in function.name
+                else []
+            ),
+        )
+        for number, function in enumerate(FUNCTIONS)
+    ]
+
+
+@pytest.mark.parametrize("function", several_of(3))
 def test_values_and_gradients_are_numpys(function: Function, ctx: gpu.Context) -> None:
     check_values_and_gradients(ctx, function, by_differences)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("function", several_of(4))
 def test_gradients_flow_through_what_is_computed(
     function: Function, ctx: gpu.Context
 ) -> None:

@@ -1,9 +1,10 @@
 """Interrupts a write at every point where it touches the disk; run as a script.
 
-    python interrupt.py {kill|fail|save|save_kill} {exchange|in_place} FOLDER
+    python interrupt.py {kill|fail|save|save_kill} {exchange|in_place} FOLDER [EVERY]
 
 Python announces each operation on the file system to audit hooks.  For n = 1, 2, ... a
-forked child writes the new files over the old ones and is stopped at its n-th operation:
+forked child writes the new files over the old ones and is stopped at its n-th operation
+(or at each so-manieth alone):
 killed by SIGKILL, or failed by an OSError; or there a user saves a file in the way of
 editors, and then nothing stops it, or a kill does at once.  For each n one line of JSON says
 how it ended, what the folder held right after, what it holds once the next command has
@@ -123,11 +124,11 @@ def holds(out: Path) -> dict[str, str]:
     }
 
 
-def main(how: str, way: str, folder: str) -> None:
+def main(how: str, way: str, folder: str, every: str = "1") -> None:
     """Interrupt at every point, until a write runs to its end."""
     if way == "in_place":
         patch.object(transaction, "swap_folder", no_exchange).start()
-    for point in range(1, 1000):
+    for point in range(1, 1000, int(every)):
         out = Path(folder) / "out"
         shutil.rmtree(folder)
         (out / "notes").mkdir(parents=True)

@@ -28,7 +28,7 @@ def _campaign(part: int, count: int) -> Counter[str]:
 
 
 def test_gradients_of_programs(record_property: Callable[[str, object], None]) -> None:
-    counts = _campaign(0, 8)
+    counts = _campaign(0, 5)
     record_property("gradients of random programs", json.dumps(counts))
     assert counts[Verdict.RIGHT.value] * 3 > counts.total()
 

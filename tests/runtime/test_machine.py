@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,14 +20,13 @@ quick = settings(
 
 
 @pytest.fixture
-def machine(ctx: Context) -> Iterator[type[Machine]]:
+def machine(ctx: Context) -> type[Machine]:
     """The machine, on the adapter of `ctx` and a device of its own."""
     features = list(ctx.device.features)
     Machine.device = ctx.device.adapter.request_device_sync(required_features=features)
     gc.collect()
     gc.freeze()  # the machine collects often, and other tests have left much
-    yield Machine
-    gc.unfreeze()
+    return Machine
 
 
 def test_sequences_agree_with_numpy(machine: type[Machine]) -> None:

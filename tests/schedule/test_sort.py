@@ -66,6 +66,7 @@ def compare(ctx: gpu.Context, kernel: Kernel, k: Array, x: Array) -> None:
         np.testing.assert_array_equal(found, wanted, f"{len(k)} elements")
 
 
+@pytest.mark.nightly
 def test_greater_keys_first(ctx: gpu.Context) -> None:
     text = """kernel f(k: i32[n]) -> y: i32[n] {
         let place[i] = sum[j when k[j] > k[i] or k[j] == k[i] and j < i] 1;

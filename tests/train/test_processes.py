@@ -76,6 +76,7 @@ def finish(folder: Path, steps: int) -> None:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_a_killed_process_and_a_restart(tmp_path: Path) -> None:
     zero, one = run(tmp_path, 6, (1, 3, 0))
     assert one.returncode == -signal.SIGKILL, one.stderr

@@ -17,6 +17,7 @@ from kerngen.syntax.library import Library
 from kerngen.verify import campaign
 from kerngen.verify.differences import products
 from kerngen.verify.subjects import subjects
+from tests.budget import sampled
 from tests.gradient.cases import FILES_OF_DSL, STRUCTS, all_of_dsl, case_of
 from tests.project.tree import ROOT
 from tests.verify.patches import nothing
@@ -96,6 +97,7 @@ def test_a_wrong_gradient_is_found(file: str, monkeypatch: pytest.MonkeyPatch) -
         exec(found["code"], {})
 
 
+@pytest.mark.nightly
 def test_gradients_by_structs_are_held(file: str) -> None:
     """By members of tensors and of a parameter, and of what returns structs."""
     Path(file).write_text(OF_STRUCTS, encoding="utf-8")
@@ -106,7 +108,7 @@ def test_gradients_by_structs_are_held(file: str) -> None:
         assert row["worst"] < 0.1
 
 
-@pytest.mark.parametrize("member", ["b.pos", "s.weights[]", "b.mass"])
+@pytest.mark.parametrize("member", sampled(["b.pos", "s.weights[]", "b.mass"], 3))
 def test_a_wrong_gradient_by_a_member_is_found(
     file: str, member: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

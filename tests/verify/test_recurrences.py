@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from kerngen.cli import main
 from kerngen.verify import campaign
+from tests.budget import sampled
 from tests.project.tree import ROOT
 from tests.verify.patches import nothing
 
@@ -26,7 +27,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch, *words: str) -> dict[str, Any]:
     return {f"{row['kernel']} {row['strategy']}": row["verdict"] for row in rows}
 
 
-@pytest.mark.parametrize("kernel", ["lagged", "walk"])
+@pytest.mark.parametrize("kernel", sampled(["lagged", "walk"], 2))
 def test_some_recurrences_are_held(
     monkeypatch: pytest.MonkeyPatch, kernel: str
 ) -> None:
