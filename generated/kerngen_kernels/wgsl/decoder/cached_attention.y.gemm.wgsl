@@ -45,7 +45,7 @@ fn main(
     }
     let padding = PADDED * (((u.t + 15u) >> 4u) * 16u - u.t);
     let g = group / tile_columns / tile_rows;
-    let tile_row = group / tile_columns % tile_rows * 128u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 128u;
     let tile_column = group % tile_columns * 128u;
     let column = lane & 7u;
     let row = (lane >> 5u) * 4u + ((lane & 31u) >> 3u);
@@ -940,7 +940,7 @@ fn edge(
         return;
     }
     let g = group / tile_columns / tile_rows;
-    let tile_row = group / tile_columns % tile_rows * 128u;
+    let tile_row = (tile_rows - 1u - group / tile_columns % tile_rows) * 128u;
     let tile_column = group % tile_columns * 128u;
     let column = ((lane >> 5u) & 1u) * 8u + (lane & 7u);
     let row = (lane >> 6u) * 4u + ((lane & 31u) >> 3u);
