@@ -1,4 +1,4 @@
-"""What `kerngen build` and `kerngen bind` do to a folder: write what is out of date."""
+"""The update of an output folder, for `kerngen build` and `bind`: stale files alone."""
 
 from __future__ import annotations
 

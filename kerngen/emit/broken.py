@@ -58,7 +58,7 @@ def _inner(items: list[str], width: int, head: str) -> Iterator[str]:
 
 
 def _items(text: str) -> tuple[list[str], str] | None:
-    """Return what a bracket has up to its end, and what is behind it; None without one."""
+    """Return the items in a bracket and the text behind it; None without one."""
     items, depth, start, is_quoted = list[str](), 0, 0, False
     for at, char in enumerate(text):
         if char == '"':

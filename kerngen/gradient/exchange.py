@@ -180,7 +180,7 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
 
 
 def _form_of(condition: Expr) -> Hashable:
-    """Return what a condition has in common with others that are the same.
+    """Return a condition's canonical form, which equivalent conditions share.
 
     `s + j <= t + i` and `j <= i + (t - s)` are.
     """

@@ -47,7 +47,7 @@ class Leaf:
     @property
     def spelling(self) -> str:
         """The type as it is written: `vec3h`."""
-        if self.storage.value == scalar_of(self.type).value:
+        if not (self.is_half or self.narrow or self.wide):
             return self.type.spelling
         if isinstance(self.type, Scalar):
             return self.storage.value

@@ -120,7 +120,7 @@ def figures(guard: Guard, values: Values) -> Iterator[str]:
 
 
 def sides_of(guard: Guard) -> Iterator[Apply | Select]:
-    """Yield what the comparisons of a condition compute, each once."""
+    """Yield the sizes that the comparisons of a condition compute, each once."""
     sides = dict.fromkeys(_sides(guard))
     yield from (side for side in sides if isinstance(side, Apply | Select))
 

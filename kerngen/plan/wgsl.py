@@ -76,7 +76,7 @@ class Code:
 
 @lru_cache(maxsize=1024)
 def _reading(name: str) -> re.Pattern[str]:
-    """Return what finds a name as a word: not that of a member or an attribute.
+    """Return the pattern of a name as a word: not that of a member or an attribute.
 
     It begins with the name, which `re` looks for four times as fast as for a place
     before one.
@@ -110,7 +110,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds names, and passes over those of attributes and members.
+    """Return the pattern of several names, which skips attributes and members.
 
     A pattern of all names would call a function for each word of a text.
     """

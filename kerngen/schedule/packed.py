@@ -108,7 +108,7 @@ class _Packing:
         )
 
     def _steps(self, place: t.Expr) -> list[t.Stmt]:
-        """Return what computes the element, or the vector, of a number."""
+        """Return the statements that compute an element, or a vector, by its number."""
         s, task = self.builder, self.task
         at = t.Ident(s.fresh("at"))
         block: list[t.Stmt] = []

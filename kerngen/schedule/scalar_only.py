@@ -34,7 +34,7 @@ def is_packed(stage: Stage) -> bool:
 
 
 def why_not_scalar_only(stage: Stage) -> str:
-    """Say why elements can't be computed four at a time, in any order; empty if they can."""
+    """Return why elements can't be computed four at a time; empty if they can be."""
     if is_packed(stage):
         return PACKED
     return "" if has_scalars_alone(stage) else WITH_VECTORS

@@ -129,7 +129,7 @@ def _plain(fits: Callable[[Task], str]) -> Callable[[Task], str]:
 def _or_packed(
     lower: Callable[[Task, Options], Iterator[Variant]],
 ) -> Callable[[Task, Options], Iterator[Variant]]:
-    """Return what lowers stages of single elements, those that are packed included."""
+    """Return a function that lowers stages of single elements, also packed ones."""
 
     def either(task: Task, options: Options) -> Iterator[Variant]:
         return lower_packed(task) if is_packed(task.stage) else lower(task, options)

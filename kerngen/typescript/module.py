@@ -158,7 +158,7 @@ class _Module:
     def _memories(
         self, planned: PlannedKernel, own: KernelNames
     ) -> Iterator[tuple[str, MemoryType]]:
-        """Yield what a call keeps in memory, by the names of the plan."""
+        """Yield the values that a call keeps in memory, by the names of the plan."""
         for tensor in planned.kernel.tensors:
             yield own.values.get(tensor.name, tensor.name), tensor.memory
         for parameter in planned.kernel.parameters:

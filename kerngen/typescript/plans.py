@@ -36,7 +36,7 @@ from kerngen.typescript.sizes import SizePrinter
 @final
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a module adds to a kernel's plan.
+    """The additions of a module to a kernel's plan.
 
     `structs` are its names of structs, `fields` those of outputs that differ from the
     plan's, `initial` the defaults of scalars, `computed` functions by their symbols, `halves`

@@ -68,10 +68,10 @@ def test_plans_are_read_back(file: Path) -> None:
 
 
 def test_the_standard_kernels_take_few_lines() -> None:
-    """Some of them are gradients of several outputs, with a choice for each stage."""
+    """Attention has eight choices, and its gradients 250 lines each."""
     text = "".join(file.read_text("utf-8") for file in PLANS)
     kernels = len(re.findall(r"^kernel ", text, re.MULTILINE))
-    assert text.count("\n") <= 38 * kernels
+    assert text.count("\n") <= 41 * kernels
 
 
 @pytest.mark.parametrize("module", [softmax, matmul, conv], ids=lambda m: m.__name__)

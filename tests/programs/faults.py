@@ -218,7 +218,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "vectors of a row that overlap",
-        "kerngen.schedule.gemv.rowwise_block:_Rowwise._accumulate",
+        "kerngen.schedule.gemv.rowwise_block:Rowwise._accumulate",
         "start = along * self.width",
         "start = along",
     ),
@@ -302,7 +302,7 @@ FAULTS: Final = (
     ),
     PlantedFault(
         "a key that counts where it is no place",
-        "kerngen.runtime.reference:scatter",
+        "kerngen.runtime.reference:_by_keys",
         "inside &= (place >= 0) & (place < length)",
         "inside &= place < length",
     ),

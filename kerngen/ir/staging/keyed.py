@@ -215,7 +215,7 @@ def ragged(reduce: Reduce) -> Ragged | None:
 
 
 def _read_bound(part: Expr, own: Index) -> tuple[BinaryOp, Expr] | None:
-    """Return what a condition compares an index with, if that is read of a tensor."""
+    """Return the comparison of an index with a bound, if a tensor has the bound."""
     if not isinstance(part, Binary) or part.op not in _FLIPPED:
         return None
     sides: tuple[tuple[BinaryOp, Expr, Expr], ...] = (

@@ -384,7 +384,7 @@ class _Reader:
         return SumPass(tiles, outer, (one,), is_turned)
 
     def _softmax_of(self, weight: Expr, numbers: Tensor | None) -> Iterator[Expr]:
-        """Yield what a weight reads of the rows that have the softmax."""
+        """Yield the values of a weight that belong to the rows with the softmax."""
         if self._rows is None or self._rows.score is None:
             yield from softmax_rows(weight)
         else:

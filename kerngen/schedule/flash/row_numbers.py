@@ -50,7 +50,7 @@ ZERO: Final = identity_of("sum", Scalar.F32)
 
 
 def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
-    """Return what a row's weighted sum is called, and its weighted mean."""
+    """Return the names of a row's weighted sum and of its weighted mean."""
     names = (f"weighted sum {number}", f"weighted mean {number}")
     first, second = (LocalValue(name, Scalar.F32) for name in names)
     return first, second
@@ -59,7 +59,7 @@ def weighted_sum(number: int) -> tuple[LocalValue, LocalValue]:
 @final
 @dataclass
 class Rows:
-    """What is known of the numbers of rows: values in terms of `TOP` and the like."""
+    """The numbers of rows, as values in terms of `TOP` and the like."""
 
     domain: tuple[Index, ...]
     key: Index | None = None
@@ -93,7 +93,7 @@ class Rows:
                 self.values[step.tensor] = outside
 
     def _reduced(self, stage: Stage, inlined: Reduce) -> Expr:
-        """Return what a reduction over the keys is."""
+        """Return the value of a reduction over the keys."""
         key = self.key or inlined.indices[-1]
         if inlined.indices != (key,):
             message = f"'{stage.name}' is no number of a row"
@@ -161,7 +161,7 @@ class Rows:
 def stores(
     domain: tuple[Index, ...], values: Iterable[Expr], numbers: Tensor
 ) -> Iterator[Write]:
-    """Yield what stores the numbers of a row, all in one tensor."""
+    """Yield the writes of a row's numbers, all into one tensor."""
     own = tuple(map(IndexValue, domain))
     for number, value in enumerate(values):
         place = Affine(Constant(number, Scalar.I32))
@@ -174,7 +174,7 @@ def times(left: Expr, right: Expr) -> Expr:
 
 
 def softmax_rows(weight: Expr) -> Iterator[Expr]:
-    """Yield what scores of products are less by: the largest score of `exp(score - top)`."""
+    """Yield the rows' values that are subtracted from scores: `top` of `exp(score - top)`."""
     for node in walk(weight):
         match node:
             case BuiltinCall("exp", (Binary("-", score, top),)):

@@ -217,9 +217,9 @@ class RegisterTile:
     def _terms(
         self, left: Sequence[t.Ident], right: Sequence[t.Ident], kept: Kept
     ) -> list[t.Stmt]:
-        """Return what adds a term of each row and vector to the totals.
+        """Return the statements that add a term of each row and vector to the totals.
 
-        It is the same for each number of a term, unless it names what it computes.
+        They are the same for each number of a term, unless they name values.
         """
         key = (*left, *right), kept
         if key not in self._repeated:

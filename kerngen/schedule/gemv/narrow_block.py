@@ -138,7 +138,7 @@ class WordRowwise(NarrowRowwise):
         self.body.append(t.count_up(first.name, 0, end, step, *body))
 
     def _fill(self, lowerer: Lowerer, index: Index, first: t.Expr) -> Iterator[t.Stmt]:
-        """Yield what brings the rows' vectors of a turn to workgroup memory."""
+        """Yield the statements that copy the rows' vectors of a turn to workgroup memory."""
         s, run = self.builder, self.width // LANES
         turns = run // self.shape.across
         for number in range(turns):

@@ -47,7 +47,7 @@ def lower_rowwise_block(task: Task, shape: GemvShape) -> Iterator[Variant]:
 
 
 def _blocks(task: Task, shape: GemvShape) -> Iterator[Rowwise]:
-    """Yield what reads several neighbours at once, the longest runs first."""
+    """Yield the writers that read several neighbours at once, longest runs first."""
     found, _ = layout_of(task)
     names = vector_names(task)
     words = words_of(task, found.right, found.last, names)

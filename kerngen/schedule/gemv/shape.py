@@ -70,7 +70,7 @@ NOT_FOR: Final = {True: ("split",), False: ("columns", "unroll")}
 
 
 def shape_of(options: Options, layout: MatrixLayout) -> GemvShape:
-    """Return what a schedule's options ask for.
+    """Return the shape of the workgroups that a schedule's options ask for.
 
     A lane with few results takes several terms at once, so that it waits less often;
     four words are several.

@@ -30,7 +30,7 @@ def fits_gemv(task: Task) -> str:
 
 
 def suits_gemv(task: Task, options: Options) -> str:
-    """Say why a stage that `gemv` fits does not suit the options; empty if it does."""
+    """Return why a stage that `gemv` fits does not suit the options, or an empty text."""
     found, layout = layout_of(task)
     shape, along_rows = shape_of(options, layout), layout != "columns"
     if fault := next(shape.faults(), ""):
