@@ -173,9 +173,9 @@ class _Loader:
         self, shapes: Mapping[str, tuple[int, int]]
     ) -> tuple[Any, Any, Bits] | None:
         """Return the integers and scales of matrices that a file has in so many bits."""
-        kinds = {self._files.bits_of(name) for name in shapes}
-        (bits,) = kinds if len(kinds) == 1 else (None,)
-        if bits is None:
+        kinds: set[Bits | None] = {self._files.bits_of(name) for name in shapes}
+        bits = kinds.pop()
+        if bits is None or kinds:
             return None
         pairs = [self._files.take_codes(*named) for named in shapes.items()]
         codes, scales = (np.concatenate(side) for side in zip(*pairs, strict=True))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from examples.qwen3 import ModelError, generate_ids, load, load_model
 from kerngen.runtime import Context, f16, f32, u32
+from tests.budget import sampled
 from tests.demos.decoders import Arrays, Sizes, expected, make
 
 SIZES = Sizes(width=64, hidden=96, tied=True)
@@ -142,13 +143,15 @@ def logits(ctx: Context, path: Path, ids: NDArray[Any], storage: Any) -> NDArray
 
 @pytest.mark.parametrize(
     ("sizes", "kinds", "storage"),
-    [
-        (SIZES, {"": "Q4_0"}, f16),
-        (replace(SIZES, tied=False), {"": "Q8_0", "_proj": "Q4_0"}, f16),
-        (replace(SIZES, family="llama"), {"": "Q8_0"}, f16),
-        (replace(SIZES, family="llama", kv_heads=4, tied=False), {"": "F16"}, f32),
-    ],
-    ids=str,
+    sampled(
+        [
+            (SIZES, {"": "Q4_0"}, f16),
+            (replace(SIZES, tied=False), {"": "Q8_0", "_proj": "Q4_0"}, f16),
+            (replace(SIZES, family="llama"), {"": "Q8_0"}, f16),
+            (replace(SIZES, family="llama", kv_heads=4, tied=False), {"": "F16"}, f32),
+        ],
+        2,
+    ),
 )
 def test_a_file_computes_what_its_blocks_mean(
     ctx: Context, tmp_path: Path, sizes: Sizes, kinds: dict[str, str], storage: Any

@@ -219,8 +219,8 @@ FAULTS: Final = (
     PlantedFault(
         "vectors of a row that overlap",
         "kerngen.schedule.gemv.rowwise_block:Rowwise._accumulate",
-        "start = along * self.width",
-        "start = along",
+        "start = self._along * self.width",
+        "start = self._along",
     ),
     PlantedFault(
         "indices of an inlined let in the wrong order",

@@ -44,15 +44,6 @@ def test_a_target_has_its_files_alone(files: dict[str, str]) -> None:
     assert both.binding == both.files["sample.py"].decode()
 
 
-def test_the_module_has_the_text_of_the_plan(files: dict[str, str]) -> None:
-    literal = re.search(
-        r"`(kerngen plan .*?[^\\])`,\n\);", files["sample.js"], re.DOTALL
-    )
-    assert literal
-    text = re.sub(r"\\(.)", r"\1", literal[1], flags=re.DOTALL)
-    assert text + "\n" * (not text.endswith("\n")) == files["wgsl/sample/sample.plan"]
-
-
 def test_hosts_are_of_numbers_and_exact_integers(files: dict[str, str]) -> None:
     host = "((1 - d.a) / (Math.sqrt(Number(BigInt(d.k)))))"
     assert f"hosts: (d) => [{host}]," in files["sample.js"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add
 from typing import Any, Final, final
 
 from kerngen.ir.analysis.reads import loads
@@ -79,7 +78,7 @@ class DotRowwise(Rowwise):
             which = suffix((row, self.shape.rows), shift)
             left = self._words(there, self.block.found.left, f"left{which}")
             for right in rights:
-                term = reduce(add, self._products(left, right))
+                term = reduce(t.add, self._products(left, right))
                 inner.block.append(accumulate("sum", next(totals), term))
 
     def _products(self, left: t.Expr, right: t.Expr) -> Iterator[t.Expr]:

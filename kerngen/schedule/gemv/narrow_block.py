@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add
 from typing import Any, Final, final
 
 from kerngen.ir.nodes import Index
@@ -64,12 +63,12 @@ class NarrowRowwise(Rowwise):
             values = [right.four(number, inner.block) for number in fours]
             for row, left in enumerate(lefts):
                 pairs = zip(left, values, strict=True)
-                terms = (t.Binary("*", x.expr, value.expr) for x, value in pairs)
+                terms: list[t.Expr] = [x.expr * value.expr for x, value in pairs]
                 which = (row, self.shape.rows), (column, len(rights))
                 name = t.Ident(
                     self.builder.name(f"four{suffix(*which, shift)}", "turn")
                 )
-                inner.block.append(t.Let(name.name, reduce(add, terms)))
+                inner.block.append(t.Let(name.name, reduce(t.add, terms)))
                 term = across("sum", name)
                 if right.same is not None:
                     term = t.Binary("*", right.same, term)
