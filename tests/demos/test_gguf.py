@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def name_of(name: str) -> str:
     return f"blk.{number}.{LAYER[rest.removesuffix('.weight')]}.weight"
 
 
-def block_of(row: NDArray[Any], kind: str) -> tuple[bytes, NDArray[np.float64]]:
+def block_of(row: NDArray[Any], kind: str) -> tuple[bytes, NDArray[Any]]:
     """A block of 32 numbers as its bytes, and what these mean."""
     least = 8 if kind == "Q4_0" else 127
     scale = np.float16(np.abs(row).max() / least)
@@ -113,7 +113,8 @@ def write(
         if isinstance(value, str):
             head += struct.pack("<I", 8) + text(value)
         elif isinstance(value, list):
-            head += struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
+            words = cast("list[str]", value)
+            head += struct.pack("<IIQ", 9, 8, len(words)) + b"".join(map(text, words))
         else:
             code, number = ("I", 4) if isinstance(value, int) else ("f", 6)
             head += struct.pack(f"<I{code}", number, value)
