@@ -9,7 +9,7 @@ from kerngen.ir.types import Scalar
 
 def narrowed(value: Expr, target: Tensor) -> Expr:
     """
-    Return what a tensor gives back of a value that is written to it.
+    Return the value that a read gives after a write to a narrow tensor.
 
     Before:  y[i] = x[i];             with y of u4; then of i4
     After:   y[i] = x[i] & 15;        y[i] = x[i] << 28 >> 28;
