@@ -279,6 +279,10 @@ def test_prompts_that_are_refused(model: Model) -> None:
         next(stream_generate(model, None, "text"))
     with pytest.raises(ModelError, match="5 positions don't fit in a cache of 4"):
         next(stream_generate(model, None, [1] * 5, cache=model.make_cache(4)))
+
+
+@pytest.mark.nightly
+def test_the_longest_prompt_that_is_taken(model: Model) -> None:
     assert len(generate_ids(model, [1] * 60, max_tokens=5)) == 5
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +14,29 @@ import pytest
 import kerngen.runtime as gpu
 from tests.compile import loaded
 
-torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 TEXT = (Path(__file__).parent / "recurrences.kern").read_text("utf-8")
+
+
+@cache
+def torch() -> Any:
+    """Return PyTorch, which is not installed by default."""
+    return import_module("torch")
 
 
 def ema(x: Any, decay: Any) -> Any:
     h = [x[:, 0]]
     for t in range(1, x.shape[1]):
         h.append(decay * h[-1] + (1 - decay) * x[:, t])
-    return torch.stack(h, 1)
+    return torch().stack(h, 1)
 
 
 def linear(a: Any, x: Any) -> Any:
     h = [x[:, 0]]
     for t in range(1, x.shape[1]):
         h.append(a[:, t] * h[-1] + x[:, t])
-    return torch.stack(h, 1)
+    return torch().stack(h, 1)
 
 
 def iir(x: Any, a: Any, b: Any) -> Any:
@@ -38,16 +45,16 @@ def iir(x: Any, a: Any, b: Any) -> Any:
         first = a * h[t - 1] if t > 0 else 0
         second = b * h[t - 2] if t > 1 else 0
         h.append(x[t] + first + second)
-    return torch.stack(h)
+    return torch().stack(h)
 
 
 def selective(x: Any, a: Any, dt: Any, u: Any, c: Any) -> Any:
     h, y = 0, list[Any]()
     for t in range(x.shape[1]):
         entering = (dt[:, t] * x[:, t])[:, :, None] * u[:, t, None, :]
-        h = torch.exp(dt[:, t, :, None] * a) * h + entering
+        h = torch().exp(dt[:, t, :, None] * a) * h + entering
         y.append((h * c[:, t, None, :]).sum(-1))
-    return torch.stack(y, 1)
+    return torch().stack(y, 1)
 
 
 def logistic(z: Any, r: Any) -> Any:
@@ -57,7 +64,7 @@ def logistic(z: Any, r: Any) -> Any:
 
 
 def power(a: Any, steps: int) -> Any:
-    x = torch.ones(a.shape[0], dtype=torch.float64)
+    x = torch().ones(a.shape[0], dtype=torch().float64)
     for _ in range(steps):
         x = a @ x
     return x
@@ -66,8 +73,8 @@ def power(a: Any, steps: int) -> Any:
 def back(a: Any, x: Any) -> Any:
     h = [x[-1] * x[-1]]
     for t in range(len(x) - 2, -1, -1):
-        h.append(torch.tanh(a[t] * h[-1]) + x[t])
-    return torch.stack(h[::-1]) ** 2
+        h.append(torch().tanh(a[t] * h[-1]) + x[t])
+    return torch().stack(h[::-1]) ** 2
 
 
 def late(x: Any, a: Any) -> Any:
@@ -77,7 +84,7 @@ def late(x: Any, a: Any) -> Any:
     back = [x[-1]]
     for t in range(len(x) - 2, -1, -1):
         back.append(a * back[-1] + x[t])
-    return torch.stack(h) * torch.stack(back[::-1])
+    return torch().stack(h) * torch().stack(back[::-1])
 
 
 def drawn(*shape: int) -> Any:
@@ -110,13 +117,13 @@ def test_gradients(either: gpu.Context, name: str) -> None:
     function, given = CASES[name]
     kernel = getattr(loaded(TEXT), f"{name}_gradient")
     values = {
-        key: value if key == "steps" else torch.tensor(np.asarray(value, np.float64))
+        key: value if key == "steps" else torch().tensor(np.asarray(value, np.float64))
         for key, value in given.items()
     }
     by = [value.requires_grad_() for key, value in values.items() if key != "steps"]
     y = function(**values)
     dy = np.cos(np.arange(y.numel(), dtype=np.float32)).reshape(y.shape)
-    y.backward(torch.tensor(dy.astype(np.float64)))
+    y.backward(torch().tensor(dy.astype(np.float64)))
     arrays = {**given, "dy": dy}
     if name == "linear":  # given y
         arrays = {"a": given["a"], "dy": dy, "y": y.detach().numpy().astype(np.float32)}

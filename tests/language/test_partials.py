@@ -6,6 +6,7 @@ arguments are equal, are among them.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -93,7 +94,7 @@ IN_TORCH: Final = {name: name for name in SAME_IN_TORCH.split()} | {
 @pytest.mark.torch
 @pytest.mark.parametrize("name", IN_TORCH)
 def test_partials_are_those_of_torch(kernels: dict[str, Kernel], name: str) -> None:
-    import torch
+    torch: Any = import_module("torch")
 
     # PyTorch's clamp gives all of a tie to the number, and nothing to the bound.
     points = drawn(ROWS[name], with_ties=name != "clamp")
