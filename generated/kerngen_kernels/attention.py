@@ -1640,7 +1640,7 @@ def causal_attention_kept(
         top: f32[b, h, s].
         total: f32[b, h, s].
 
-    The source, dsl/attention.kern:103::
+    The source, dsl/attention.kern:98::
 
         kernel causal_attention_kept(q: f32[b, h, s, d], k: f32[b, h, t, d], v: f32[b,
             h, t, e]) -> y: f32[b, h, s, e], top: f32[b, h, s], total: f32[b, h, s]
@@ -2048,7 +2048,7 @@ def grouped_query_attention_kept(
         top: f32[b, h, s].
         total: f32[b, h, s].
 
-    The source, dsl/attention.kern:112::
+    The source, dsl/attention.kern:107::
 
         kernel grouped_query_attention_kept(q: f32[b, h, s, d], k: f32[b, r, t, d], v:
             f32[b, r, t, e]) -> y: f32[b, h, s, e], top: f32[b, h, s], total: f32[b,

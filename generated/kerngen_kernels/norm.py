@@ -1431,7 +1431,7 @@ def batchnorm_training_kept(
         mean: f32[c].
         scale: f32[c].
 
-    The source, dsl/norm.kern:141::
+    The source, dsl/norm.kern:137::
 
         kernel batchnorm_training_kept(x: f32[b, c, n], gain: f32[c], bias: f32[c],
             eps: f32 = 1e-5) -> y: f32[b, c, n], mean: f32[c], scale: f32[c]

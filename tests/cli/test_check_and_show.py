@@ -114,6 +114,18 @@ def test_show_leaves_the_shaders_out(kerngen: Run) -> None:
     kerngen("show", "scale", "--no-wgsl", "--json", code=2)
 
 
+def test_show_finds_kernels_that_return_lets_too(kerngen: Run) -> None:
+    gradient = "kernel g = gradient of f by x given e;"
+    text = (
+        "kernel f(x: f32[n]) -> y: f32[n] { let e[i] = exp(x[i]); y[i] = e[i] * e[i]; }"
+    )
+    edit(SOURCE / "g.kern", f"{text}\n{gradient}\n")
+    output = kerngen("show", "f_kept", "--no-wgsl").output
+    assert gradient in output
+    assert "Returns `e`, too." in output
+    assert "no kernel 'g_kept'" in kerngen("show", "g_kept", code=1).output
+
+
 def test_show_names_the_schedules_that_the_user_asked_for(kerngen: Run) -> None:
     item = "schedule scale when n < 100 and n % 2 == 0 { generic }"
     edit(SOURCE / "scale.kern", f"{SCALE}{item}\n")

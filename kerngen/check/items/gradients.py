@@ -109,17 +109,19 @@ def _kept(
 ) -> Iterator[_Derivable]:
     """Yield a kernel for each that returns what gradients of it are given of its lets."""
     wanted: dict[str, dict[str, ast.Identifier]] = {}
+    spans: dict[str, Span] = {}
     for item in items:
         source = sources.get(item.kernel.name)
         lets = lets_of(source.kernel) if source else {}
         found = {n.name: n for n in item.given if n.name in lets}
         if found:
             wanted.setdefault(item.kernel.name, {}).update(found)
+            spans.setdefault(item.kernel.name, item.span)
     for name, given in wanted.items():
         source, first = sources[name], next(iter(given.values()))
         taken = sources.get(kept_name(source.kernel.name))
         if taken is None or taken.file:  # each file that asks has one of its own
-            yield replace(source, kernel=kept(source.kernel, given, first.span))
+            yield replace(source, kernel=kept(source.kernel, given, spans[name]))
             continue
         faults.add(
             DuplicateItem(

@@ -59,6 +59,7 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
     """
     known = kernels_of(selection)
     matches = [each for each in known if not wanted or each.is_called(wanted)]
+    matches = matches or kept_kernels(selection, wanted)
     if len(matches) == 1:
         return matches[0]
     if not known:
@@ -74,6 +75,26 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
     where = f" in '{known[0].file.shown}'" if len(selection.files) == 1 else ""
     sentence = f"There is no kernel '{wanted}'{where}."
     raise click.ClickException(suggesting(sentence, wanted, names))
+
+
+def kept_kernels(selection: Selection, wanted: str) -> list[NamedKernel]:
+    """Return the kernels of a name that gradients with a given `let` make: `f_kept`.
+
+    They have no item of their own, so files are checked for them.
+    """
+    from kerngen.check.items.gradients import kept_name
+    from kerngen.compiler import Compiler
+
+    names = {kept_name(each.name) for each in kernels_of(selection)}
+    if wanted.rpartition(".")[2] not in names:
+        return []
+    compiler = Compiler(selection.library())
+    made = (
+        NamedKernel(file, kernel.name)
+        for file in selection.files
+        for kernel in compiler.module(file.name).kernels
+    )
+    return [each for each in made if each.is_called(wanted)]
 
 
 def find_stage(selection: Selection, wanted: str) -> tuple[NamedKernel, str]:
