@@ -363,3 +363,13 @@ def test_inputs_may_be_lists_and_halves() -> None:
     )
     assert got.dtype == np.float32
     assert got.shape == (1, 1)
+
+
+def test_comparisons_of_comparisons_do_not_chain() -> None:
+    """Python reads `a < b == (b < c)` as `a < b and b == (b < c)`."""
+    text = """kernel f(a: f32[n], b: f32[n], c: f32[n]) -> y: u32[n] {
+        y[i] = if (a[i] < b[i]) == (b[i] < c[i]) { 1 } else { 0 };
+    }"""
+    a, b, c = np.random.default_rng(0).uniform(-1, 1, (3, 40))
+    got = loaded(text).f_reference(a, b, c)
+    np.testing.assert_array_equal(got, (a < b) == (b < c))
