@@ -44,6 +44,7 @@ _SIZES: Final[dict[str, dict[str, int]]] = {
     "causal_attention_kept": {"s": 3, "t": 4},
     "causal_attention_backward": {"s": 3, "t": 4},
     "causal_attention_gradient": {"s": 3, "t": 4},
+    "embed_text": {"s": 3, "m": 4},
     "split_heads": {"e": 4},
     "pixel_shuffle": {"b": 1, "c": 4, "h": 2, "w": 3},
     "pixel_unshuffle": {"h": 4, "w": 6},

@@ -133,7 +133,7 @@ def compiled(module: Module, *kernels: Kernel) -> CompiledModule:
     plain = tuple(map(_plain, kernels))
     alone = replace(module, kernels=plain, warnings=())
     programs = shared([program(module, kernel) for kernel in plain], module.path)
-    planned = plan_kernels(replace(alone, origins=(module,)), programs)
+    planned = plan_kernels(replace(alone, origins=(module, *module.origins)), programs)
     binding = emit_binding(alone, planned, "0" * 64, formatted=False)
     plan = ModulePlan(module.path, "0" * 16, tuple(each.plan for each in planned))
     stem = Path(module.path).stem
