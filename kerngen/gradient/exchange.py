@@ -152,6 +152,8 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
         if exponent < 0 and indices_of((atom,)).isdisjoint(inner.bound)
     }
     own = {atom: e for atom, e in inner.factors.items() if atom not in divisors}
+    if not own:
+        return None
     pattern = Pattern(tuple(own.items()), frozenset((*other.indices, *inner.bound)))
     for renaming, _ in renamings(pattern, term.factors, whole=False):
         if not {*other.indices, *inner.bound} <= renaming.keys():

@@ -182,7 +182,13 @@ def with_indices(expr: Expr, by: Mapping[Index, Expr]) -> Expr:
         moved = visit(value)
         if moved == value:
             return subscript
-        return moved if isinstance(moved, IndexValue) else Clamped(moved)
+        match value, moved:
+            case IndexValue(index=old), IndexValue(index=new) if (
+                old.extent == new.extent
+            ):
+                return moved
+            case _:  # An index of another length may be beyond the axis.
+                return Clamped(moved)
 
     def along(path: Path) -> Path:
         return tuple(

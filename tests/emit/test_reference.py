@@ -373,3 +373,13 @@ def test_comparisons_of_comparisons_do_not_chain() -> None:
     a, b, c = np.random.default_rng(0).uniform(-1, 1, (3, 40))
     got = loaded(text).f_reference(a, b, c)
     np.testing.assert_array_equal(got, (a < b) == (b < c))
+
+
+@pytest.mark.parametrize("h", [3, 5, 9])
+def test_a_key_that_is_an_index_of_another_length(h: int) -> None:
+    text = """kernel f(x: f32[n], a: f32[h]) -> y: f32[h] {
+        y[r] = sum[q < n when q == r and x[q] > 0.0] a[r];
+    }"""
+    x, a = np.array([1.0, -1.0, 2.0, 3.0, 4.0]), np.arange(1.0, h + 1)
+    wanted = [a[r] if r < 5 and x[r] > 0 else 0.0 for r in range(h)]
+    np.testing.assert_array_equal(loaded(text).f_reference(x, a), wanted)
