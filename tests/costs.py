@@ -1,7 +1,7 @@
 """The CPU time that each test file takes; the dearest are printed behind a long run.
 
-It is that of the process and of those that it waited for: on a busy machine, too, it says
-what a test costs, which the time on the clock does not.
+It includes child processes, and is about the same on a busy machine, where the time on the
+clock is not.
 """
 
 from __future__ import annotations

@@ -27,9 +27,10 @@ def update(
     generate: Callable[[list[S]], Iterable[Generated]],
     covers: Callable[[str], bool],
 ) -> None:
-    """Write what the sources become that are not fresh, and print what was done.
+    """Generate and write the files of stale sources, and print a summary.
 
-    `covers` is whether a source of that name, which may be gone, is among those asked for.
+    Files of other sources stay; those of a source that is gone are removed if the command
+    `covers` its name.
     Raises `OvertakenError` if another run has written to the folder meanwhile.
     """
     freshness = Freshness(out)
@@ -51,7 +52,7 @@ def update(
 def report_differences(
     differences: Sequence[Difference], out: Path, command: str
 ) -> None:
-    """Print what a command would change; exit with 1 if there is anything."""
+    """Print the files that a command would change; exit with 1 if there are any."""
     if not differences:
         say(f"{shown_path(out)} is up to date.")
         return
@@ -66,7 +67,7 @@ def report_differences(
 
 
 def _report_summary(summary: Summary, out: Path) -> None:
-    """Print what was done to the output folder."""
+    """Print the changes to the output folder."""
     parts = [f"{counted(len(summary.written), 'file')} written"]
     parts += [f"{summary.unchanged} unchanged"]
     parts += [f"{len(summary.removed)} removed"] if summary.removed else []

@@ -144,7 +144,7 @@ def _with_partial_sum(term: Term, other: Statement) -> Term | None:
     `total` is the sum.
     """
     inner = _sum_of(other)
-    if inner is None or not inner.factors:
+    if inner is None:
         return None
     divisors = {
         atom: exponent

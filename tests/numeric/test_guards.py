@@ -52,15 +52,15 @@ def guarded(ctx: Context) -> Guarded:
 
 
 def hold(guarded: Guarded, run: Run, what: str) -> list[Array]:
-    """Run a kernel amid every pattern, and compare; return its results."""
+    """Run a kernel between guard zones of each pattern; return its results, all alike."""
     results: list[Array] = []
     for pattern in PATTERNS:
         with guarded.under(pattern):
             got = [*run(guarded.ctx)]
-        guarded.check(f"{what} amid {pattern.name}")
+        guarded.check(f"{what}, zones of {pattern.name}")
         results = results or got
         same = [a.tobytes() for a in got] == [a.tobytes() for a in results]
-        assert same, f"{what} amid {pattern.name}: other bits"
+        assert same, f"{what}, zones of {pattern.name}: other bits"
     return results
 
 

@@ -22,14 +22,15 @@ def vague(text: str) -> list[str]:
     docs = [match[1] for match in _DOC.finditer(text)]
     if match := re.match(r'r?"""(.*?)"""', text, re.DOTALL):
         docs.append(match[1])
-    found = (re.match(_VAGUE, doc) or re.search(_WORDS, doc) for doc in docs)
-    return [match[0] for match in found if match]
+    found = (re.match(rf"\s*{_VAGUE}", doc) or re.search(_WORDS, doc) for doc in docs)
+    return [match[0].strip() for match in found if match]
 
 
 def test_vague_words_are_found() -> None:
     text = '"""Order."""\n\ndef f() -> int:\n    """Return what it makes."""\n'
     assert vague(text) == ["Return what"]
     assert vague('"""Order.\n\nIt tells more."""') == ["tells"]
+    assert vague('"""\nWhat is sorted.\n"""') == ["What"]
     assert vague('class A(\n    B\n):\n    """It is one."""') == ["It"]
     assert vague('"""Return the sum of what is there."""') == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import final
@@ -59,7 +60,7 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
     """
     known = kernels_of(selection)
     matches = [each for each in known if not wanted or each.is_called(wanted)]
-    matches = matches or kept_kernels(selection, wanted)
+    matches = matches or _kept_kernels(selection, known, wanted)
     if len(matches) == 1:
         return matches[0]
     if not known:
@@ -77,7 +78,9 @@ def find_kernel(selection: Selection, wanted: str) -> NamedKernel:
     raise click.ClickException(suggesting(sentence, wanted, names))
 
 
-def kept_kernels(selection: Selection, wanted: str) -> list[NamedKernel]:
+def _kept_kernels(
+    selection: Selection, known: Iterable[NamedKernel], wanted: str
+) -> list[NamedKernel]:
     """Return the kernels of a name that gradients with a given `let` make: `f_kept`.
 
     They have no item of their own, so files are checked for them.
@@ -85,7 +88,7 @@ def kept_kernels(selection: Selection, wanted: str) -> list[NamedKernel]:
     from kerngen.check.items.gradients import kept_name
     from kerngen.compiler import Compiler
 
-    names = {kept_name(each.name) for each in kernels_of(selection)}
+    names = {kept_name(each.name) for each in known}
     if wanted.rpartition(".")[2] not in names:
         return []
     compiler = Compiler(selection.library())

@@ -85,9 +85,9 @@ class Prefix:
 class Ragged:
     """`sum[p when p >= start[i] and p < start[i + 1] and c] x[p]`: a range of each result.
 
-    Terms from the largest of `begins` on count, up to the least of `ends`, that one not
-    included; each is an integer, to which a number is added.  Neither the body of `reduce`, nor the rest of the condition,
-    which it has, depends on `rows`, the indices of the result that the ends depend on.
+    The terms are those from the largest of `begins` on, and before the least of `ends`.
+    Each of both is an integer, and a number that is added to it.  They depend on `rows`,
+    indices of the result; `reduce`, with the rest of the condition, does not.
     """
 
     reduce: Reduce
