@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, assert_never, final
+from typing import ClassVar, Final, assert_never
 
 from kerngen.plan.size import (
     All,
@@ -29,10 +29,18 @@ INFIX: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 """How tightly the operators of sizes bind; what else there is binds tighter."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """Prints sizes; those in `names` are printed as their names."""
+    """Prints sizes; those in `names` are printed as their names.
+
+    A printer for another language has other words, and prints sizes in its own way.
+    """
+
+    AND: ClassVar = " and "
+    OR: ClassVar = " or "
+    NOT: ClassVar = "not"
+    COMPARISONS: ClassVar[Mapping[str, str]] = {}
+    """The comparisons that have another name than in `.kern`."""
 
     names: Mapping[Size, str] = field(default_factory=dict["Size", str])
 
@@ -79,13 +87,14 @@ class Printer:
             case Truth(value):
                 return "true" if value else "false"
             case Compare(op, left, right):
-                return f"{self.size(left)} {op} {self.size(right)}"
+                sides = self.size(left), self.size(right)
+                return f" {self.COMPARISONS.get(op, op)} ".join(sides)
             case All(guards):
-                return " and ".join(map(self._part, guards))
+                return self.AND.join(map(self._part, guards))
             case AnyOf(guards):
-                return " or ".join(map(self._part, guards))
+                return self.OR.join(map(self._part, guards))
             case Not(inner):
-                return f"not({self.guard(inner)})"
+                return f"{self.NOT}({self.guard(inner)})"
             case _:
                 assert_never(guard)
 

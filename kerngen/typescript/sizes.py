@@ -9,29 +9,17 @@ BigInts are exact, as the integers of Python.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, assert_never, final
+from dataclasses import dataclass
+from typing import ClassVar, Final, assert_never, final
 
-from kerngen.plan.size import (
-    All,
-    AnyOf,
-    Apply,
-    Compare,
-    Guard,
-    Literal,
-    Not,
-    Select,
-    Size,
-    Symbol,
-    Truth,
-)
+from kerngen.plan.size import Apply, Guard, Literal, Select, Size, Symbol
+from kerngen.plan.text import Printer
 from kerngen.typescript.names import js_string
 
 _INFIX: Final = {"+": 1, "*": 2, "/": 2, "%": 2}
 """How tightly operators bind; what else there is binds tighter."""
 _BITS: Final = {"bit_and": "&", "bit_or": "|", "bit_xor": "^"}
 _WRAPS: Final = {"wrap_i32": "asIntN", "wrap_u32": "asUintN"}
-_COMPARISONS: Final = {"==": "===", "!=": "!=="}
 _CALLS: Final = {
     "/": "div",
     "%": "rem",
@@ -49,10 +37,13 @@ _CALLS: Final = {
 
 @final
 @dataclass(frozen=True, slots=True)
-class SizePrinter:
+class SizePrinter(Printer):
     """Prints sizes; those in `names` as calls of functions with these names."""
 
-    names: Mapping[Size, str] = field(default_factory=dict["Size", str])
+    AND: ClassVar = " && "
+    OR: ClassVar = " || "
+    NOT: ClassVar = "!"
+    COMPARISONS: ClassVar[Mapping[str, str]] = {"==": "===", "!=": "!=="}
 
     def function(self, part: Size | Guard) -> str:
         """Return a size or a condition as a function of `d`."""
@@ -99,27 +90,6 @@ class SizePrinter:
         if function in _WRAPS:
             return f"BigInt.{_WRAPS[function]}(32, {texts[0]})"
         return f"$host.{_CALLS[function]}({', '.join(texts)})"
-
-    def guard(self, guard: Guard) -> str:
-        """Return a condition."""
-        match guard:
-            case Truth(value):
-                return "true" if value else "false"
-            case Compare(op, left, right):
-                sides = self.size(left), self.size(right)
-                return f" {_COMPARISONS.get(op, op)} ".join(sides)
-            case All(guards):
-                return " && ".join(map(self._part, guards))
-            case AnyOf(guards):
-                return " || ".join(map(self._part, guards))
-            case Not(inner):
-                return f"!({self.guard(inner)})"
-            case _:
-                assert_never(guard)
-
-    def _part(self, guard: Guard) -> str:
-        text = self.guard(guard)
-        return f"({text})" if isinstance(guard, All | AnyOf) else text
 
 
 def _is_nonzero(size: Size) -> bool:
