@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 import kerngen.runtime as gpu
 from kerngen.runtime import Context, Tensor, f16, f32, u32
 from kerngen.runtime.device.backend import grouped
-from kerngen.runtime.device.mapping import DirectMapping
 from kerngen_kernels import elementwise
 from tests.runtime.kernels import internals
 
@@ -119,36 +119,49 @@ def test_the_event_loop_sleeps_while_a_read_is_awaited(
 
 
 class Unfinished:
-    """The library, whose polls find nothing done."""
+    """The library, whose polls find nothing done for some time."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: Any, seconds: float) -> None:
         self._library = library
+        self._end = perf_counter() + seconds
+        self.polls = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._library, name)
 
-    def poll(self, _: object) -> None:
-        """Find nothing."""
+    def poll(self, device: object) -> None:
+        """Find nothing, until the time is over."""
+        self.polls += 1
+        if perf_counter() > self._end:
+            self._library.poll(device)
 
 
-def test_long_work_is_slept_for(ctx: Context) -> None:
-    """A reader polls for a moment; then wgpu's thread does, and wakes it."""
+def test_a_reader_of_long_work_pauses_between_polls(ctx: Context) -> None:
     y = elementwise.exp(ctx.vector(np.zeros(1 << 10), f32))
     reading = internals(ctx)._begin_reads([y[:3].place])
-    reading.mapping._library = Unfinished(reading.mapping._library)
-    slept: list[bool] = []
-    sleep: Callable[[], None] = reading.mapping._sleep
-
-    def note(_: object) -> None:
-        slept.append(True)
-        sleep()
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(DirectMapping, "_sleep", note)
-        reading.mapping.wait()
+    slow = Unfinished(reading.mapping._library, 0.03)
+    reading.mapping._library, reading.mapping._polling = slow, 0.0
+    reading.mapping.wait()
     (data,) = internals(ctx)._end_read(reading)
-    assert slept
+    assert slow.polls < 200
     np.testing.assert_array_equal(data.view(np.float32), [1, 1, 1])
+
+
+def test_a_reader_does_not_wait_for_what_was_submitted_later(ctx: Context) -> None:
+    x = ctx.vector(np.zeros(1 << 22), f32)
+    y, z = elementwise.exp(x), elementwise.exp(x)
+    ctx.read(y[:3], z[:3])
+    start = perf_counter()
+    for _ in range(3):
+        elementwise.exp(x, out=y)
+    early = y[:3].begin_read()
+    for _ in range(9):
+        elementwise.exp(x, out=z)
+    late = z[:3].begin_read()
+    early.numpy()
+    first = perf_counter() - start
+    late.numpy()
+    assert first < 0.8 * (perf_counter() - start)
 
 
 def test_reads_into_memory_of_the_callers(either: Context) -> None:
