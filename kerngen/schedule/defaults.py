@@ -21,6 +21,7 @@ from kerngen.ir.nodes import (
 from kerngen.ir.types import Scalar
 from kerngen.schedule.contraction import product_of, sides_of
 from kerngen.schedule.flash.attention_sums import AttentionSums
+from kerngen.schedule.flash.key_bounds import mask_of
 from kerngen.schedule.flash.strategy import flash_of, suits_flash
 from kerngen.schedule.gemm.strategy import fits_gemm, row_of
 from kerngen.schedule.gemm.tiling import (
@@ -31,6 +32,8 @@ from kerngen.schedule.gemm.tiling import (
     SMALL_OPTIONS,
     WINDOW_OPTIONS,
 )
+from kerngen.schedule.gemv.rowwise import layout_of
+from kerngen.schedule.gemv.shape import LANES_OF
 from kerngen.schedule.gemv.strategy import fits_gemv
 from kerngen.schedule.lowering.cooperation import reduction_of
 from kerngen.schedule.lowering.ranges import is_window
@@ -87,11 +90,23 @@ MANY_TO_ORDER: Final = 4096
 """From so many elements on, twelve dispatches that sort them are faster than to compare
 each with each other one."""
 
-MANY_TRIANGULAR: Final = 2**24
-"""So many results of a product under a condition have tiles of their own.  Shares of all
-turns would be as many for tiles that leave most of them out: the last of a triangle takes
-as long as without the condition.  Of 1,024 tiles, a device takes the next where one ends.
+BOUNDED_TILES: Final[tuple[tuple[int | None, Options], ...]] = (
+    (3 << 19, {"tile": (32, 32, 32), "micro": (4, 4)}),
+    (1 << 23, {"tile": (64, 64, 16), "micro": (8, 8)}),
+    (None, {"tile": (64, 128, 16), "micro": (8, 8)}),
+)
+"""The tiles of products under a condition, of up to so many results.
+
+Tiles have unlike work, as those of a triangle: where one ends a device takes the next, so
+that small ones leave fewer waiting for the longest.  No workgroups share a tile.  On an
+H200, a triangle times a square matrix takes 53 us at 1,024 (64 x 64: 81), 272 us at 2,048
+(32 x 32: 322, shares of 128 x 128: 483) and 1.73 ms at 4,096 (1.80).
 """
+
+LONG_NIBBLES: Final = 4096
+"""Rows of so many integers of 4 bits are work for 64 lanes, which take half of it in a
+turn: on an H200, 2,560 rows of 9,728 take 12 us so, and 16 with 32 lanes; 19,456 of 2,560
+take 22 us so, and 19 with 32."""
 
 FEWEST_TERMS: Final = 8
 SHORT_TERMS: Final = 32
@@ -117,13 +132,16 @@ x 64 (causal 0.97), with 64 keys and 64 sums 0.73 (0.51); with 128 columns 0.84 
 FLASH_SUM_TILES: Final[tuple[tuple[int, Options], ...]] = (
     (64, {"tile": (64, 128, 64)}),
     (64, {"micro": (8, 4)}),
+    (256, {"tile": (32, 128, 128), "micro": (4, 8)}),
     (256, {"tile": (64, 64, 128), "micro": (8, 4), "depth": (8, 16)}),
 )
 """The same for gradients, whose invocations have two tiles of products, and one of sums.
 
 With tiles of 64 x 64 x 64 and `micro(8, 8)` these are 192 registers, and NVIDIA's 255
-would be spilled; with 128 keys there are 160, and an H200 is 1.17 times as fast as with
-`micro(8, 4)`.
+would be spilled; with 128 keys there are 160.  On an H200, the gradients of 4 x 16 x 2048 x
+64 take 7.7 ms so and 8.3 with `micro(8, 4)`; under a causal mask 5.4 and 4.7, as tiles with
+fewer keys leave more out.  Those of 2 x 16 x 2048 x 128 take 7.9 ms with 32 rows, 9.7 with
+`tile(64, 64, 128) micro(8, 4)`.
 """
 
 FLASH_ROWS: Final[Options] = {"tile": (64, 64, 128), "rows": (4,)}
@@ -257,7 +275,7 @@ def _candidates(task: Task) -> Iterator[Choice]:
     if len(reduction_of(task).indices) > 1:
         yield from _unless_tiles_fill(task)
     else:
-        yield _of_one_row(task)
+        yield from _of_one_row(task)
     yield from _in_tiles(task)
 
 
@@ -366,7 +384,9 @@ def _attention_sums(found: AttentionSums) -> Iterator[Choice]:
     reason = "gradients of attention by tiles of scores, which are not stored"
     together = len(found.stages)
     sums = [each for pass_ in found.passes for each in pass_.sums]
-    for most, options in FLASH_SUM_TILES:
+    # Of a mask, tiles with fewer keys leave more out.
+    masked = any(mask_of(each.weight) for each in sums)
+    for most, options in FLASH_SUM_TILES[1:] if masked else FLASH_SUM_TILES:
         few = reduce(_both, (_compare(x.column.extent, "<=", most) for x in sums))
         yield Choice("flash", reason, few, options, together)
     tiles, outer = found.passes[0].tiles, found.passes[0].outer
@@ -404,8 +424,10 @@ def _in_tiles(task: Task) -> Iterator[Choice]:
     few = _compare(_size(task.domain), "<=", SMALL_PRODUCT)
     yield Choice("gemm", small, _either(narrow, few), SMALL_OPTIONS)
     if found.is_bounded:
-        many = _compare(_size(task.domain), ">=", MANY_TRIANGULAR)
-        yield Choice("gemm", f"{reason}; the tiles have unlike work", many)
+        for most, options in BOUNDED_TILES:
+            up_to = None if most is None else _compare(_size(task.domain), "<=", most)
+            yield Choice("gemm", f"{reason}; tiles have unlike work", up_to, options)
+        return
     yield Choice("gemm", reason, None, LARGE_OPTIONS)
 
 
@@ -429,11 +451,22 @@ def _with_vectors(task: Task) -> Iterator[Choice]:
     yield Choice("generic", "an invocation per result")
 
 
-def _of_one_row(task: Task) -> Choice:
+def _of_one_row(task: Task) -> Iterator[Choice]:
     one_row = _compare(row_of(task).extent, "==", 1)
     if not fits_gemv(task):
-        return Choice("gemv", "a product with one row reads the matrix once", one_row)
-    return Choice(_alone(task), "there is one row, and no tile to fill", one_row)
+        yield from _gemv(task, "a product with one row reads the matrix once", one_row)
+        return
+    yield Choice(_alone(task), "there is one row, and no tile to fill", one_row)
+
+
+def _gemv(task: Task, reason: str, guard: Expr | None) -> Iterator[Choice]:
+    """Yield products with vectors; of long rows of nibbles, more lanes share a row."""
+    found, layout = layout_of(task)
+    if layout == "nibbles":
+        long = _compare(_size(found.over), ">=", LONG_NIBBLES)
+        both = long if guard is None else _both(guard, long)
+        yield Choice("gemv", reason, both, {"lanes": LANES_OF["bytes"]})
+    yield Choice("gemv", reason, guard)
 
 
 def _unless_tiles_fill(task: Task) -> Iterator[Choice]:
@@ -467,7 +500,7 @@ def _untiled(task: Task) -> Iterator[Choice]:
     if task.domain and (is_gemv or alone != "rows" or len(over) > 1):
         yield Choice("generic", f"below {short} terms in a row", _short(task, short))
     if is_gemv:
-        yield Choice("gemv", "a product of a matrix and a vector")
+        yield from _gemv(task, "a product of a matrix and a vector", None)
         return
     if alone == "rows":
         yield _on_many_lanes(task, over, together=1)

@@ -234,7 +234,7 @@ def derived(kept: str) -> KernelProgram:
 def test_no_scores_are_stored(kept: str) -> None:
     (choice,) = derived(kept).choices
     own = {"y", "top", "total"} if kept else set[str]()
-    for case in choice.cases[:2]:  # behind them, more than 256 columns
+    for case in choice.cases[:3]:  # behind them, more than 256 columns
         schedule = case.schedule
         assert schedule.stages[-3:] == ("dq", "dk", "dv")
         tensors = {"q", "k", "v", "dy", "dq", "dk", "dv", "row_numbers"}
@@ -253,7 +253,7 @@ def test_each_pass_makes_its_tiles_once(
 ) -> None:
     """Loops over terms make products of queries and keys, those over turns the sums."""
     (choice,) = derived(kept).choices
-    schedule = choice.cases[1].schedule
+    schedule = choice.cases[0].schedule
     assert "micro8x4" in schedule.label, "one block of keys for an invocation"
     for variant in schedule.variants:
         found = [

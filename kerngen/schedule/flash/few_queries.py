@@ -10,6 +10,7 @@ and its sums; a second dispatch joins the parts.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Final, final
 
 from kerngen.ir.nodes import Expr, Index
@@ -50,9 +51,11 @@ RUN: Final = 4
 GROUPS: Final = 512
 """So many workgroups keep a large device busy: keys are cut up to that number."""
 
-AT_ONCE: Final = 4
-"""So many values are read before any is added: waiting for one at a time takes most of the
-time where a token is decoded, as few workgroups run."""
+TURNS: Final = 2
+AT_ONCE: Final = 8
+PARTS_AT_ONCE: Final = 8
+"""So many runs of a key, values, and parts are read before any is added: waiting for one at
+a time takes most of the time where a token is decoded, as few workgroups run."""
 
 JOIN_SIZE: Final = 64
 
@@ -229,28 +232,31 @@ class FlashRows:
         self, at: dict[Index, t.Expr], first: t.Expr, rows: t.Expr, head: t.Expr
     ) -> None:
         """Name the indices of each of the four rows; beyond the last, those of that."""
-        s, found, heads = self.builder, self.found, self.split.heads
+        heads = self.split.heads
         self.shared = dict(at)
         if heads is not None:
             self.shared[heads.index] = head
-        self.inside: list[t.Expr] = []
-        extent = s.extent(found.row.extent)
-        for n in range(VECTOR):
-            number = first + n
-            near = self._let(f"row_{n}", t.call("min", number, rows - t.ONE))
-            row = dict(at)
-            is_inside = number < rows
-            row[found.row] = near
-            if heads is not None:
-                limit = s.extent(heads.index.extent)
-                own = self._let(f"head_{n}", head + near // extent)
-                row[found.row] = self._let(f"query_{n}", near % extent)
-                row[heads.index] = self._let(
-                    f"near_head_{n}", t.call("min", own, limit - t.ONE)
-                )
-                is_inside = t.all_of(is_inside, own < limit)
-            self.rows.append(row)
-            self.inside.append(is_inside)
+        self.at, self.first_row, self.row_count, self.head = at, first, rows, head
+        self.rows = [self._row(n, f"_{n}")[0] for n in range(VECTOR)]
+
+    def _row(
+        self, number: t.Operand, suffix: str = ""
+    ) -> tuple[dict[Index, t.Expr], t.Expr]:
+        """Name the indices of a row, and return them and whether there is such a row."""
+        s, found, heads = self.builder, self.found, self.split.heads
+        place, row = self.first_row + number, dict(self.at)
+        near = self._let(f"row{suffix}", t.call("min", place, self.row_count - t.ONE))
+        inside = place < self.row_count
+        row[found.row] = near
+        if heads is not None:
+            extent, limit = s.extent(found.row.extent), s.extent(heads.index.extent)
+            own = self._let(f"head{suffix}", self.head + near // extent)
+            row[found.row] = self._let(f"query{suffix}", near % extent)
+            row[heads.index] = self._let(
+                f"near_head{suffix}", t.call("min", own, limit - t.ONE)
+            )
+            inside = t.all_of(inside, own < limit)
+        return row, inside
 
     def _declare(self) -> list[t.Stmt]:
         s = self.builder
@@ -315,22 +321,57 @@ class FlashRows:
             body.append(t.Var(dot.name, t.call("vec4f", t.Literal("0.0"))))
         term = t.Ident(s.name(over.name))
         inner: list[t.Stmt] = []
-        factors = [
-            self._named(inner, f"q_{n}", found.product.left, {**row, over: term}, over)
-            for n, row in enumerate(self.rows)
-        ]
-        for n, (key, dot) in enumerate(zip(keys, dots, strict=True)):
-            at = {**self.shared, found.key: key, over: term}
-            right = self._named(inner, f"k_{n}", found.product.right, at, over)
-            parts = tuple(self._term(left, right, inner) for left in factors)
-            inner.append(t.Assign(dot, t.Call("vec4f", parts), "+="))
+        adding: list[t.Stmt] = []
+        extent, step = s.extent(over.extent), RUN * width
+        for turn in range(TURNS):
+            place, inside = term, None
+            if turn:
+                # Beyond the end, the same is read again, and not added.
+                inside = term + turn * step < extent
+                place = t.Ident(s.fresh(term.name))
+                again = t.call("select", term, term + turn * step, inside)
+                inner.append(t.Let(place.name, again))
+            adding += self._dots(inner, dots, keys, place, inside)
         start = s.lane % RUN * width
-        loop = t.count_up(term.name, start, s.extent(over.extent), RUN * width, *inner)
-        body.append(loop)
+        body.append(t.count_up(term.name, start, extent, TURNS * step, *inner, *adding))
         for n, dot in enumerate(dots):
             place = (s.lane // RUN + n * (SIZE // RUN)) * RUN + s.lane % RUN
             body.append(t.Assign(self.products[place], dot))
         return body
+
+    def _dots(
+        self,
+        body: list[t.Stmt],
+        dots: list[t.Ident],
+        keys: list[t.Ident],
+        place: t.Expr,
+        inside: t.Expr | None,
+    ) -> list[t.Stmt]:
+        """Read a run of each row and key; return what adds their products to the dots."""
+        product, over = self.found.product, self.found.product.last
+        lefts = [
+            self._named(body, f"q_{n}", product.left, {**row, over: place}, over)
+            for n, row in enumerate(self.rows)
+        ]
+        rights = [
+            self._named(
+                body,
+                f"k_{n}",
+                product.right,
+                {**self.shared, self.found.key: key, over: place},
+                over,
+            )
+            for n, key in enumerate(keys)
+        ]
+        adding: list[t.Stmt] = []
+        for dot, right in zip(dots, rights, strict=True):
+            parts = tuple(self._term(left, right, adding) for left in lefts)
+            term: t.Expr = t.Call("vec4f", parts)
+            if inside is not None:
+                none = t.call("vec4f", t.Literal("0.0"))
+                term = t.call("select", none, term, inside)
+            adding.append(t.Assign(dot, term, "+="))
+        return adding
 
     def _named(
         self,
@@ -453,25 +494,32 @@ class FlashRows:
         ends = s.scratch(self._ends, Scalar.F32, written=True)
         kept = s.scratch(self._sums, Scalar.F32, written=True)
         whole = self._over_lanes(self.total)
-        for n, (row, inside) in enumerate(zip(self.rows, self.inside, strict=True)):
-            place = self._let(f"place_{n}", self._row_place(row))
-            joined = self._over_shares(self.sums[n])
-            stores: list[t.Stmt] = []
-            first = self.first_column + self._own_column()
-            for c, component in enumerate(COMPONENTS):
-                column = first + c
-                extent = s.extent(self.found.column.extent)
-                store = kept.store(place * extent + column, t.Member(joined, component))
-                stores.append(t.If(column < extent, (store,)))
-            own = t.all_of(s.lane < t.u32(self.vectors), inside)
-            self.body.append(t.If(own, tuple(stores)))
-            once = t.all_of(s.lane.equals(0), self.first_column.equals(0), inside)
-            component = COMPONENTS[n]
-            of_row = (
-                ends.store(place * 2, t.Member(self.top, component)),
-                ends.store(place * 2 + 1, t.Member(whole, component)),
+        self.body += [
+            *(
+                t.Assign(self.products[s.lane + n * SIZE], total)
+                for n, total in enumerate(self.sums)
+            ),
+            t.BARRIER,
+        ]
+        number = self._let("own_row", s.lane // self.vectors)
+        row, inside = self._row(number)
+        joined = self._over_shares(number)
+        place = self._let("place", self._row_place(row))
+        first = self.first_column + self._own_column()
+        extent = s.extent(self.found.column.extent)
+        stores: list[t.Stmt] = []
+        for c, component in enumerate(COMPONENTS):
+            store = kept.store(
+                place * extent + (first + c), t.Member(joined, component)
             )
-            self.body.append(t.If(once, of_row))
+            stores.append(t.If(first + c < extent, (store,)))
+        once = t.all_of((s.lane % self.vectors).equals(0), self.first_column.equals(0))
+        of_row = (
+            ends.store(place * 2, self.top[number]),
+            ends.store(place * 2 + 1, whole[number]),
+        )
+        own = t.all_of(s.lane < t.u32(VECTOR * self.vectors), inside)
+        self.body.append(t.If(own, (*stores, t.If(once, of_row))))
 
     def _row_place(self, row: dict[Index, t.Expr]) -> t.Expr:
         """Return which of all parts of all rows this one is."""
@@ -486,26 +534,25 @@ class FlashRows:
         """Return the sum over all lanes, in a fixed order."""
         s = self.builder
         self.body += [t.Assign(self.weights[s.lane], value), t.BARRIER]
+        few = [self.weights[s.lane * RUN + n] for n in range(RUN)]
+        fourth = reduce(t.add, few)
+        count = SIZE // RUN
+        store = t.Assign(self.maxima[s.lane], fourth)
         whole, number = (t.Ident(s.fresh(n)) for n in ("row_totals", "number"))
-        add = t.Assign(whole, self.weights[number], "+=")
+        add = t.Assign(whole, self.maxima[number], "+=")
         self.body += [
-            t.Var(whole.name, t.call("vec4f", t.Literal("0.0"))),
-            t.count_up(number.name, 0, t.u32(SIZE), 1, add),
+            t.If(s.lane < t.u32(count), (store,)),
             t.BARRIER,
+            t.Var(whole.name, t.call("vec4f", t.Literal("0.0"))),
+            t.count_up(number.name, 0, t.u32(count), 1, add),
         ]
         return whole
 
-    def _over_shares(self, value: t.Ident) -> t.Ident:
-        """Return the sum over the lanes that have the same columns."""
-        s = self.builder
-        self.body += [t.Assign(self.weights[s.lane], value), t.BARRIER]
-        joined = t.Ident(s.fresh("joined"))
-        column = s.lane % self.vectors
-        total: t.Expr = self.weights[column]
-        for number in range(1, self.shares):
-            total = t.Binary("+", total, self.weights[column + number * self.vectors])
-        self.body += [t.Let(joined.name, total), t.BARRIER]
-        return joined
+    def _over_shares(self, row: t.Expr) -> t.Ident:
+        """Return the sum over the lanes that have the same columns of a row."""
+        first = row * SIZE + self.builder.lane % self.vectors
+        own = [self.products[first + n * self.vectors] for n in range(self.shares)]
+        return self._let("joined", reduce(t.add, own))
 
     # The second dispatch
 
@@ -534,7 +581,7 @@ class FlashRows:
             t.Var(total.name, t.Literal("0.0")),
             t.Var(sums.name, t.Literal("0.0")),
         ]
-        nears = [t.Ident(s.fresh("near")) for _ in range(AT_ONCE)]
+        nears = [t.Ident(s.fresh("near")) for _ in range(PARTS_AT_ONCE)]
         # Beyond the last part, that is read, and counts for nothing.
         near_lets = [
             t.Let(near.name, row + t.call("min", part + n, parts - t.ONE))
@@ -556,7 +603,7 @@ class FlashRows:
                 ),
             ]
         for inner in (raising, adding):
-            loop = t.count_up(part.name, 0, parts, AT_ONCE, *near_lets, *inner)
+            loop = t.count_up(part.name, 0, parts, PARTS_AT_ONCE, *near_lets, *inner)
             body.append(loop)
         self._steps(s, body, at, (top, total, sums))
         return s.finish(
